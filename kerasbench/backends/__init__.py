@@ -1,0 +1,64 @@
+"""The backends: one module each, with the same functions. A new backend is one more file in this folder.
+
+The parent imports these modules too, for ``environment``: the framework itself is imported only inside functions
+that a child calls.
+"""
+
+import importlib
+import pkgutil
+from typing import Any, Protocol, cast
+
+from kerasbench.devices import Device
+
+
+class Backend(Protocol):
+    """What a backend's module defines."""
+
+    PACKAGE: str
+    """The package whose presence means that the backend is installed."""
+
+    def environment(self, device: Device, caches: str) -> dict[str, str]:
+        """Return the variables that make a child see this device alone and keep compilation caches in a folder."""
+
+    def hint(self, versions: dict[str, str]) -> str:
+        """Return what to do when this backend sees no GPU."""
+
+    def configure(self, device: Device) -> None:
+        """Do in the child, before the first operation, what the environment cannot."""
+
+    def devices(self) -> list[Device]:
+        """Return every device that this process sees, the CPU first."""
+
+    def jit_default(self, device: Device) -> bool:
+        """Return what this backend normally does about compilation on that device."""
+
+    def synchronize(self, model: Any) -> None:
+        """Return when all work that was asked of the device is done, in the middle of a ``fit`` too."""
+
+    def forward(self, model: Any, x: Any) -> Any:
+        """Return the model's output for a batch as the backend's own tensor, where the device left it."""
+
+    def placement(self, tensor: Any) -> str:
+        """Return where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``."""
+
+    def runtime_view(self) -> list[str]:
+        """Return the devices that this process's runtime would put a new tensor on."""
+
+    def peak_device_bytes(self, device: Device) -> int | None:
+        """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
+
+    def threads(self) -> int | None:
+        """Return the backend's own setting for computing threads, None where it does not tell."""
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the backend's packages and plug-ins."""
+
+
+def names() -> list[str]:
+    """Return the names of all backends, in the order of the tables."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def get(name: str) -> Backend:
+    """Return a backend's module, one of ``names()``."""
+    return cast("Backend", importlib.import_module(f"{__name__}.{name}"))

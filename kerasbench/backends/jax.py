@@ -1,0 +1,114 @@
+"""JAX: CPU, CUDA or ROCm, and the Apple GPU by a plug-in (jax-mps)."""
+
+import os
+import sys
+from contextlib import suppress
+from importlib import metadata
+from typing import Any
+
+from kerasbench.devices import CPU, Device, cuda_visibility
+
+PACKAGE = "jax"
+PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
+
+
+def environment(device: Device, caches: str) -> dict[str, str]:
+    return cuda_visibility(device) | {
+        "JAX_PLATFORMS": device.platform,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # the default takes three quarters of the card at the first operation
+        "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
+        "CUDA_CACHE_PATH": caches,
+    }
+
+
+def hint(versions: dict[str, str]) -> str:
+    if sys.platform == "darwin":
+        return "pip install 'kerasbench[jax]' on Apple silicon with macOS 14 or later brings jax-mps"
+    return "on a machine with an NVIDIA GPU: pip install 'kerasbench[jax-cuda13]'"
+
+
+def configure(device: Device) -> None:
+    """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation."""
+    import jax
+
+    jax.devices()
+
+
+def devices() -> list[Device]:
+    import jax
+
+    found = [Device(CPU)]
+    accelerators = [device for device in jax.devices() if device.platform != CPU]
+    for index, device in enumerate(accelerators):
+        found.append(Device(_selector(device), index, device.device_kind))
+    return found
+
+
+def jit_default(device: Device) -> bool:
+    """Always: without jax.jit a small model's step takes 80 times as long."""
+    return True
+
+
+def synchronize(model: Any) -> None:
+    """Wait for every array of the training state.
+
+    In the middle of a ``fit`` the state is in ``_jax_state`` and the variables are empty. Its leaves are taken out
+    by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
+    """
+    import jax
+
+    state = getattr(model, "_jax_state", None)
+    if state:
+        jax.block_until_ready([array for arrays in state.values() for array in arrays])
+    else:
+        jax.block_until_ready([variable._value for variable in model.variables if variable._value is not None])
+
+
+def forward(model: Any, x: Any) -> Any:
+    """Compile the pass as a whole: called eagerly, JAX compiles every operation of it by itself."""
+    import jax
+
+    states = [
+        [variable.value for variable in group] for group in (model.trainable_variables, model.non_trainable_variables)
+    ]
+    return jax.jit(lambda *given: model.stateless_call(*given)[0])(*states, x)
+
+
+def placement(tensor: Any) -> str:
+    return ",".join(sorted(f"{device.platform}:{device.id}" for device in tensor.devices()))
+
+
+def runtime_view() -> list[str]:
+    import jax
+
+    return sorted({f"{device.platform}:{device.id}" for device in jax.devices()})
+
+
+def peak_device_bytes(device: Device) -> int | None:
+    import jax
+
+    counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
+    return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
+
+
+def threads() -> int | None:
+    """Return the size of the CPU client's pool: NPROC where it is set, else one for each processor that may be used."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return int(os.environ.get("NPROC", allowed or 1))
+
+
+def versions() -> dict[str, str]:
+    import jax
+
+    found = {"jax": jax.__version__}
+    for plugin in PLUGINS:
+        with suppress(metadata.PackageNotFoundError):
+            found[plugin] = metadata.version(plugin)
+    return found
+
+
+def _selector(device: Any) -> str:
+    """Return the name that JAX_PLATFORMS takes: a CUDA device calls itself "gpu"."""
+    if device.platform != "gpu":
+        return str(device.platform)
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"

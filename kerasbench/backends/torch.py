@@ -1,0 +1,99 @@
+"""PyTorch: CPU, CUDA or ROCm, and the Apple GPU by MPS."""
+
+import sys
+from typing import Any
+
+from kerasbench.devices import CPU, Device, cuda_visibility
+
+PACKAGE = "torch"
+
+
+def environment(device: Device, caches: str) -> dict[str, str]:
+    keras_name = "cuda" if device.platform == "rocm" else device.platform  # ROCm builds of torch call themselves cuda
+    return cuda_visibility(device) | {
+        "KERAS_TORCH_DEVICE": keras_name,
+        "TORCHINDUCTOR_CACHE_DIR": caches,
+        "CUDA_CACHE_PATH": caches,
+    }
+
+
+def hint(versions: dict[str, str]) -> str:
+    if sys.platform == "darwin":
+        return "MPS needs macOS 14 or later, Apple silicon and an arm64 Python"
+    if "+cpu" in versions.get("torch", ""):
+        return (
+            "this torch is a CPU build: on a machine with an NVIDIA GPU, install one with CUDA (pip's default on Linux)"
+        )
+    return "on a machine with an NVIDIA GPU: check that nvidia-smi lists it and that its driver fits this torch"
+
+
+def configure(device: Device) -> None:
+    """Nothing: the environment has said it all."""
+
+
+def devices() -> list[Device]:
+    import torch
+
+    found = [Device(CPU)]
+    platform = "rocm" if torch.version.hip else "cuda"
+    for index in range(torch.cuda.device_count()):
+        found.append(Device(platform, index, torch.cuda.get_device_name(index)))
+    if torch.backends.mps.is_available():
+        found.append(Device("mps", 0, "Apple GPU"))
+    return found
+
+
+def jit_default(device: Device) -> bool:
+    """Eager: what Keras' "auto" means on torch."""
+    return False
+
+
+def synchronize(model: Any) -> None:
+    import torch
+
+    if _default_device() != CPU and torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+
+
+def forward(model: Any, x: Any) -> Any:
+    return model(x)
+
+
+def placement(tensor: Any) -> str:
+    place = str(tensor.device)
+    return place if ":" in place else f"{place}:0"
+
+
+def runtime_view() -> list[str]:
+    import torch
+
+    place = _default_device()
+    if place == CPU and torch.cuda.is_initialized():
+        return ["cuda:0"]  # something in this process woke the GPU up although the CPU was asked for
+    return [place if ":" in place else f"{place}:0"]
+
+
+def peak_device_bytes(device: Device) -> int | None:
+    import torch
+
+    if device.platform in ("cuda", "rocm"):
+        return int(torch.cuda.max_memory_allocated())
+    return None  # MPS has no peak counter
+
+
+def threads() -> int | None:
+    import torch
+
+    return int(torch.get_num_threads())
+
+
+def versions() -> dict[str, str]:
+    import torch
+
+    return {"torch": torch.__version__}
+
+
+def _default_device() -> str:
+    from keras.src.backend.torch.core import get_device  # not public, and the only place that knows
+
+    return str(get_device())

@@ -1,0 +1,74 @@
+"""A whole run, from what was asked for to tables on disk."""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from kerasbench import backends, catalog, plan, results, run, trial
+from kerasbench.plan import Effort
+from kerasbench.report import markdown
+from kerasbench.report.console import ConsoleProgress
+from kerasbench.results import Store
+from kerasbench.summary import summarize
+from kerasbench.wire import Failure, ProbeReport
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: its tables, its file, and what the exit code says."""
+
+    tables: str
+    file: Path
+    failed_cells: int
+    interrupted: bool
+
+
+def measure(
+    scenarios: Sequence[str],
+    backend_names: Sequence[str],
+    devices: Sequence[str],
+    effort: Effort,
+    seed: int,
+    timeout_s: float,
+    folder: Path,
+) -> Ended:
+    """Select, probe, plan, run, save and draw. Empty lists mean everything.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist. Nothing has been measured then.
+    """
+    python = sys.executable
+    wanted = plan.parse_backends(backend_names, known_backends())
+    labels = plan.parse_devices(devices)
+    selected = catalog.select(scenarios, python)
+    probes = probe_all(wanted or known_backends(), python)
+    planned = plan.make(selected, probes, labels, hints(probes), effort, seed, backends_were_named=bool(wanted))
+    store = Store(folder, results.now())
+    console = Console(stderr=True, highlight=False)
+    record = run.execute(planned, store, dict.fromkeys(probes, python), timeout_s, ConsoleProgress(console))
+    summary = summarize(record)
+    tables = markdown.document(summary)
+    store.save_tables(tables)
+    return Ended(tables, store.data, len(summary.failures), record.stopped_because == "interrupted")
+
+
+def known_backends() -> list[str]:
+    return backends.names()
+
+
+def probe_all(names: Sequence[str], python: str) -> dict[str, ProbeReport | Failure]:
+    """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
+    with ThreadPoolExecutor(len(names)) as pool:
+        return dict(zip(names, pool.map(lambda name: trial.probe(name, python), names), strict=True))
+
+
+def hints(probes: dict[str, ProbeReport | Failure]) -> dict[str, str]:
+    """Return, per backend, how a device that it does not see is brought back."""
+    return {
+        name: backends.get(name).hint(report.versions if isinstance(report, ProbeReport) else {})
+        for name, report in probes.items()
+    }

@@ -1,0 +1,175 @@
+"""Which scenarios there are: built-in files, and the user's own.
+
+The parent never executes a scenario file. A child describes it once; the description is kept under the file's
+content hash in the user's cache folder.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from kerasbench import __version__, trial
+from kerasbench.errors import UnusableScenario, unknown
+from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name
+from kerasbench.wire import Description, Failure, RegimeDescription
+
+PACKAGE_FOLDER = Path(__file__).parent
+DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scenario file and what it says of itself."""
+
+    file: Path
+    file_hash: str
+    description: Description
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+
+@dataclass(frozen=True)
+class Selected:
+    """One regime of one scenario."""
+
+    entry: Entry
+    regime: RegimeDescription
+
+    @property
+    def label(self) -> str:
+        return label(self.entry.name, self.regime.name)
+
+
+def label(scenario: str, regime: str) -> str:
+    """Return ``mnist_dense``, or ``mnist_mlp/tiny`` where the regime has a name of its own."""
+    return scenario if regime == "default" else f"{scenario}/{regime}"
+
+
+def builtin_folder() -> Path:
+    """Return the folder of built-in scenarios: inside the package in a wheel, beside it in a checkout."""
+    inside = PACKAGE_FOLDER / "scenarios"
+    return inside if inside.is_dir() else PACKAGE_FOLDER.parent / "scenarios"
+
+
+def builtin_files() -> list[Path]:
+    return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
+
+
+def select(patterns: Sequence[str], python: str) -> list[Selected]:
+    """Return the regimes that the patterns name; all built-in ones where there is no pattern.
+
+    A pattern is a path ending in ``.py``, or matches ``scenario`` or ``scenario/regime`` with ``*``, ``?`` and ``[]``.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+        UnusableScenario: a file that was chosen does not load, or two have the same name.
+    """
+    own = [Path(pattern) for pattern in patterns if is_file_pattern(pattern)]
+    wanted = [pattern for pattern in patterns if not is_file_pattern(pattern)]
+    entries = describe_all(own, python)
+    chosen = [Selected(entry, regime) for entry in entries for regime in entry.description.regimes]
+    if wanted or not patterns:
+        chosen += _match(describe_all(_candidates(wanted), python), wanted)
+    _require_different_names(chosen)
+    return chosen
+
+
+def is_file_pattern(pattern: str) -> bool:
+    return pattern.endswith(".py")
+
+
+def _candidates(patterns: Sequence[str]) -> list[Path]:
+    """Return the built-in files that the patterns can mean, so that no other is loaded."""
+    files = builtin_files()
+    if not patterns:
+        return files
+    for pattern in patterns:
+        if not any(_names_file(pattern, file) for file in files):
+            raise unknown("scenario", pattern, [file.stem for file in files])
+    return [file for file in files if any(_names_file(pattern, file) for pattern in patterns)]
+
+
+def _names_file(pattern: str, file: Path) -> bool:
+    return fnmatchcase(file.stem, pattern.partition("/")[0])
+
+
+def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
+    everything = [Selected(entry, regime) for entry in entries for regime in entry.description.regimes]
+    for pattern in patterns:
+        if not any(_names(pattern, selected) for selected in everything):
+            raise unknown("regime", pattern, [f"{one.entry.name}/{one.regime.name}" for one in everything])
+    return [one for one in everything if not patterns or any(_names(pattern, one) for pattern in patterns)]
+
+
+def _names(pattern: str, selected: Selected) -> bool:
+    scenario, slash, regime = pattern.partition("/")
+    return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.regime.name, regime))
+
+
+def _require_different_names(chosen: Sequence[Selected]) -> None:
+    files = {(one.entry.name, one.entry.file.resolve()) for one in chosen}
+    for name, count in Counter(name for name, _ in files).items():
+        if count > 1:
+            raise UnusableScenario(
+                f"{count} files are called {name}.py: a scenario is known by its file's name; rename one"
+            )
+
+
+def describe_all(files: Sequence[Path], python: str) -> list[Entry]:
+    """Return the entries of these files, in their order.
+
+    Raises:
+        UnusableScenario: one of them cannot be used; the message names it and says why.
+    """
+    with ThreadPoolExecutor(DESCRIBERS) as pool:
+        return list(pool.map(lambda file: describe(file, python), files))
+
+
+def describe(file: Path, python: str, ask: Callable[[str, str], Description | Failure] = trial.describe) -> Entry:
+    """Return one file's entry, from the cache where its content has been described before."""
+    try:
+        require_scenario_name(file)
+        file_hash = content_hash(file)
+    except ScenarioError as error:
+        raise UnusableScenario(str(error)) from None
+    cached = _cache_file(file, file_hash)
+    known = _read_cached(cached)
+    if known is not None:
+        return Entry(file, file_hash, known)
+    said = ask(str(file.resolve()), python)
+    if isinstance(said, Failure):
+        raise UnusableScenario(f"{file} cannot be used: {said.cause}")
+    _write_cached(cached, said)
+    return Entry(file, file_hash, said)
+
+
+def _cache_file(file: Path, file_hash: str) -> Path:
+    # Name and version belong to the key: the description holds the one and is made by the other.
+    key = hashlib.sha256(f"{__version__}\0{file.stem}\0{file_hash}".encode()).hexdigest()
+    return Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions" / f"{key}.json"
+
+
+def _read_cached(file: Path) -> Description | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Description)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _write_cached(file: Path, description: Description) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".partial")
+        partial.write_bytes(msgspec.json.encode(description))
+        partial.replace(file)
+    except OSError:
+        return  # a cache that cannot be written costs 50 ms the next time

@@ -1,0 +1,180 @@
+"""One child process: start it, listen to it, stop it in time, leave nothing of it behind.
+
+The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
+never blocks, and only their ends are kept. The parent sleeps in ``select`` meanwhile.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+WORKER = Path(__file__).parent / "worker" / "__main__.py"
+KEEP_BYTES = 16_384  # of each output stream: a traceback and what came before it
+MAX_LINE_BYTES = 64 << 20  # ten times the longest message of a real trial
+READ_BYTES = 65_536
+POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
+DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a child ended. ``status`` is its exit status, negative for a signal."""
+
+    status: int
+    timed_out: bool
+    broke_protocol: bool
+    spawned_ns: int
+    wall_ns: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    python: str,
+    environment: Mapping[str, str],
+    request: bytes,
+    timeout_s: float,
+    on_line: Callable[[bytes], bool],
+    on_tick: Callable[[], None] = lambda: None,
+) -> Exit:
+    """Run the worker on one request.
+
+    ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
+    then. ``on_tick`` is called about once a second. Whatever is raised meanwhile (KeyboardInterrupt) stops the
+    child and everything that it started.
+    """
+    read_end, write_end = os.pipe()
+    spawned_ns = time.monotonic_ns()
+    try:
+        process = subprocess.Popen(
+            [python, "-P", str(WORKER), str(write_end)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            pass_fds=(write_end,),
+            start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
+        )
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
+    listener = _Listener(process, read_end, on_line)
+    try:
+        _give(process, request)
+        listener.listen(spawned_ns + int(timeout_s * 1e9), on_tick)
+    finally:
+        _stop(process)
+        listener.close()
+    return Exit(
+        status=process.returncode,
+        timed_out=listener.timed_out,
+        broke_protocol=listener.broke_protocol,
+        spawned_ns=spawned_ns,
+        wall_ns=time.monotonic_ns() - spawned_ns,
+        stdout=listener.kept("stdout"),
+        stderr=listener.kept("stderr"),
+    )
+
+
+class _Listener:
+    """Reads a child's three pipes until the child has gone, time is up, or a line is no message."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", messages: int, on_line: Callable[[bytes], bool]) -> None:
+        assert process.stdout is not None and process.stderr is not None
+        self._process = process
+        self._messages = messages
+        self._on_line = on_line
+        self._partial = bytearray()
+        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self._selector = selectors.DefaultSelector()
+        for descriptor, name in (
+            (messages, "messages"),
+            (process.stdout.fileno(), "stdout"),
+            (process.stderr.fileno(), "stderr"),
+        ):
+            self._selector.register(descriptor, selectors.EVENT_READ, name)
+        self.timed_out = False
+        self.broke_protocol = False
+
+    def listen(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
+        gone_ns: int | None = None
+        while self._selector.get_map() and not self.broke_protocol:
+            now_ns = time.monotonic_ns()
+            if gone_ns is None and self._process.poll() is not None:
+                gone_ns = now_ns
+            if gone_ns is not None and now_ns - gone_ns > DRAIN_S * 1e9:
+                return  # a grandchild still holds the pipes
+            if now_ns > deadline_ns:
+                self.timed_out = True
+                return
+            self._read(DRAIN_S if gone_ns is not None else min(POLL_S, (deadline_ns - now_ns) / 1e9))
+            on_tick()
+        if not self.broke_protocol:
+            self._wait(deadline_ns)
+
+    def _wait(self, deadline_ns: int) -> None:
+        """Wait for the exit of a child that has closed all its pipes."""
+        try:
+            self._process.wait(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9))
+        except subprocess.TimeoutExpired:
+            self.timed_out = True
+
+    def _read(self, wait_s: float) -> None:
+        for key, _ in self._selector.select(max(0.0, wait_s)):
+            content = os.read(key.fd, READ_BYTES)
+            if not content:
+                self._selector.unregister(key.fd)
+            elif key.data == "messages":
+                self._take(content)
+            else:
+                kept = self._kept[key.data]
+                kept += content
+                del kept[:-KEEP_BYTES]
+
+    def _take(self, content: bytes) -> None:
+        *lines, rest = (bytes(self._partial) + content).split(b"\n")
+        self._partial = bytearray(rest)
+        accepted = all(self._on_line(line) for line in lines)
+        self.broke_protocol = self.broke_protocol or not accepted or len(rest) > MAX_LINE_BYTES
+
+    def kept(self, stream: str) -> str:
+        return self._kept[stream].decode("utf-8", "replace")
+
+    def close(self) -> None:
+        self._selector.close()
+        os.close(self._messages)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _give(process: "subprocess.Popen[bytes]", request: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # it died at once; its exit says more
+        process.stdin.write(request)
+        process.stdin.flush()
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the child's whole group, what it left behind included, and reap it.
+
+    SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
+    """
+    with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def last_lines(exit_: Exit, count: int = 15) -> str:
+    """Return the end of what the child printed: stderr, or stdout where stderr is empty."""
+    said = exit_.stderr.strip() or exit_.stdout.strip()
+    return "\n".join(said.splitlines()[-count:])

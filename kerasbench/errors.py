@@ -1,0 +1,39 @@
+"""Errors that a user can mend. They are shown without a traceback; the process ends with exit code 1.
+
+KerasbenchError
+├── UsageError           a name or an option that means nothing
+├── UnusableScenario     a scenario file that does not load
+├── MissingBackend       nothing that was asked for is there: no backend, no device
+└── ResultsError         a results file or folder that cannot be read or written
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class KerasbenchError(Exception):
+    """Base of all: says what, where and what to do."""
+
+
+class UsageError(KerasbenchError):
+    pass
+
+
+class UnusableScenario(KerasbenchError):
+    pass
+
+
+class MissingBackend(KerasbenchError):
+    pass
+
+
+class ResultsError(KerasbenchError):
+    pass
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that means nothing, with the nearest one that does."""
+    names = list(known)
+    nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    guess = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    return UsageError(f"unknown {what} {given!r}{guess} (there are: {', '.join(names)})")

@@ -1,0 +1,33 @@
+"""Which machine this is."""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+from kerasbench.machine import linux, macos
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What identifies a machine in a table: chip, cores, memory, operating system."""
+
+    chip: str
+    cores: int
+    memory_bytes: int
+    system: str
+    architecture: str
+
+
+def fingerprint() -> Machine:
+    """Return this machine's. ``cores`` are the logical processors that this process may use."""
+    chip = macos.chip() if sys.platform == "darwin" else linux.chip()
+    return Machine(
+        chip=chip or platform.processor() or platform.machine(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        system=f"{platform.system()} {platform.release()}",
+        architecture=platform.machine(),
+    )

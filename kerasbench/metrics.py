@@ -1,0 +1,104 @@
+"""What is read off a trial: one line for each metric, with its unit and how its trials are summed up."""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kerasbench.results import TrialRecord
+from kerasbench.stats import Estimate, estimate, mean
+from kerasbench.wire import Latency, Measurement
+
+NS_PER_MS = 1e6
+NS_PER_S = 1e9
+BYTES_PER_MIB = 1 << 20
+STARTUP_PHASES = ("spawn", "worker", "import", "device")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several."""
+
+    name: str
+    unit: str
+    title: str
+    read: Callable[[TrialRecord, Measurement], float | None]
+    sum_up: Callable[[list[float]], Estimate] = estimate
+
+
+def steady_step_ns(measurement: Measurement) -> float | None:
+    """Return b, the time of a step inside an epoch: the median over blocks; None where blocks are epochs."""
+    training = measurement.training
+    return None if training.unit == "epoch" else _median_of_blocks(measurement)
+
+
+def epoch_overhead_ns(measurement: Measurement) -> float | None:
+    """Return a, what an epoch costs beyond its full steps (validation and a partial last batch are part of it).
+
+    The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
+    """
+    step_ns, training = steady_step_ns(measurement), measurement.training
+    if step_ns is None or not training.epochs_ns:
+        return None
+    return statistics.median(training.epochs_ns) - training.epoch_steps * step_ns
+
+
+def epoch_ns(measurement: Measurement) -> float:
+    """Return the time of an epoch of the published length: a + b * full steps, or the measured epoch itself."""
+    step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
+    if step_ns is None or overhead_ns is None:
+        return _median_of_blocks(measurement)
+    return overhead_ns + step_ns * measurement.full_steps_per_epoch
+
+
+def _median_of_blocks(measurement: Measurement) -> float:
+    return statistics.median(block.ns / block.count for block in measurement.training.blocks)
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / NS_PER_MS
+
+
+def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float:
+    return sum(phase.duration_ns for phase in trial.phases if phase.name in names) / NS_PER_MS
+
+
+def _percentile_ms(latency: Latency | None, tenths: int) -> float | None:
+    if latency is None or len(latency.calls_ns) < 2:
+        return None
+    return statistics.quantiles(latency.calls_ns, n=10, method="inclusive")[tenths - 1] / NS_PER_MS
+
+
+def _single(measurement: Measurement) -> Latency | None:
+    return next((latency for latency in measurement.prediction if latency.batch == 1), None)
+
+
+def _batched(measurement: Measurement) -> Latency | None:
+    return next((latency for latency in measurement.prediction if latency.batch > 1), None)
+
+
+def _device_mib(measurement: Measurement) -> float | None:
+    return None if measurement.peak_device_bytes is None else measurement.peak_device_bytes / BYTES_PER_MIB
+
+
+METRICS = (
+    Metric("train_step_ms", "ms", "Training step", lambda t, m: epoch_ns(m) / m.steps_per_epoch / NS_PER_MS),
+    Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
+    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean),
+    Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: epoch_ns(m) / NS_PER_S),
+    Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: m.train_samples / (epoch_ns(m) / NS_PER_S)),
+    Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
+    Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
+    Metric("first_step_ms", "ms", "First step", lambda t, m: m.training.first_step_ns / NS_PER_MS),
+    Metric("predict_p50_ms", "ms", "Prediction of one sample, median", lambda t, m: _percentile_ms(_single(m), 5)),
+    Metric(
+        "predict_p90_ms", "ms", "Prediction of one sample, 90th percentile", lambda t, m: _percentile_ms(_single(m), 9)
+    ),
+    Metric(
+        "predict_batch_p50_ms", "ms", "Prediction of one batch, median", lambda t, m: _percentile_ms(_batched(m), 5)
+    ),
+    Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
+    Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
+    Metric("final_loss", "", "Loss on unseen samples", lambda t, m: m.learning.loss, mean),
+    Metric("final_accuracy", "", "Accuracy on unseen samples", lambda t, m: m.learning.accuracy, mean),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}

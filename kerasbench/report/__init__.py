@@ -1,0 +1,1 @@
+"""Drawing: tables and progress. Nothing here computes."""

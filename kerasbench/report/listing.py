@@ -1,0 +1,33 @@
+"""The scenarios, as a table and as data."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tabulate import tabulate
+
+from kerasbench.catalog import Entry, label
+from kerasbench.report.markdown import NOTHING, escape
+
+
+def as_table(entries: Sequence[Entry]) -> str:
+    """Return one line for each regime: parameters, batch, steps in an epoch, published epochs, what it is."""
+    rows = [
+        [
+            label(entry.name, regime.name),
+            NOTHING if entry.description.parameters is None else f"{entry.description.parameters:,}",
+            f"{regime.batch:,}",
+            f"{regime.steps:,}",
+            f"{regime.epochs:,}",
+            escape(entry.description.title),
+        ]
+        for entry in entries
+        for regime in entry.description.regimes
+    ]
+    headers = ["scenario", "parameters", "batch", "steps", "epochs", "what"]
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+
+
+def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the descriptions as plain data, with each one's file."""
+    return [{"file": str(entry.file)} | dataclasses.asdict(entry.description) for entry in entries]

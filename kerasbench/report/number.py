@@ -1,0 +1,37 @@
+"""Numbers as they stand in tables: three significant digits, a unit, an interval."""
+
+import math
+
+from kerasbench.stats import Estimate
+
+DIGITS = 3
+
+
+def plain(value: float) -> str:
+    """Return three significant digits, thousands separated, never in exponents: 0.0123, 1.85, 12.3, 1,230."""
+    if value == 0:
+        return "0"
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    return f"{rounded:,.{decimals}f}"
+
+
+def with_interval(estimate: Estimate, unit: str = "") -> str:
+    """Return ``12.3 ms ±1.8 %``, without the interval where there is none."""
+    value = f"{plain(estimate.value)} {unit}".strip()
+    return value if estimate.half_width is None else f"{value} ±{percent(estimate.half_width)}"
+
+
+def percent(share: float) -> str:
+    """Return ``1.8 %``, two significant digits below ten."""
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def seconds(value: float) -> str:
+    """Return a duration as a person says it: ``8 s``, ``2 min 05 s``, ``1 h 10 min``."""
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

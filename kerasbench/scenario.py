@@ -1,0 +1,156 @@
+"""Scenarios: one Keras 3 model definition, its data, and the regimes in which it is measured.
+
+Imported by scenario files and by the worker: standard library only.
+"""
+
+import hashlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# A data recipe draws `samples` rows from a NumPy generator: (x, y), float32 or int32 arrays.
+Recipe = Callable[[int, Any], tuple[Any, Any]]
+
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
+
+
+class ScenarioError(Exception):
+    """A scenario file that cannot be used. The message says what is wrong and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime:
+    """One size in which a scenario is measured.
+
+    ``train``, ``validation`` and ``test`` count samples after the split, ``batch`` is None for full-batch
+    training, ``epochs`` is the published number, ``settings`` is whatever the build function wants to know.
+    """
+
+    train: int
+    name: str = "default"
+    batch: int | None = None
+    epochs: int = 1
+    validation: int = 0
+    test: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_name("a regime's name", self.name)
+        for what, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
+            _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
+        if self.batch is not None:
+            _require_count(f"batch of regime {self.name!r}", self.batch, 1)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples in a full training batch."""
+        return self.train if self.batch is None else min(self.batch, self.train)
+
+    @property
+    def steps(self) -> int:
+        """Training steps in an epoch, the partial last one included."""
+        return -(-self.train // self.batch_size)
+
+    @property
+    def full_steps(self) -> int:
+        """Training steps in an epoch that have a whole batch."""
+        return self.train // self.batch_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A model and what it is trained on.
+
+    ``build(regime)`` returns a compiled Keras model, ``data(samples, rng)`` returns ``(x, y)`` as NumPy arrays,
+    ``parameters`` is the count that every backend must arrive at (None: not checked), ``source`` says where the
+    measurement was published.
+    """
+
+    build: Callable[[Regime], Any]
+    data: Recipe
+    regimes: tuple[Regime, ...]
+    parameters: int | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for what in ("build", "data"):
+            if not callable(getattr(self, what)):
+                raise ScenarioError(f"{what} must be a function, not {getattr(self, what)!r}")
+        if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
+            raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
+        names = [regime.name for regime in self.regimes]
+        if len(set(names)) < len(names):
+            raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")
+
+    def regime(self, name: str) -> Regime:
+        """Return the regime of that name; raise ScenarioError where there is none."""
+        for regime in self.regimes:
+            if regime.name == name:
+                return regime
+        raise ScenarioError(f"there is no regime {name!r}; it has {', '.join(r.name for r in self.regimes)}")
+
+
+def content_hash(file: Path) -> str:
+    """Return the SHA-256 of a scenario file, which tells a changed scenario from an unchanged one.
+
+    Raises:
+        ScenarioError: it cannot be read, or is too large to be a scenario.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ScenarioError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a scenario file")
+    return hashlib.sha256(content).hexdigest()
+
+
+def load(file: Path) -> tuple[Scenario, ModuleType]:
+    """Execute a scenario file and return its Scenario and the module. Only ever called in a child process.
+
+    Raises:
+        ScenarioError: the file holds no Scenario, or more than one. Whatever the file itself raises passes through.
+    """
+    require_scenario_name(file)
+    spec = importlib.util.spec_from_file_location(f"kerasbench_scenario_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(file.parent))  # a scenario may import a file that lies beside it
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
+    found = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
+    if len(found) != 1:
+        raise ScenarioError(
+            f"{file.name}: a scenario file has one Scenario(...) at its top level, this one has {len(found) or 'none'}"
+        )
+    return found[0], module
+
+
+def require_scenario_name(file: Path) -> str:
+    """Return the scenario's name, which is the file's; raise ScenarioError if it is not fit to be one."""
+    try:
+        _require_name("a scenario file's name", file.stem)
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}: {error}") from None
+    return file.stem
+
+
+def _require_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
+        raise ScenarioError(
+            f"{what} must be 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit, not {name!r}"
+        )
+
+
+def _require_count(what: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ScenarioError(f"{what} must be a whole number of at least {least}, not {value!r}")

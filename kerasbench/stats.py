@@ -1,0 +1,57 @@
+"""Statistics over trial values: pure functions over numbers.
+
+The process is the unit of replication. A cell's value is the geometric mean of its trials' values, its interval
+Student's t on their logarithms: pooling the blocks of all trials would cover 43-55 % where 95 % is promised
+(measured by simulation; see docs/method.md).
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+MIN_TRIALS_FOR_INTERVAL = 3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval; ``low`` and ``high`` are None for fewer than three trials."""
+
+    value: float
+    low: float | None
+    high: float | None
+    trials: int
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval as a share of the value: 0.018 for ±1.8 %. On logarithms, so the upper side's."""
+        return None if self.high is None else self.high / self.value - 1
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the geometric mean of positive trial values with Student's t interval on their logarithms.
+
+    Raises:
+        ValueError: no values, or one that is not positive.
+    """
+    if not values or min(values) <= 0:
+        raise ValueError(f"an estimate needs positive values, not {list(values)}")
+    logs = [math.log(value) for value in values]
+    centre = statistics.fmean(logs)
+    if len(logs) < MIN_TRIALS_FOR_INTERVAL:
+        return Estimate(math.exp(centre), None, None, len(logs))
+    reach = t_quantile(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), len(logs))
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """Return the arithmetic mean without an interval, for what may be zero or negative: a loss, an overhead."""
+    return Estimate(statistics.fmean(values), None, None, len(values))
+
+
+def t_quantile(degrees: int, confidence: float = CONFIDENCE) -> float:
+    """Return the two-sided quantile of Student's t: 4.303 for 2 degrees of freedom at 95 %."""
+    from scipy.special import stdtrit  # 0.2 s, so only once there is something to compute
+
+    return float(stdtrit(degrees, (1 + confidence) / 2))

@@ -1,0 +1,138 @@
+"""One trial from the parent's side: environment, child, messages, and what went wrong."""
+
+import signal
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kerasbench import backends, child, environment
+from kerasbench.wire import (
+    Code,
+    DescribeRequest,
+    Description,
+    Failure,
+    Measurement,
+    Message,
+    Phase,
+    ProbeReport,
+    ProbeRequest,
+    TrialRequest,
+    encode_request,
+)
+
+PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
+DESCRIBE_TIMEOUT_S = 60.0
+_NO_REMEDY = "see the child's last lines in the result file"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial: a measurement or a failure, never both, and the phases that were reached."""
+
+    phases: list[Phase]
+    wall_ns: int
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+
+
+@dataclass
+class _Received:
+    """The messages of one child, as they come in."""
+
+    on_phase: Callable[[str], None]
+    phases: list[Phase] = field(default_factory=list)
+    begun: str = "spawn"
+    answer: Message | None = None
+
+    def take(self, line: bytes) -> bool:
+        try:
+            message = msgspec.json.decode(line, type=Message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        if message.begun is not None:
+            self.begun = message.begun
+            self.on_phase(message.begun)
+        elif message.phase is not None:
+            self.phases.append(message.phase)
+        elif self.answer is None:
+            self.answer = message
+        else:
+            return False  # a second answer: somebody else writes to the pipe
+        return True
+
+
+def launch(
+    request: TrialRequest,
+    python: str,
+    timeout_s: float,
+    on_phase: Callable[[str], None] = lambda phase: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run one trial in a child of its own and return what became of it. Only KeyboardInterrupt is raised."""
+    received = _Received(on_phase)
+    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+        variables = (
+            environment.clean()
+            | environment.for_scratch(scratch)
+            | {"KERAS_BACKEND": request.backend}
+            | backends.get(request.backend).environment(request.device, scratch)
+        )
+        ended = child.run(python, variables, encode_request(request), timeout_s, received.take, on_tick)
+    phases = _with_edges(received.phases, ended)
+    answer = received.answer
+    if answer is not None and answer.measurement is not None and not ended.broke_protocol:
+        return Outcome(phases, ended.wall_ns, measurement=answer.measurement)
+    said = answer.failure if answer is not None and not ended.broke_protocol else None
+    return Outcome(phases, ended.wall_ns, failure=said or failure_of(ended, received.begun, timeout_s))
+
+
+def probe(backend: str, python: str) -> ProbeReport | Failure:
+    """Ask one backend, in a child, what it is and what it sees."""
+    received = _Received(lambda phase: None)
+    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+        variables = environment.clean() | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
+        variables |= {"TF_CPP_MIN_LOG_LEVEL": "2"}
+        ended = child.run(python, variables, encode_request(ProbeRequest(backend)), PROBE_TIMEOUT_S, received.take)
+    answer = received.answer or Message()
+    return answer.probe or answer.failure or failure_of(ended, received.begun, PROBE_TIMEOUT_S)
+
+
+def describe(file: str, python: str) -> Description | Failure:
+    """Ask a scenario file, in a child, what is in it."""
+    received = _Received(lambda phase: None)
+    request = encode_request(DescribeRequest(file))
+    ended = child.run(python, environment.clean(), request, DESCRIBE_TIMEOUT_S, received.take)
+    answer = received.answer or Message()
+    return answer.description or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
+
+
+def failure_of(ended: child.Exit, phase: str, timeout_s: float) -> Failure:
+    """Say why a child that gave no answer ended."""
+    detail = child.last_lines(ended)
+    if ended.broke_protocol:
+        cause = "something other than kerasbench wrote to the result pipe"
+        return Failure(Code.INVALID, cause, "the scenario must not write to inherited file descriptors", phase, detail)
+    if ended.timed_out:
+        cause = f"stopped after {timeout_s:g} s, in phase {phase!r}"
+        return Failure(Code.TIMEOUT, cause, "--timeout SECONDS allows more", phase, detail)
+    if ended.status < 0:
+        name = signal.Signals(-ended.status).name
+        remedy = "another process or the kernel's memory killer ended it" if name == "SIGKILL" else _NO_REMEDY
+        return Failure(Code.CRASH, f"died from {name} in phase {phase!r}", remedy, phase, detail)
+    cause = f"left with exit status {ended.status} in phase {phase!r} without a result"
+    return Failure(Code.CRASH, cause, "the scenario must not end the process", phase, detail)
+
+
+def _with_edges(phases: list[Phase], ended: child.Exit) -> list[Phase]:
+    """Add what only the parent sees: before the interpreter's first line, and after the last message."""
+    if not phases:
+        return []
+    end_ns = ended.spawned_ns + ended.wall_ns
+    first, last = phases[0], phases[-1]
+    return [
+        Phase("spawn", ended.spawned_ns, first.start_ns),
+        *phases,
+        Phase("exit", last.end_ns, end_ns),
+    ]

@@ -1,0 +1,251 @@
+"""What passes between the parent and a child: JSON lines, each one message.
+
+The child builds these from standard-library types; the parent validates every line against them. Times are
+nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from kerasbench.devices import Device
+
+
+class Code(StrEnum):
+    """Why a cell has no number."""
+
+    UNAVAILABLE = "unavailable"  # the backend or the device is not there
+    UNSUPPORTED = "unsupported"  # the backend cannot do this on that device
+    OOM = "oom"  # memory ran out
+    TIMEOUT = "timeout"  # the child was stopped at its time limit
+    CRASH = "crash"  # the child died from a signal or left without a word
+    WRONG_DEVICE = "wrong-device"  # it ran, but not where it was asked to
+    NONFINITE = "nonfinite"  # a loss that is not a number
+    PARITY = "parity"  # it computed something else than the other backends
+    INVALID = "invalid"  # the scenario file cannot be used, or the child broke the protocol
+    ERROR = "error"  # the scenario or the backend raised an exception
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How much to measure. None for a calibrated value means: calibrate, and report what was found."""
+
+    blocks: int = 10
+    block_ns: int = 100_000_000
+    warmup_min_ns: int = 1_000_000_000
+    warmup_max_ns: int = 20_000_000_000
+    measure_max_ns: int = 20_000_000_000
+    predict_min_calls: int = 200
+    predict_max_ns: int = 3_000_000_000
+    steps_per_block: int | None = None
+    warmup_blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class TrialRequest:
+    """One trial, as the parent asks for it."""
+
+    scenario: str
+    file: str
+    file_hash: str
+    regime: str
+    backend: str
+    device: Device
+    seed: int
+    protocol: Protocol
+    task: Literal["trial"] = "trial"
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """Import a backend and say which devices it sees."""
+
+    backend: str
+    task: Literal["probe"] = "probe"
+
+
+@dataclass(frozen=True)
+class DescribeRequest:
+    """Load a scenario file and say what is in it."""
+
+    file: str
+    task: Literal["describe"] = "describe"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One span of a trial. ``start_ns`` and ``end_ns`` are readings of the monotonic clock."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Block:
+    """``count`` training steps (or whole epochs) between two synchronisations."""
+
+    count: int
+    ns: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """Raw readings of the training phases.
+
+    ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
+    ``epochs_ns`` are short epochs of ``epoch_steps`` full steps, the published validation pass and the published
+    partial last batch, from which the cost per epoch follows; empty where the unit is the epoch.
+    """
+
+    unit: Literal["step", "epoch"]
+    first_step_ns: int
+    steps_per_block: int
+    warmup: list[Block]
+    steady: bool
+    blocks: list[Block]
+    epoch_steps: int
+    epochs_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Durations of single ``predict_on_batch`` calls at one batch size, in the order of the calls."""
+
+    batch: int
+    calls_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Loss (and accuracy, where the scenario has it) on unseen data before and after a fixed number of steps."""
+
+    steps: int
+    first_loss: float
+    loss: float
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``)."""
+
+    weights: list[str]
+    optimizer: list[str]
+    output: list[str]
+    runtime: list[str]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The configuration that was really in force."""
+
+    jit: bool
+    dtype_policy: str
+    image_data_format: str
+    threads: int | None
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything that a trial that succeeded has to say."""
+
+    training: Training
+    prediction: list[Latency]
+    learning: Learning
+    proof: Proof
+    resolved: Resolved
+    parameters: int
+    train_samples: int
+    steps_per_epoch: int
+    full_steps_per_epoch: int
+    peak_rss_bytes: int
+    peak_device_bytes: int | None
+    cpu_ns: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no measurement: a code, one line each of cause and remedy, and what the child said last."""
+
+    code: Code
+    cause: str
+    remedy: str
+    phase: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class RegimeDescription:
+    name: str
+    train: int
+    batch: int
+    full_batch: bool
+    steps: int
+    epochs: int
+    validation: int
+    test: int
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scenario file says of itself."""
+
+    name: str
+    title: str
+    text: str
+    source: str
+    parameters: int | None
+    regimes: list[RegimeDescription]
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """What a backend said when it was imported."""
+
+    backend: str
+    python: str
+    versions: dict[str, str]
+    devices: list[Device]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One line on the pipe: exactly one of its fields is set."""
+
+    phase: Phase | None = None
+    begun: str | None = None
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    description: Description | None = None
+    probe: ProbeReport | None = None
+
+    def encode(self) -> bytes:
+        """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
+        said = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
+        return json.dumps(said, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def encode_request(request: TrialRequest | ProbeRequest | DescribeRequest) -> bytes:
+    """Return the request as one JSON line, for the child's standard input."""
+    return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
+
+
+def decode_request(line: bytes) -> TrialRequest | ProbeRequest | DescribeRequest:
+    """Rebuild the request that the parent wrote."""
+    fields: dict[str, Any] = json.loads(line)
+    match fields["task"]:
+        case "describe":
+            return DescribeRequest(**fields)
+        case "probe":
+            return ProbeRequest(**fields)
+        case _:
+            nested = {"device": Device(**fields["device"]), "protocol": Protocol(**fields["protocol"])}
+            return TrialRequest(**(fields | nested))

@@ -1,0 +1,60 @@
+"""Say what a scenario file holds, without paying for keras where the file only uses it inside functions."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kerasbench.scenario import Regime, load
+from kerasbench.wire import DescribeRequest, Description, RegimeDescription
+
+
+def describe(request: DescribeRequest) -> Description:
+    """Load the file and return its description.
+
+    Raises:
+        ScenarioError: the file holds no usable scenario. Whatever the file itself raises passes through.
+    """
+    sys.modules["keras"] = Deferred("keras")
+    file = Path(request.file)
+    scenario, module = load(file)
+    text = inspect.cleandoc(module.__doc__ or "")
+    return Description(
+        name=file.stem,
+        title=text.partition("\n")[0],
+        text=text,
+        source=scenario.source,
+        parameters=scenario.parameters,
+        regimes=[describe_regime(regime) for regime in scenario.regimes],
+    )
+
+
+def describe_regime(regime: Regime) -> RegimeDescription:
+    return RegimeDescription(
+        name=regime.name,
+        train=regime.train,
+        batch=regime.batch_size,
+        full_batch=regime.batch is None,
+        steps=regime.steps,
+        epochs=regime.epochs,
+        validation=regime.validation,
+        test=regime.test,
+    )
+
+
+class Deferred(ModuleType):
+    """Stands for a package until something of it is used, then imports it.
+
+    Keras costs one to three seconds to import and a description needs none of it; where it is not installed, a
+    scenario that uses it only inside functions can be described all the same. (importlib.util.LazyLoader would load
+    the package at once before Python 3.12: ``import`` itself looks at ``__spec__``.)
+    """
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module
+            raise AttributeError(attribute)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), attribute)

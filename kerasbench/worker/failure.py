@@ -1,0 +1,46 @@
+"""How an exception in a child becomes a failure with a code, a cause and a remedy."""
+
+import traceback
+from pathlib import Path
+
+from kerasbench.wire import Code, Failure
+
+# What the frameworks' out-of-memory errors have in common, in lower case: torch.OutOfMemoryError says "out of
+# memory" (its CPU allocator "not enough memory"), TensorFlow and XLA say RESOURCE_EXHAUSTED.
+OOM_WORDS = ("out of memory", "not enough memory", "resource_exhausted", "resourceexhausted", "failed to allocate")
+DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
+
+
+class TrialFailure(Exception):
+    """Raised inside a child where the cause is known, carrying the failure to report."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.cause)
+        self.failure = failure
+
+
+def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
+    """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
+    cause = where(error, scenario_file) + _one_line(error)
+    detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+    if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
+        return Failure(Code.OOM, cause, "a smaller batch or regime, or a machine with more memory", phase, detail)
+    if isinstance(error, ImportError) and phase == "import":
+        return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
+    if isinstance(error, NotImplementedError):
+        return Failure(Code.UNSUPPORTED, cause, "measure this cell on another device or backend", phase, detail)
+    return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
+
+
+def where(error: Exception, file: str) -> str:
+    """Return ``mine.py, line 12: `` for the innermost frame in that file, nothing where there is none."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    if isinstance(error, SyntaxError) and error.filename == file:
+        lines.append(error.lineno)
+    return f"{Path(file).name}, line {lines[-1]}: " if lines else ""
+
+
+def _one_line(error: Exception, limit: int = 300) -> str:
+    text = " ".join(str(error).split())
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return said if len(said) <= limit else said[: limit - 1] + "…"

@@ -1,0 +1,63 @@
+"""One request, one child: read it, do it, say how it ended, leave."""
+
+import os
+import sys
+import time
+from typing import NoReturn
+
+from kerasbench.scenario import ScenarioError
+from kerasbench.wire import (
+    Code,
+    DescribeRequest,
+    Failure,
+    Message,
+    Phase,
+    ProbeRequest,
+    TrialRequest,
+    decode_request,
+)
+from kerasbench.worker.failure import TrialFailure, failure_of
+from kerasbench.worker.pipe import Pipe
+
+
+def serve(descriptor: int, started_ns: int) -> NoReturn:
+    """Serve the request on standard input and leave the process, whatever happened."""
+    pipe = Pipe(descriptor)
+    request = decode_request(sys.stdin.buffer.readline())
+    pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
+    try:
+        _dispatch(request, pipe)
+    except TrialFailure as known:
+        pipe.send(Message(failure=known.failure))
+    except ScenarioError as error:
+        remedy = "mend the scenario file; docs/scenarios.md shows what it needs"
+        pipe.send(Message(failure=Failure(Code.INVALID, str(error), remedy, pipe.current_phase)))
+    except Exception as error:
+        pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))
+    _leave()
+
+
+def _dispatch(request: TrialRequest | ProbeRequest | DescribeRequest, pipe: Pipe) -> None:
+    # Imported late: describing a scenario must not pay for what measuring one needs.
+    match request:
+        case DescribeRequest():
+            from kerasbench.worker.describe import describe
+
+            pipe.send(Message(description=describe(request)))
+        case ProbeRequest():
+            from kerasbench.worker.probe import probe
+
+            with pipe.phase("import"):
+                report = probe(request)
+            pipe.send(Message(probe=report))
+        case TrialRequest():
+            from kerasbench.worker.trial import run_trial
+
+            run_trial(request, pipe)
+
+
+def _leave() -> NoReturn:
+    # os._exit: tearing a framework down takes up to half a second and can crash; everything is said already.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
