@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -49,7 +50,8 @@ def measure(
     planned = plan.make(selected, probes, labels, hints(probes), effort, seed, backends_were_named=bool(wanted))
     store = Store(folder, results.now())
     console = Console(stderr=True, highlight=False)
-    record = run.execute(planned, store, dict.fromkeys(probes, python), timeout_s, ConsoleProgress(console))
+    launch = partial(trial.launch, python, timeout_s)
+    record = run.execute(planned, store, launch, ConsoleProgress(console))
     summary = summarize(record)
     tables = markdown.document(summary)
     store.save_tables(tables)

@@ -42,6 +42,7 @@ def run(
     timeout_s: float,
     on_line: Callable[[bytes], bool],
     on_tick: Callable[[], None] = lambda: None,
+    worker: Path = WORKER,
 ) -> Exit:
     """Run the worker on one request.
 
@@ -53,7 +54,7 @@ def run(
     spawned_ns = time.monotonic_ns()
     try:
         process = subprocess.Popen(
-            [python, "-P", str(WORKER), str(write_end)],
+            [python, "-P", str(worker), str(write_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -3,11 +3,13 @@
 Imported by the worker: standard library only.
 """
 
+import re
 from dataclasses import dataclass
 
 CPU = "cpu"
 GPU = "gpu"
 CUDA_FAMILY = ("cuda", "rocm")
+LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def parse_label(text: str) -> tuple[str, int]:
     Raises:
         ValueError: the text is none of these.
     """
-    kind, _, index = text.partition(":")
-    if kind not in (CPU, GPU) or (index and not index.isdecimal()) or (kind == CPU and index not in ("", "0")):
-        raise ValueError(text)
-    return kind, int(index or 0)
+    found = LABEL.fullmatch(text)
+    if found is None:
+        raise ValueError(f"no device label: {text!r}")
+    return found["kind"], int(found["index"] or 0)

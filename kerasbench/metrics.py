@@ -58,8 +58,9 @@ def _ms(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
 
-def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float:
-    return sum(phase.duration_ns for phase in trial.phases if phase.name in names) / NS_PER_MS
+def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
+    durations = [phase.duration_ns for phase in trial.phases if phase.name in names]
+    return _ms(sum(durations)) if durations else None
 
 
 def _percentile_ms(latency: Latency | None, tenths: int) -> float | None:

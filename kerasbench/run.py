@@ -3,9 +3,10 @@
 import dataclasses
 import math
 import time
+from collections.abc import Callable
 from typing import Protocol as Interface
 
-from kerasbench import machine, plan, results, trial
+from kerasbench import machine, plan, results
 from kerasbench.plan import Cell, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, Store, TrialRecord
 from kerasbench.summary import summarize_cell
@@ -15,6 +16,14 @@ from kerasbench.wire import Measurement, Protocol, TrialRequest
 PRECISION = 0.02  # half-width of every cell's interval at which further rounds add nothing that matters
 WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
 WARMUP_MAX_BLOCKS = 30
+
+
+class Launch(Interface):
+    """Runs one trial and tells how it goes meanwhile."""
+
+    def __call__(
+        self, request: TrialRequest, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
+    ) -> Outcome: ...
 
 
 class Observer(Interface):
@@ -28,8 +37,10 @@ class Observer(Interface):
     def run_ended(self) -> None: ...
 
 
-def execute(planned: Plan, store: Store, pythons: dict[str, str], timeout_s: float, observer: Observer) -> Record:
+def execute(planned: Plan, store: Store, launch: Launch, observer: Observer) -> Record:
     """Measure the plan's cells round by round and return the record, which ``store`` holds after every trial.
+
+    ``launch`` runs one trial, wherever it likes (trial.launch: a child process here).
 
     Ctrl-C ends the trial in flight and the run; the record then says so.
 
@@ -40,7 +51,7 @@ def execute(planned: Plan, store: Store, pythons: dict[str, str], timeout_s: flo
     store.save(record)
     observer.run_began(planned)
     try:
-        _run_rounds(record, planned, store, pythons, timeout_s, observer)
+        _run_rounds(record, planned, store, launch, observer)
     except KeyboardInterrupt:
         record.stopped_because = "interrupted"
     finally:
@@ -65,9 +76,7 @@ def begin(planned: Plan) -> Record:
     )
 
 
-def _run_rounds(
-    record: Record, planned: Plan, store: Store, pythons: dict[str, str], timeout_s: float, observer: Observer
-) -> None:
+def _run_rounds(record: Record, planned: Plan, store: Store, launch: Launch, observer: Observer) -> None:
     protocols = {cell.key: planned.effort.protocol for cell in planned.cells}
     alive = list(planned.cells)
     while alive and not record.stopped_because:
@@ -76,7 +85,7 @@ def _run_rounds(
             observer.trial_began(cell, index)
             cpu_ns = time.process_time_ns()
             request = _request(cell, protocols[cell.key], planned.seed)
-            outcome = trial.launch(request, pythons[cell.backend], timeout_s, observer.phase_began, observer.tick)
+            outcome = launch(request, observer.phase_began, observer.tick)
             record.parent_cpu_ns += time.process_time_ns() - cpu_ns
             record.trials.append(_record(cell, index, outcome))
             if outcome.measurement is None:

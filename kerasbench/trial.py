@@ -64,9 +64,9 @@ class _Received:
 
 
 def launch(
-    request: TrialRequest,
     python: str,
     timeout_s: float,
+    request: TrialRequest,
     on_phase: Callable[[str], None] = lambda phase: None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Outcome:

@@ -96,7 +96,8 @@ class ConsoleProgress:
         self._say(f"[{self._done}/{self._eta.trials}] {cell.label}: {what} ({wall_s:.1f} s; about {left} left)")
 
     def run_ended(self) -> None:
-        self._bar.stop()
+        if self._console.is_terminal:
+            self._bar.stop()
 
     def _draw(self, phase: str) -> None:
         self._drawn_s = time.monotonic()

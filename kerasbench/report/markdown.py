@@ -85,8 +85,8 @@ def _training_notes(summary: Summary) -> str:
         )
     else:
         notes.append(
-            "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its row, "
-            f"by more than {MINIMAL_EFFECT:.0%}, paired by round. ≈: the fastest, and those that cannot be told from it."
+            "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its "
+            f"row by more than {MINIMAL_EFFECT:.0%}, paired by round. ≈: the fastest, and what cannot be told from it."
         )
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(

@@ -11,8 +11,8 @@ def plain(value: float) -> str:
     """Return three significant digits, thousands separated, never in exponents: 0.0123, 1.85, 12.3, 1,230."""
     if value == 0:
         return "0"
-    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
-    rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    rounded = float(f"{value:.{DIGITS}g}")  # first, because 9.999 has one decimal fewer than it seems
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(rounded))))
     return f"{rounded:,.{decimals}f}"
 
 

@@ -27,6 +27,8 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         return Failure(Code.OOM, cause, "a smaller batch or regime, or a machine with more memory", phase, detail)
     if isinstance(error, ImportError) and phase == "import":
         return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
+    if phase == "device":
+        return Failure(Code.UNAVAILABLE, cause, "the device was not there when the trial began", phase, detail)
     if isinstance(error, NotImplementedError):
         return Failure(Code.UNSUPPORTED, cause, "measure this cell on another device or backend", phase, detail)
     return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)

@@ -43,7 +43,9 @@ def _dispatch(request: TrialRequest | ProbeRequest | DescribeRequest, pipe: Pipe
         case DescribeRequest():
             from kerasbench.worker.describe import describe
 
-            pipe.send(Message(description=describe(request)))
+            with pipe.phase("describe"):
+                description = describe(request)
+            pipe.send(Message(description=description))
         case ProbeRequest():
             from kerasbench.worker.probe import probe
 

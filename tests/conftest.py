@@ -1,0 +1,18 @@
+"""What all tests share: a cache folder of their own, and a scenario file to measure."""
+
+from pathlib import Path
+
+import pytest
+
+FAULTS = Path(__file__).parent / "faults"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep descriptions out of the user's cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def faults() -> Path:
+    return FAULTS

@@ -1,0 +1,11 @@
+import sys
+
+from base import scenario
+
+
+def build(regime):
+    print("I have had enough", file=sys.stderr)
+    sys.exit(3)
+
+
+spoiled = scenario(build=build)

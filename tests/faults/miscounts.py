@@ -1,0 +1,3 @@
+from base import scenario
+
+spoiled = scenario(parameters=11)

@@ -1,0 +1,18 @@
+import base
+import keras
+
+
+class Broken(keras.layers.Layer):
+    def call(self, x, training=None):
+        if training:
+            raise ArithmeticError("only in training")
+        return x
+
+
+def build(regime):
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2), Broken()])
+    model.compile(optimizer="sgd", loss="mse")
+    return model
+
+
+spoiled = base.scenario(build=build)

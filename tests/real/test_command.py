@@ -1,0 +1,70 @@
+"""The whole command, as a user types it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kerasbench.results import load
+
+pytestmark = pytest.mark.real
+
+
+def kerasbench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "kerasbench", *arguments, "--results", str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_failed_cell_leaves_the_others_complete_and_gives_exit_code_2(faults: Path, tmp_path: Path) -> None:
+    both = f"{faults / 'fine.py'},{faults / 'raises_in_build.py'}"
+    process = kerasbench(tmp_path, "--scenario", both, "--backend", "jax", "--rounds", "1")
+    tables, progress = process.communicate(timeout=300)
+    assert process.returncode == 2, progress
+    (data,) = tmp_path.glob("*.json")
+    assert data.with_suffix(".md").read_text() == tables.removesuffix("\n")
+    assert "*error*" in tables
+    assert "| fine " in tables
+    record = load(data)
+    assert {(trial.scenario, trial.failure is None) for trial in record.trials} == {
+        ("fine", True),
+        ("raises_in_build", False),
+    }
+    assert record.parent_cpu_ns < 0.02 * sum(trial.wall_ns for trial in record.trials)
+
+
+def test_all_is_well_gives_exit_code_0(faults: Path, tmp_path: Path) -> None:
+    process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--quick")
+    _, progress = process.communicate(timeout=300)
+    assert process.returncode == 0, progress
+
+
+def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: Path, tmp_path: Path) -> None:
+    process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not any(_trials(file) for file in tmp_path.glob("*.json")):
+        time.sleep(0.2)
+    os.kill(process.pid, signal.SIGINT)
+    tables, progress = process.communicate(timeout=60)
+    assert process.returncode == 130, progress
+    (data,) = tmp_path.glob("*.json")
+    assert load(data).stopped_because == "interrupted"
+    assert "| fine " in tables
+
+
+def _trials(file: Path) -> int:
+    return len(load(file).trials) if file.stat().st_size else 0
+
+
+def test_a_device_that_is_not_there_says_what_was_seen_and_gives_exit_code_1(tmp_path: Path) -> None:
+    process = kerasbench(tmp_path, "--backend", "jax", "--device", "gpu:99", "--quick")
+    tables, complaint = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "no device gpu:99 to measure on" in complaint
+    assert "sees cpu" in complaint
+    assert "pip install" in complaint
+    assert not tables
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,81 @@
+"""Scenario files that go wrong, in real children: each is a failure with its code, and nothing is left behind."""
+
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kerasbench.devices import Device
+from kerasbench.wire import Code
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+CASES = [
+    ("raises_in_build", Code.ERROR, r"raises_in_build\.py, line 5: ValueError: no model today", "build"),
+    ("raises_in_data", Code.ERROR, r"raises_in_data\.py, line 5: KeyError: 'column'", "data"),
+    ("raises_in_fit", Code.ERROR, r"raises_in_fit\.py, line 8: ArithmeticError", "first step"),
+    ("exits_in_build", Code.CRASH, r"left with exit status 3 in phase 'build'", "build"),
+    ("leaves_in_build", Code.CRASH, r"left with exit status 0 in phase 'build'", "build"),
+    ("aborts_in_build", Code.CRASH, r"died from SIGABRT in phase 'build'", "build"),
+    ("hangs_in_build", Code.TIMEOUT, r"stopped after 8 s, in phase 'build'", "build"),
+    ("writes_to_the_pipe", Code.INVALID, r"other than kerasbench wrote to the result pipe", "build"),
+    ("becomes_nan", Code.NONFINITE, r"the loss became (nan|inf)", ""),
+    ("miscounts", Code.INVALID, r"has 10 parameters, the scenario says 11", "build"),
+    ("not_compiled", Code.INVALID, r"must return a compiled Keras model", "build"),
+    ("uses_another_framework", Code.ERROR, r"uses_another_framework\.py, line 5: ModuleNotFoundError", "build"),
+]
+
+
+@pytest.mark.parametrize(("name", "code", "cause", "phase"), CASES, ids=[case[0] for case in CASES])
+def test_a_fault_is_a_failure_with_its_code_and_cause(
+    faults: Path, name: str, code: Code, cause: str, phase: str
+) -> None:
+    outcome = trials.run(faults / f"{name}.py", "jax", timeout_s=8 if name == "hangs_in_build" else 120)
+    assert outcome.measurement is None
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.phase) == (code, phase)
+    assert re.search(cause, outcome.failure.cause)
+    assert outcome.failure.remedy
+    assert psutil.Process().children(recursive=True) == []
+
+
+@pytest.mark.parametrize("name", ["fine", "shouts", "changes_its_surroundings"])
+def test_what_is_odd_but_harmless_is_measured(faults: Path, name: str) -> None:
+    assert trials.measured(trials.run(faults / f"{name}.py", "jax")).parameters == 10
+
+
+def test_a_crash_quotes_the_child_s_last_lines(faults: Path) -> None:
+    failure = trials.run(faults / "exits_in_build.py", "jax").failure
+    assert failure is not None
+    assert "I have had enough" in failure.detail
+
+
+def test_a_file_that_changes_during_the_run_is_refused(faults: Path, tmp_path: Path) -> None:
+    file = tmp_path / "fine.py"
+    file.write_text((faults / "fine.py").read_text())
+    request_made_before = trials.content_hash
+    try:
+        trials.content_hash = lambda path: "what it was before"  # type: ignore[assignment]
+        failure = trials.run(file, "jax").failure
+    finally:
+        trials.content_hash = request_made_before
+    assert failure is not None
+    assert (failure.code, "changed while the run was going on" in failure.cause) == (Code.INVALID, True)
+
+
+def test_tensorflow_s_silent_fall_back_to_the_cpu_is_never_a_row(faults: Path) -> None:
+    # TensorFlow runs on the CPU without a word where the GPU is not there; a machine that has one is passed over.
+    failure = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 7)).failure
+    assert failure is not None
+    assert failure.code is Code.WRONG_DEVICE
+    assert failure.cause == "asked for cuda:7, but weights lived on cpu:0"
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_a_gpu_that_is_not_there_is_a_failure(faults: Path, backend: str) -> None:
+    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 7))
+    assert outcome.measurement is None
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.phase) == (Code.UNAVAILABLE, "device")

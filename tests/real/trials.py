@@ -1,0 +1,48 @@
+"""Real trials in real children, as short as they can be."""
+
+import sys
+from pathlib import Path
+
+from kerasbench import trial
+from kerasbench.devices import Device
+from kerasbench.scenario import content_hash
+from kerasbench.trial import Outcome
+from kerasbench.wire import Measurement, Protocol, TrialRequest
+
+# Two blocks of at least a millisecond: enough to go through every phase, and to measure nothing.
+SHORTEST = Protocol(
+    blocks=2,
+    block_ns=1_000_000,
+    warmup_min_ns=0,
+    warmup_max_ns=1,
+    measure_max_ns=1,
+    predict_min_calls=10,
+    predict_max_ns=100_000_000,
+)
+
+
+def run(
+    file: Path,
+    backend: str,
+    regime: str = "default",
+    device: Device | None = None,
+    timeout_s: float = 120,
+    protocol: Protocol = SHORTEST,
+) -> Outcome:
+    request = TrialRequest(
+        scenario=file.stem,
+        file=str(file),
+        file_hash=content_hash(file),
+        regime=regime,
+        backend=backend,
+        device=device or Device("cpu"),
+        seed=0,
+        protocol=protocol,
+    )
+    return trial.launch(sys.executable, timeout_s, request)
+
+
+def measured(outcome: Outcome) -> Measurement:
+    assert outcome.failure is None, outcome.failure
+    assert outcome.measurement is not None
+    return outcome.measurement

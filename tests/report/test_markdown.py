@@ -1,0 +1,76 @@
+import pytest
+
+from kerasbench.report.markdown import document, escape
+from kerasbench.summary import summarize
+from kerasbench.wire import Code, Failure
+from tests import made
+
+
+def cells_of(text: str, row: str) -> list[str]:
+    """Return the cells of the first table row that begins with this text."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {row}"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def three_rounds(**step_ms: float) -> made.Record:
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step_ms=step + index / 1000, overhead_ms=0.001))
+        for backend, step in step_ms.items()
+        for index in (1, 2, 3)
+    ]
+    return made.record(*trials, rounds=3)
+
+
+def test_the_headline_has_a_column_for_each_backend_and_marks_the_winner() -> None:
+    text = document(summarize(three_rounds(jax=1.0, torch=2.0)))
+    assert cells_of(text, "scenario") == ["scenario", "batch", "steps", "jax cpu", "torch cpu"]
+    assert cells_of(text, "dense") == ["dense", "32", "100", "**1.00 ms ±0.2 %**", "2.00 ms ±0.1 %"]
+
+
+def test_what_cannot_be_told_apart_is_marked_and_nobody_wins() -> None:
+    text = document(summarize(three_rounds(jax=1.0, torch=1.001)))
+    assert cells_of(text, "dense")[3:] == ["≈ 1.00 ms ±0.2 %", "≈ 1.00 ms ±0.2 %"]
+
+
+def test_one_round_gives_no_verdict_and_says_so() -> None:
+    text = document(summarize(made.record(made.trial(), rounds=1)))
+    assert "**2.10 ms**" in text
+    assert "1 complete round. Fewer than 3 rounds give no interval, so this is no verdict" in text
+
+
+def test_a_failure_stands_in_the_table_and_below_it_with_cause_and_remedy() -> None:
+    text = document(summarize(made.record(made.trial(backend="jax"), made.trial(failure=made.FAILURE))))
+    assert cells_of(text, "dense")[3:] == ["**2.10 ms**", "*crash*"]
+    below = text[text.index("## Failures") :]
+    assert cells_of(below, "dense") == [
+        "dense", "torch cpu", "crash", "died from SIGSEGV in phase 'train'", "look at the last lines",
+    ]  # fmt: skip
+
+
+def test_what_was_not_steady_is_named() -> None:
+    text = document(summarize(made.record(made.trial(found=made.measurement(steady=False)))))
+    assert "Not shown to be steady before it was measured: dense torch cpu." in text
+
+
+def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
+    assert "## Training step" in document(summarize(made.record(rounds=0)))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("<script>", "\\<script\\>"),
+        ("two\nlines\r\x1b[31m", "two lines \\[31m"),
+        ("mnist_dense", "mnist_dense"),
+        ("`code` *bold*", "\\`code\\` \\*bold\\*"),
+    ],
+)
+def test_text_from_elsewhere_cannot_break_a_table(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+
+
+def test_a_hostile_cause_stays_in_its_cell() -> None:
+    failure = Failure(Code.ERROR, "x | y\n| <b>z</b>", "none")
+    text = document(summarize(made.record(made.trial(failure=failure))))
+    assert "x \\| y \\| \\<b\\>z\\</b\\>" in text

@@ -1,0 +1,30 @@
+import pytest
+
+from kerasbench.report.number import percent, plain, seconds, with_interval
+from kerasbench.stats import Estimate
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.000123, "0.000123"), (0.0123, "0.0123"), (1.8549, "1.85"), (12.345, "12.3"), (123.4, "123"), (99_481, "99,500"),
+     (0, "0"), (-14.83, "-14.8"), (9.999, "10.0")],
+)  # fmt: skip
+def test_three_digits_without_exponents(value: float, text: str) -> None:
+    assert plain(value) == text
+
+
+def test_an_interval_stands_behind_its_unit() -> None:
+    assert with_interval(Estimate(12.3, 12.08, 12.5214, 3), "ms") == "12.3 ms ±1.8 %"
+    assert with_interval(Estimate(12.3, None, None, 1), "ms") == "12.3 ms"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.0181, "1.8 %"), (0.123, "12 %"), (0.0996, "10 %"), (1.5, "150 %")])
+def test_percentages(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(7.6, "8 s"), (65, "1 min 05 s"), (3599.9, "1 h 00 min"), (4260, "1 h 11 min")]
+)
+def test_durations(value: float, text: str) -> None:
+    assert seconds(value) == text

@@ -1,0 +1,69 @@
+"""Every backend's module, without importing a framework."""
+
+import inspect
+import sys
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.backends import Backend
+from kerasbench.devices import Device
+
+FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
+CPU, CUDA, MPS = Device("cpu"), Device("cuda", 1), Device("mps")
+
+
+def test_the_backends_are_the_modules_of_the_folder() -> None:
+    assert backends.names() == ["jax", "tensorflow", "torch"]
+
+
+@pytest.mark.parametrize("name", backends.names())
+def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
+    module = backends.get(name)
+    for function in FUNCTIONS:
+        expected = list(inspect.signature(getattr(Backend, function)).parameters)[1:]
+        assert list(inspect.signature(getattr(module, function)).parameters) == expected, function
+    public = {
+        name
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__
+    }  # type: ignore[attr-defined]
+    assert {name for name in public if not name.startswith("_")} == FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "expected"),
+    [
+        ("torch", CPU, {"KERAS_TORCH_DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "-1"}),
+        ("torch", CUDA, {"KERAS_TORCH_DEVICE": "cuda", "CUDA_VISIBLE_DEVICES": "1"}),
+        ("torch", Device("rocm"), {"KERAS_TORCH_DEVICE": "cuda", "CUDA_VISIBLE_DEVICES": "0"}),
+        ("torch", MPS, {"KERAS_TORCH_DEVICE": "mps"}),
+        ("jax", CPU, {"JAX_PLATFORMS": "cpu"}),
+        ("jax", CUDA, {"JAX_PLATFORMS": "cuda", "CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}),
+        ("jax", MPS, {"JAX_PLATFORMS": "mps"}),
+        ("tensorflow", CPU, {"CUDA_VISIBLE_DEVICES": "-1"}),
+        ("tensorflow", CUDA, {"CUDA_VISIBLE_DEVICES": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}),
+    ],
+)
+def test_the_environment_shows_one_device(name: str, device: Device, expected: dict[str, str]) -> None:
+    assert expected.items() <= backends.get(name).environment(device, "/caches").items()
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "jit"),
+    [("jax", CPU, True), ("torch", CUDA, False), ("tensorflow", CPU, False), ("tensorflow", CUDA, True),
+     ("tensorflow", Device("metal"), False)],
+)  # fmt: skip
+def test_jit_is_what_the_backend_normally_does(name: str, device: Device, jit: bool) -> None:
+    assert backends.get(name).jit_default(device) is jit
+
+
+def test_a_cpu_build_of_torch_is_told_apart() -> None:
+    assert "CPU build" in backends.get("torch").hint({"torch": "2.13.0+cpu"})
+    assert "nvidia-smi" in backends.get("torch").hint({"torch": "2.13.0"})
+
+
+def test_no_framework_was_imported_for_all_this() -> None:
+    for name in backends.names():
+        backends.get(name).environment(CPU, "")
+    assert not {"jax", "tensorflow", "torch", "keras"} & sys.modules.keys()

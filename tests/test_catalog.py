@@ -1,0 +1,145 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench import catalog
+from kerasbench.errors import UnusableScenario, UsageError
+from kerasbench.wire import Code, Description, Failure, RegimeDescription
+
+SOURCE = '''"""Mine.
+
+More of it.
+"""
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+
+def build(regime):
+    return keras.Sequential()
+
+
+scenario = Scenario(
+    build=build, data=datasets.iris, regimes=(Regime(train=10, batch=4, name="a"), Regime(train=10, name="b"))
+)
+'''
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.py"
+    file.write_text(SOURCE)
+    return file
+
+
+def labels(chosen: list[catalog.Selected]) -> list[str]:
+    return [one.label for one in chosen]
+
+
+def test_a_file_is_described_by_a_child(mine: Path) -> None:
+    found = catalog.describe(mine, sys.executable).description
+    assert found == Description(
+        "mine",
+        "Mine.",
+        "Mine.\n\nMore of it.",
+        "",
+        None,
+        [
+            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0),
+            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0),
+        ],
+    )
+
+
+def test_a_description_is_remembered_until_the_file_changes(mine: Path) -> None:
+    asked: list[str] = []
+
+    def ask(file: str, python: str) -> Description:
+        asked.append(file)
+        return Description("mine", str(len(asked)), "", "", None, [])
+
+    titles = [catalog.describe(mine, "", ask).description.title for _ in range(3)]
+    mine.write_text(SOURCE + "# changed")
+    titles.append(catalog.describe(mine, "", ask).description.title)
+    assert titles == ["1", "1", "1", "2"]
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/no/such/place")
+    assert catalog.describe(mine, sys.executable).name == "mine"
+
+
+def test_a_damaged_cache_is_not_believed(mine: Path) -> None:
+    catalog.describe(mine, sys.executable)
+    cached = catalog._cache_file(mine, catalog.content_hash(mine))
+    cached.write_text('{"name": 3')
+    assert catalog.describe(mine, sys.executable).name == "mine"
+
+
+def test_without_patterns_every_builtin_scenario_is_chosen() -> None:
+    chosen = labels(catalog.select([], sys.executable))
+    assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= set(chosen)
+
+
+def test_patterns_choose_scenarios_and_regimes(mine: Path) -> None:
+    assert labels(catalog.select(["mnist_d*"], sys.executable)) == ["mnist_dense"]
+    assert labels(catalog.select(["iris_mlp/default", "mnist_dense"], sys.executable)) == ["iris_mlp", "mnist_dense"]
+    assert labels(catalog.select([str(mine)], sys.executable)) == ["mine/a", "mine/b"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [("mnist_dens", "did you mean 'mnist_dense'"), ("*nope*", "unknown scenario"), ("iris_mlp/x", "unknown regime")],
+)
+def test_a_pattern_that_matches_nothing_is_an_error(pattern: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        catalog.select([pattern], sys.executable)
+
+
+def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "mine.py"
+    other.write_text(SOURCE)
+    with pytest.raises(UnusableScenario, match=r"2 files are called mine\.py"):
+        catalog.select([str(mine), str(other)], sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("x = (", "line 1: SyntaxError"),
+        ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
+        ("x = 1", "this one has none"),
+        ("import sys; sys.exit(3)", "left with exit status 3"),
+        ("import os; os._exit(0)", "left with exit status 0"),
+        ("import os; os.abort()", "died from SIGABRT"),
+        (
+            "import os\nfor d in range(3, 20):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
+            "result pipe",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, content: str, complaint: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(content)
+    with pytest.raises(UnusableScenario, match=complaint) as caught:
+        catalog.describe(file, sys.executable)
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.trial.DESCRIBE_TIMEOUT_S", 0.5)
+    file = tmp_path / "mine.py"
+    file.write_text("while True: pass")
+    with pytest.raises(UnusableScenario, match=r"stopped after 0\.5 s"):
+        catalog.describe(file, sys.executable)
+
+
+def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(UnusableScenario, match="No such file"):
+        catalog.describe(tmp_path / "gone.py", sys.executable)
+    file = tmp_path / "mine.py"
+    file.touch()
+    with pytest.raises(UnusableScenario, match="because"):
+        catalog.describe(file, "", lambda name, python: Failure(Code.CRASH, "because", "mend it"))

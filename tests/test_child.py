@@ -1,0 +1,131 @@
+"""Children that are small scripts: they answer, die, hang, shout and leave others behind."""
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kerasbench import child
+
+HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
+
+
+class Run:
+    """One child that runs a script, and the lines it sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script = folder / "worker.py"
+        self.lines: list[bytes] = []
+        self.accept = True
+
+    def __call__(self, body: str, timeout_s: float = 30, request: bytes = b"{}\n") -> child.Exit:
+        self._script.write_text(HEAD + body)
+        return child.run(sys.executable, os.environ, request, timeout_s, self._take, worker=self._script)
+
+    def _take(self, line: bytes) -> bool:
+        self.lines.append(line)
+        return self.accept
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
+    ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())", request=b"hi\n")
+    assert run.lines == [b"one", b"two", b"hi"]
+    assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
+
+
+def test_both_streams_are_kept_to_their_ends(run: Run) -> None:
+    ended = run("print('x' * 3_000_000 + 'end'); print('y' * 3_000_000 + 'END', file=sys.stderr); sys.exit(3)")
+    assert ended.status == 3
+    assert ended.stdout.endswith("xend\n")
+    assert ended.stderr.endswith("yEND\n")
+    assert len(ended.stdout) <= child.KEEP_BYTES
+
+
+def test_output_that_is_no_text_is_kept_as_far_as_it_goes(run: Run) -> None:
+    ended = run("os.write(2, b'\\xff\\xfe bad \\x1b[31m')")
+    assert "bad" in ended.stderr
+
+
+def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
+    assert run("os.kill(os.getpid(), 11)").status == -11
+
+
+def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run) -> None:
+    ended = run(
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", timeout_s=0.5
+    )
+    assert ended.timed_out
+    assert ended.status == -9
+
+
+def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run) -> None:
+    ended = run("for d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)", timeout_s=0.5)
+    assert ended.timed_out
+
+
+def test_a_grandchild_does_not_outlive_its_trial(run: Run) -> None:
+    body = (
+        "import subprocess\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], pass_fds=(fd,))\n"
+        "os.write(fd, json.dumps(p.pid).encode() + b'\\n')"
+    )
+    ended = run(body)
+    assert not ended.timed_out
+    grandchild = json.loads(run.lines[0])
+    for _ in range(100):  # the kernel reaps it when init gets round to it
+        if not psutil.pid_exists(grandchild) or psutil.Process(grandchild).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {grandchild} is still there")
+
+
+def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
+    run.accept = False
+    ended = run("os.write(fd, b'nonsense\\n')\nwhile True: time.sleep(1)")
+    assert ended.broke_protocol
+    assert not ended.timed_out
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(FileNotFoundError):
+        child.run("/no/such/python", os.environ, b"", 1, lambda line: True)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_ctrl_c_stops_the_child(run: Run) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def take(line: bytes) -> bool:
+        run.lines.append(line)
+        interrupt()
+        return True
+
+    run._take = take  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run("os.write(fd, str(os.getpid()).encode() + b'\\n')\nwhile True: time.sleep(1)")
+    assert not psutil.pid_exists(int(run.lines[0]))
+
+
+def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
+    run("pass")
+    before = (len(os.listdir("/proc/self/fd")), threading.active_count())
+    for _ in range(20):
+        run("os.write(fd, b'1\\n')")
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+
+
+def test_the_last_lines_are_of_stderr_or_else_of_stdout(run: Run) -> None:
+    assert child.last_lines(run("print('out'); print('a\\nb', file=sys.stderr)"), count=1) == "b"
+    assert child.last_lines(run("print('out')")) == "out"

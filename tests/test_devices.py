@@ -1,0 +1,31 @@
+import pytest
+
+from kerasbench.devices import Device, cuda_visibility, parse_label
+
+
+@pytest.mark.parametrize(
+    ("device", "label"),
+    [(Device("cpu"), "cpu"), (Device("cuda"), "gpu"), (Device("mps"), "gpu"), (Device("cuda", 1), "gpu:1")],
+)
+def test_label_is_what_a_user_asks_for(device: Device, label: str) -> None:
+    assert device.label == label
+
+
+def test_one_cuda_device_is_shown_by_its_number_on_the_bus() -> None:
+    shown = cuda_visibility(Device("cuda", 2))
+    assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
+
+
+@pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])
+def test_cuda_is_hidden_from_everything_else(platform: str) -> None:
+    assert cuda_visibility(Device(platform))["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
+def test_labels_are_parsed() -> None:
+    assert [parse_label(text) for text in ("cpu", "gpu", "gpu:3")] == [("cpu", 0), ("gpu", 0), ("gpu", 3)]
+
+
+@pytest.mark.parametrize("text", ["", "cuda", "gpu:", "gpu:x", "gpu:-1", "cpu:1"])
+def test_other_words_are_no_labels(text: str) -> None:
+    with pytest.raises(ValueError, match="no device label"):
+        parse_label(text)

@@ -1,0 +1,56 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.metrics import BY_NAME, METRICS
+from tests import made
+
+
+def read(name: str, measurement: made.Measurement) -> float | None:
+    return BY_NAME[name].read(made.trial(found=measurement), measurement)
+
+
+def test_overhead_and_step_are_recovered_from_blocks_and_short_epochs() -> None:
+    measurement = made.measurement(step_ms=2, overhead_ms=30, steps=100)
+    assert read("steady_step_ms", measurement) == pytest.approx(2)
+    assert read("epoch_overhead_ms", measurement) == pytest.approx(30)
+    assert read("epoch_s", measurement) == pytest.approx(0.230)
+    assert read("train_step_ms", measurement) == pytest.approx(2.3)
+    assert read("train_samples_per_s", measurement) == pytest.approx(3200 / 0.230)
+
+
+def test_a_partial_last_batch_is_in_the_overhead_and_counted_as_a_step() -> None:
+    whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
+    partial = dataclasses.replace(whole, steps_per_epoch=101)
+    assert read("epoch_s", partial) == read("epoch_s", whole)
+    assert read("train_step_ms", partial) == pytest.approx(230 / 101)
+
+
+def test_a_full_batch_has_no_overhead_of_its_own() -> None:
+    measurement = made.epochs_measurement(epoch_ms=5)
+    assert read("train_step_ms", measurement) == pytest.approx(5)
+    assert read("epoch_overhead_ms", measurement) is None
+    assert read("steady_step_ms", measurement) is None
+
+
+def test_one_slow_block_does_not_move_the_value() -> None:
+    measurement = made.measurement(step_ms=2)
+    blocks = [*measurement.training.blocks[:9], made.Block(50, 10**10)]
+    training = dataclasses.replace(measurement.training, blocks=blocks)
+    assert read("steady_step_ms", dataclasses.replace(measurement, training=training)) == pytest.approx(2)
+
+
+def test_what_a_trial_does_not_have_is_none() -> None:
+    measurement = made.measurement()
+    assert read("peak_device_mib", measurement) is None
+    assert read("predict_batch_p50_ms", dataclasses.replace(measurement, prediction=measurement.prediction[:1])) is None
+
+
+def test_startup_is_spawn_worker_import_and_device() -> None:
+    assert read("startup_ms", made.measurement()) == pytest.approx(4)
+
+
+def test_names_are_unique_and_end_in_their_unit() -> None:
+    assert len(BY_NAME) == len(METRICS)
+    suffix = {"ms": "_ms", "s": "_s", "MiB": "_mib", "/s": "_per_s"}
+    assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)

@@ -1,0 +1,24 @@
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    scenarios = {f"kerasbench/scenarios/{file.name}" for file in (ROOT / "scenarios").glob("*.py")}
+    assert scenarios
+    assert scenarios | {"kerasbench/data/iris.csv", "kerasbench/py.typed"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]
+
+
+def test_a_child_that_lacks_the_parent_s_packages_can_serve() -> None:
+    # -S: no site-packages at all, so that only the standard library is there.
+    modules = ("worker.session", "worker.describe", "worker.blocks", "worker.proof", "scenario", "datasets", "wire")
+    code = "import sys; sys.path.insert(0, '.'); " + "; ".join(f"import kerasbench.{name}" for name in modules)
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, cwd=ROOT)

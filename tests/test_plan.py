@@ -1,0 +1,97 @@
+import pytest
+
+from kerasbench import plan
+from kerasbench.devices import Device
+from kerasbench.errors import MissingBackend, UsageError
+from kerasbench.wire import Code, Failure, ProbeReport
+from tests import made
+
+CUDA = Device("cuda", 0, "NVIDIA H200")
+TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
+JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
+GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'")
+HINTS = {"torch": "install torch with CUDA", "jax": "install jax with CUDA"}
+
+
+def make(probes: dict[str, ProbeReport | Failure], devices: tuple[str, ...] = (), named: bool = False) -> plan.Plan:
+    return plan.make([made.selected()], probes, devices, HINTS, plan.DEFAULT, 0, backends_were_named=named)
+
+
+def labels(cells: list[plan.Cell]) -> list[str]:
+    return [cell.label for cell in cells]
+
+
+def test_without_devices_every_backend_gets_what_it_sees() -> None:
+    made_plan = make({"torch": TORCH, "jax": JAX})
+    assert labels(made_plan.cells) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
+    assert made_plan.cells[1].device.name == "NVIDIA H200"
+    assert made_plan.absent == []
+
+
+def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
+    made_plan = make({"torch": TORCH, "jax": JAX}, ("gpu",))
+    assert labels(made_plan.cells) == ["dense torch gpu"]
+    (absent, failure), *others = made_plan.absent
+    assert absent.label == "dense jax gpu"
+    assert (failure.code, failure.cause, failure.remedy) == (
+        Code.UNAVAILABLE,
+        "jax 0.10.2 sees cpu, not gpu",
+        "install jax with CUDA",
+    )
+    assert not others
+
+
+def test_a_device_that_nobody_has_is_an_error_that_says_what_was_seen() -> None:
+    with pytest.raises(MissingBackend, match=r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n *install jax with CUDA"):
+        make({"jax": JAX}, ("gpu",))
+
+
+def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
+    assert make({"torch": TORCH, "jax": GONE}).absent == []
+    named = make({"torch": TORCH, "jax": GONE}, named=True)
+    assert [(cell.label, failure.cause) for cell, failure in named.absent] == [("dense jax cpu", GONE.cause)]
+
+
+def test_no_backend_at_all_says_what_to_install() -> None:
+    with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
+        make({"jax": GONE})
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'torch'"):
+        plan.parse_backends(["pytorch"], ["jax", "torch"])
+    with pytest.raises(UsageError, match="there are: cpu, gpu"):
+        plan.parse_devices(["tpu"])
+
+
+def test_names_are_taken_once() -> None:
+    assert plan.parse_backends(["torch", "jax", "torch"], ["jax", "torch"]) == ["torch", "jax"]
+    assert plan.parse_devices(["gpu:0", "gpu", "cpu:0", "gpu:1"]) == ["gpu", "cpu", "gpu:1"]
+
+
+CELLS = [made.cell(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
+
+
+def test_an_order_holds_every_cell_once_and_keeps_scenarios_together() -> None:
+    ordered = plan.order(CELLS, seed=1, round_index=1)
+    assert sorted(cell.key for cell in ordered) == sorted(cell.key for cell in CELLS)
+    scenarios = [cell.selected.entry.name for cell in ordered]
+    assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
+
+
+def test_an_order_is_drawn_anew_for_each_round_and_seed_and_repeats_for_the_same() -> None:
+    drawn = {tuple(labels(plan.order(CELLS, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
+    assert len(drawn) == 6
+    assert plan.order(CELLS, 1, 1) == plan.order(CELLS, 1, 1)
+
+
+def test_efforts() -> None:
+    assert plan.effort_of(False, None, False) == plan.DEFAULT
+    assert plan.effort_of(True, None, False).max_rounds == 1
+    assert plan.effort_of(False, 7, False).min_rounds == plan.effort_of(False, 7, False).max_rounds == 7
+    assert plan.effort_of(False, None, True).min_rounds == 10
+
+
+def test_contradicting_efforts_are_refused() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        plan.effort_of(True, 3, False)

@@ -1,0 +1,157 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerasbench import plan, run
+from kerasbench.plan import Cell, Effort
+from kerasbench.results import Store, load
+from kerasbench.trial import Outcome
+from kerasbench.wire import Measurement, Protocol, TrialRequest
+from tests import made
+
+
+class Silent:
+    """An observer that only counts."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def run_began(self, planned: plan.Plan) -> None: ...
+    def trial_began(self, cell: Cell, round_index: int) -> None: ...
+    def phase_began(self, phase: str) -> None: ...
+    def tick(self) -> None: ...
+    def run_ended(self) -> None: ...
+
+    def trial_ended(self, cell: Cell, outcome: Outcome) -> None:
+        self.ended.append(cell.backend)
+
+
+class FakeWorker:
+    """Answers every request at once, by backend: a list of measurements and failures, the last one over again."""
+
+    def __init__(self, **answers: list[Measurement | made.Failure]) -> None:
+        self.answers = answers
+        self.requests: list[TrialRequest] = []
+
+    def __call__(
+        self, request: TrialRequest, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
+    ) -> Outcome:
+        self.requests.append(request)
+        asked = sum(one.backend == request.backend for one in self.requests)
+        answers = self.answers[request.backend]
+        answer = answers[min(asked, len(answers)) - 1]
+        if isinstance(answer, Measurement):
+            return Outcome([], 10**9, measurement=answer)
+        return Outcome([], 10**9, failure=answer)
+
+
+CELLS = [made.cell(backend="torch"), made.cell(backend="jax")]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path, "2026-01-02T03:04:05Z")
+
+
+def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
+    return [made.measurement(step_ms=step) for step in steps_ms]
+
+
+def test_every_round_has_every_cell_once(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = run.execute(made.plan(*CELLS, effort=plan.rounds(4)), store, worker, Silent())
+    tried = [(trial.round, trial.backend) for trial in record.trials]
+    assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
+    assert record.stopped_because == "all 4 rounds are done"
+    assert record.finished
+
+
+def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
+    record = run.execute(made.plan(*CELLS), store, worker, Silent())
+    assert (record.rounds_completed, record.stopped_because) == (3, "every interval is within ±2%")
+
+
+def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3, 2, 3, 2))
+    record = run.execute(made.plan(*CELLS), store, worker, Silent())
+    assert record.rounds_completed == 5
+
+
+def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
+    assert [(protocol.steps_per_block, protocol.warmup_blocks) for protocol in asked] == [
+        (None, None),
+        (50, 3),
+        (50, 3),
+    ]
+
+
+def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
+    observer = Silent()
+    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, observer)
+    assert sorted(observer.ended) == ["jax", "jax", "jax", "torch"]
+    assert [trial.failure for trial in record.trials if trial.backend == "torch"] == [made.FAILURE]
+
+
+def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
+    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    assert len(record.trials) == 2
+    assert record.stopped_because == "every cell has failed"
+
+
+def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    planned = made.plan(CELLS[0], effort=plan.rounds(1), absent=((CELLS[1], made.FAILURE),))
+    record = run.execute(planned, store, worker, Silent())
+    assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
+
+
+def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
+    on_disk: list[int] = []
+
+    class Looking(FakeWorker):
+        def __call__(self, request: TrialRequest, *rest: Callable[..., None]) -> Outcome:
+            on_disk.append(len(load(store.data).trials))
+            return super().__call__(request, *rest)
+
+    worker = Looking(torch=noisy(1), jax=noisy(2))
+    run.execute(made.plan(*CELLS, effort=plan.rounds(2)), store, worker, Silent())
+    assert on_disk == [0, 1, 2, 3]
+
+
+def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
+    class Interrupted(FakeWorker):
+        def __call__(self, request: TrialRequest, *rest: Callable[..., None]) -> Outcome:
+            if len(self.requests) == 3:
+                raise KeyboardInterrupt
+            return super().__call__(request, *rest)
+
+    worker = Interrupted(torch=noisy(1), jax=noisy(2))
+    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
+    assert load(store.data) == record
+
+
+@pytest.mark.parametrize(
+    ("rounds", "widths", "goes_on"),
+    [
+        (2, [0.001], True),  # fewer than three rounds have no interval that deserves the name
+        (3, [0.019, 0.02], False),
+        (3, [0.019, 0.021], True),
+        (3, [None, 0.001], True),
+        (5, [0.5], False),
+    ],
+)
+def test_when_a_run_stops(rounds: int, widths: list[float | None], goes_on: bool) -> None:
+    assert (run.stop_reason(Effort(), rounds, widths) == "") is goes_on
+
+
+def test_a_frozen_protocol_stays_as_it_is() -> None:
+    frozen = Protocol(steps_per_block=8, warmup_blocks=4)
+    assert run.freeze(frozen, made.measurement()) == frozen

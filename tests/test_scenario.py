@@ -1,0 +1,117 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench.scenario import MAX_FILE_BYTES, Regime, Scenario, ScenarioError, content_hash, load
+
+
+def build(regime: Regime) -> None: ...
+
+
+def data(samples: int, rng: object) -> tuple[list[int], list[int]]:
+    return [], []
+
+
+def scenario(*regimes: Regime) -> Scenario:
+    return Scenario(build=build, data=data, regimes=regimes)
+
+
+def test_steps_count_the_partial_last_batch_and_full_steps_do_not() -> None:
+    regime = Regime(train=51_000, batch=32)
+    assert (regime.steps, regime.full_steps) == (1594, 1593)
+
+
+def test_full_batch_is_one_step() -> None:
+    regime = Regime(train=112)
+    assert (regime.batch_size, regime.steps, regime.full_steps) == (112, 1, 1)
+
+
+def test_a_batch_is_never_larger_than_the_set() -> None:
+    assert Regime(train=10, batch=32).batch_size == 10
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"train": 0},
+        {"train": 1.5},
+        {"train": True},
+        {"train": 8, "batch": 0},
+        {"train": 8, "epochs": 0},
+        {"train": 8, "validation": -1},
+        {"train": 8, "name": "../x"},
+        {"train": 8, "name": "a|b"},
+    ],
+)
+def test_a_regime_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ScenarioError, match=r"must be"):
+        Regime(**wrong)  # type: ignore[arg-type]
+
+
+def test_regimes_have_different_names() -> None:
+    with pytest.raises(ScenarioError, match="different names"):
+        scenario(Regime(train=8, name="a"), Regime(train=9, name="a"))
+
+
+def test_a_scenario_needs_a_regime() -> None:
+    with pytest.raises(ScenarioError, match="one or more"):
+        scenario()
+
+
+def test_build_must_be_callable() -> None:
+    with pytest.raises(ScenarioError, match="build must be a function"):
+        Scenario(build="model", data=data, regimes=(Regime(train=8),))  # type: ignore[arg-type]
+
+
+def test_an_unknown_regime_names_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match="it has small"):
+        scenario(Regime(train=8, name="small")).regime("large")
+
+
+@pytest.fixture
+def restored_path() -> object:
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+
+
+@pytest.mark.usefixtures("restored_path")
+@pytest.mark.parametrize(("content", "count"), [("", "none"), ("a = Scenario(**k)\nb = Scenario(**k)", "2")])
+def test_a_file_has_exactly_one_scenario(tmp_path: Path, content: str, count: str) -> None:
+    head = "from kerasbench import Regime, Scenario\nk = dict(build=len, data=len, regimes=(Regime(train=1),))\n"
+    file = tmp_path / "two.py"
+    file.write_text(head + content)
+    with pytest.raises(ScenarioError, match=f"has {count}"):
+        load(file)
+
+
+@pytest.mark.usefixtures("restored_path")
+def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_mine.py").write_text("TRAIN = 7")
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import neighbour_of_mine\nfrom kerasbench import Regime, Scenario\n"
+        "s = Scenario(build=len, data=len, regimes=(Regime(train=neighbour_of_mine.TRAIN),))"
+    )
+    assert load(file)[0].regimes[0].train == 7
+
+
+def test_a_file_name_that_is_no_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="file's name"):
+        load(tmp_path / "a|b.py")
+
+
+def test_the_hash_tells_a_changed_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("1")
+    before = content_hash(file)
+    file.write_text("2")
+    assert content_hash(file) != before
+
+
+def test_a_huge_file_is_no_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(ScenarioError, match="larger than"):
+        content_hash(file)

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+from kerasbench.wire import Code
+from kerasbench.worker.failure import failure_of
+
+
+@pytest.mark.parametrize(
+    ("error", "phase", "code"),
+    [
+        (MemoryError(), "data", Code.OOM),
+        (RuntimeError("CUDA out of memory. Tried to allocate 20 GiB"), "train", Code.OOM),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate"), "train", Code.OOM),
+        (ImportError("libcudnn.so.9: cannot open shared object file"), "import", Code.UNAVAILABLE),
+        (AssertionError(), "device", Code.UNAVAILABLE),
+        (ImportError("no module named mine"), "scenario", Code.ERROR),
+        (NotImplementedError("aten::foo on MPS"), "train", Code.UNSUPPORTED),
+        (ValueError("shapes (3,) and (4,)"), "first step", Code.ERROR),
+    ],
+)
+def test_an_exception_gets_its_code(error: Exception, phase: str, code: Code) -> None:
+    failure = failure_of(error, phase)
+    assert (failure.code, failure.phase) == (code, phase)
+
+
+def test_a_cause_is_one_short_line() -> None:
+    cause = failure_of(ValueError("first\n  second\n" + "x" * 1000), "train").cause
+    assert cause.startswith("ValueError: first second x")
+    assert len(cause) <= 300
+
+
+def test_a_cause_names_the_line_of_the_scenario_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("\n\ndef build():\n    raise ValueError('no')\n")
+    space: dict[str, object] = {}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    with pytest.raises(ValueError, match="no") as caught:
+        space["build"]()  # type: ignore[operator]
+    failure = failure_of(caught.value, "build", str(file))
+    assert failure.cause == "mine.py, line 4: ValueError: no"
+    assert "Traceback" in failure.detail
+
+
+def test_a_syntax_error_has_a_line_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    with pytest.raises(SyntaxError) as caught:
+        compile("x = 1\ny = (\n", str(file), "exec")
+    assert failure_of(caught.value, "describe", str(file)).cause.startswith("mine.py, line 2: SyntaxError")

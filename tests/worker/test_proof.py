@@ -1,0 +1,28 @@
+import pytest
+
+from kerasbench.devices import Device
+from kerasbench.wire import Code, Proof
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.proof import check
+
+ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
+ON_GPU = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"])
+
+
+@pytest.mark.parametrize(("asked", "got"), [(Device("cpu"), ON_CPU), (Device("cuda"), ON_GPU), (Device("mps"), ON_GPU)])
+def test_what_was_asked_for_passes(asked: Device, got: Proof) -> None:
+    check(asked, got)
+
+
+@pytest.mark.parametrize("what", ["weights", "optimizer", "output", "runtime"])
+@pytest.mark.parametrize(
+    ("asked", "got", "stray"), [(Device("cpu"), ON_CPU, "mps:0"), (Device("cuda"), ON_GPU, "cpu:0")]
+)
+def test_anything_that_strayed_withholds_the_row(what: str, asked: Device, got: Proof, stray: str) -> None:
+    strayed = Proof(**(vars(got) | {what: [*getattr(got, what), stray]}))
+    with pytest.raises(TrialFailure) as caught:
+        check(asked, strayed)
+    failure = caught.value.failure
+    assert failure.code is Code.WRONG_DEVICE
+    assert what in failure.cause
+    assert stray in failure.cause
