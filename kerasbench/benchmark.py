@@ -10,12 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from kerasbench import backends, catalog, plan, results, run, trial
-from kerasbench.plan import Effort
+from kerasbench.errors import UnusableScenario
+from kerasbench.plan import Effort, Plan
 from kerasbench.report import markdown
 from kerasbench.report.console import ConsoleProgress
 from kerasbench.results import Store
 from kerasbench.summary import summarize
-from kerasbench.wire import Failure, ProbeReport
+from kerasbench.wire import DataKind, Failure, ProbeReport
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def measure(
     devices: Sequence[str],
     effort: Effort,
     seed: int,
+    data: DataKind,
     timeout_s: float,
     folder: Path,
 ) -> Ended:
@@ -47,7 +49,9 @@ def measure(
     labels = plan.parse_devices(devices)
     selected = catalog.select(scenarios, python)
     probes = probe_all(wanted or known_backends(), python)
-    planned = plan.make(selected, probes, labels, hints(probes), effort, seed, backends_were_named=bool(wanted))
+    planned = plan.make(selected, probes, labels, hints(probes), effort, seed, data, backends_were_named=bool(wanted))
+    if data == "real":
+        fetch_all(planned, python)
     store = Store(folder, results.now())
     console = Console(stderr=True, highlight=False)
     launch = partial(trial.launch, python, timeout_s)
@@ -66,6 +70,15 @@ def probe_all(names: Sequence[str], python: str) -> dict[str, ProbeReport | Fail
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
     with ThreadPoolExecutor(len(names)) as pool:
         return dict(zip(names, pool.map(lambda name: trial.probe(name, python), names), strict=True))
+
+
+def fetch_all(planned: Plan, python: str) -> None:
+    """Have every data set's real rows downloaded and checked; raise UnusableScenario where one cannot be had."""
+    regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
+    for cell, one in regimes.values():
+        said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, python)
+        if isinstance(said, Failure):
+            raise UnusableScenario(f"{one.label}: {said.cause}")
 
 
 def hints(probes: dict[str, ProbeReport | Failure]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from kerasbench.errors import KerasbenchError
 
 EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_INTERRUPTED = 0, 1, 2, 130
 COMMANDS = ("run", "list")
-DEFAULT_TIMEOUT_S = 300.0
+DEFAULT_TIMEOUT_S = {"steady": 300.0, "published": 7200.0}
 
 app = typer.Typer(
     add_completion=False,
@@ -71,8 +71,18 @@ def run(
     quick: Annotated[bool, typer.Option("--quick", help="One short round: no intervals, no verdicts.")] = False,
     rounds: Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 5.")] = None,
     rigorous: Annotated[bool, typer.Option("--rigorous", help="Ten rounds.")] = False,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a trial is stopped.")] = DEFAULT_TIMEOUT_S,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds after which a trial is stopped. Default: 300 (published: 7200)."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the data, the weights and the order.")] = 0,
+    data: Annotated[
+        str, typer.Option(metavar="KIND", help="synthetic (drawn here, no download) or real (by keras.datasets).")
+    ] = "synthetic",
+    protocol: Annotated[
+        str,
+        typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round)."),
+    ] = "steady",
     results: Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")] = Path(
         "results"
     ),
@@ -85,9 +95,10 @@ def run(
         scenarios=split(scenario),
         backend_names=split(backend),
         devices=split(device),
-        effort=plan.effort_of(quick, rounds, rigorous),
+        effort=plan.effort_of(quick, rounds, rigorous, plan.parse_protocol(protocol)),
         seed=seed,
-        timeout_s=timeout,
+        data=plan.parse_data(data),
+        timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
         folder=results,
     )
     print(ended.tables)

@@ -1,65 +1,201 @@
-"""Data in the exact shape and type of the published data sets, drawn where it is needed.
+"""Data in the exact shape, type and range of the published data sets: drawn here, or the real rows by keras.datasets.
 
-Each recipe is called with a number of samples and a NumPy generator and returns ``(x, y)``. NumPy is imported
-inside the functions, so that a scenario file can be described without it.
+NumPy and keras are imported inside the functions, so that a scenario file can be described without them.
 """
 
 import csv
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+Draw = Callable[[int, Any], tuple[Any, Any]]  # (samples, NumPy generator) -> (x, y)
+Load = Callable[[], tuple[Any, Any]]  # -> all rows that there are
+Prepare = Callable[[Any], Any]  # x -> x
+
 IRIS_FILE = Path(__file__).parent / "data" / "iris.csv"
-IRIS_SAMPLES = 150
 PIXEL_NOISE = 176  # of 256: the pattern below it is learned in hundreds of steps, not in ten
 PATCH = 4  # pixels: patterns are coarse, as pictures are, so that convolution and pooling can see them
+# The real columns' smallest and largest values (Harrison & Rubinfeld, J. Environ. Economics and Management 5, 1978).
+BOSTON_LOW = (0.006, 0.0, 0.46, 0.0, 0.385, 3.56, 2.9, 1.13, 1.0, 187.0, 12.6, 0.32, 1.73)
+BOSTON_HIGH = (89.0, 100.0, 27.7, 1.0, 0.871, 8.78, 100.0, 12.1, 24.0, 711.0, 22.0, 397.0, 38.0)
+BOSTON_ROOMS, BOSTON_POOR = 5, 12  # the columns that the price follows most
 
 
-def images(shape: tuple[int, ...], classes: int, seed: int = 0) -> Callable[[int, Any], tuple[Any, Any]]:
-    """Return a recipe for 8-bit images scaled to 0..1, each the coarse pattern of its class under uniform noise.
+class DataError(Exception):
+    """Rows that cannot be had. The message says which, and what to do."""
 
-    ``shape`` is (height, width) or (height, width, channels). x is float32 of (samples, *shape), y is int32 of
-    (samples,) in 0..classes-1. ``seed`` draws the patterns, which are the same in every trial; the generator given
-    to the recipe draws labels and noise.
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named source of rows.
+
+    ``draw`` makes rows; ``load`` returns all real ones, None where there are no other than those that are drawn;
+    ``prepare`` is applied to the x of either. ``shape`` is a raw row's.
     """
 
-    def recipe(samples: int, rng: Any) -> tuple[Any, Any]:
+    title: str
+    shape: tuple[int, ...]
+    draw: Draw
+    load: Load | None = None
+    prepare: Prepare = lambda x: x
+    encode: Prepare = lambda y: y
+
+    def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, Any]:
+        """Return that many rows (x, y), ``synthetic`` or ``real``, real ones in random order.
+
+        Raises:
+            DataError: the real rows cannot be loaded, have another shape, or are too few.
+        """
+        drawn = self._choose(samples, rng) if kind == "real" and self.load else self.draw(samples, rng)
+        if not isinstance(drawn, tuple) or len(drawn) != 2:
+            raise DataError("data(samples, rng) must return a pair (x, y) of NumPy arrays")
+        return self.prepare(drawn[0]), self.encode(drawn[1])
+
+    def _choose(self, samples: int, rng: Any) -> tuple[Any, Any]:
+        assert self.load is not None
+        x, y = self.load()
+        if x.shape[1:] != self.shape or len(x) != len(y) or len(x) < samples:
+            raise DataError(
+                f"{self.title}: {samples:,} rows of shape {self.shape} are needed, the file has {len(x):,} of "
+                f"shape {x.shape[1:]}; delete it, so that it is downloaded anew"
+            )
+        chosen = rng.permutation(len(x))[:samples]
+        return x[chosen], y[chosen]
+
+
+def unit(x: Any) -> Any:
+    """Return 8-bit pixels as float32 in 0..1."""
+    import numpy as np
+
+    return x.astype(np.float32) / np.float32(255)
+
+
+def mnist(prepare: Prepare = lambda x: x) -> Dataset:
+    """Return MNIST: x uint8 of (28, 28) before ``prepare``, y int32 in 0..9; 70,000 real rows."""
+    return Dataset("MNIST", (28, 28), _pictures((28, 28), 10), _keras_rows("mnist", "mnist.npz"), prepare)
+
+
+def cifar10(prepare: Prepare = lambda x: x) -> Dataset:
+    """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9; 60,000 real rows."""
+    load = _keras_rows("cifar10", "cifar-10-batches-py-target_archive")
+    return Dataset("CIFAR-10", (32, 32, 3), _pictures((32, 32, 3), 10), load, prepare)
+
+
+def cifar100(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
+    """Return CIFAR-100: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..99 or one-hot; 60,000 real rows."""
+    load = _keras_rows("cifar100", "cifar-100-python-target_archive")
+    encode = (lambda y: _one_hot(y, 100)) if one_hot else (lambda y: y)
+    return Dataset("CIFAR-100", (32, 32, 3), _pictures((32, 32, 3), 100), load, prepare, encode)
+
+
+def boston() -> Dataset:
+    """Return Boston housing, unscaled: x float32 of (13,), y float32 of (1,), the price in 1,000 $; 506 real rows."""
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
 
-        patterns = _patterns(shape, classes, np.random.default_rng(seed))
+        x = rng.uniform(BOSTON_LOW, BOSTON_HIGH, (samples, len(BOSTON_LOW)))
+        price = 4 + 5 * (x[:, BOSTON_ROOMS] - 3.5) - 0.3 * (x[:, BOSTON_POOR] - 20) + rng.normal(0, 2, samples)
+        return x.astype(np.float32), price.clip(5, 50).astype(np.float32)
+
+    load = _keras_rows("boston_housing", "boston_housing.npz", "float32")
+    return Dataset("Boston housing", (13,), draw, load, encode=lambda y: y.reshape(-1, 1))
+
+
+def iris() -> Dataset:
+    """Return Fisher's 150 Iris flowers, real in every case: x float32 of (4,), in cm; y int32.
+
+    Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, "The use of
+    multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936); docs/scenarios.md says where the file
+    is from.
+    """
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        with IRIS_FILE.open(newline="", encoding="ascii") as file:
+            rows = np.array(list(csv.reader(file))[1:], dtype=np.float32)
+        if samples > len(rows):
+            raise DataError(f"Iris has {len(rows)} rows, {samples:,} are needed: use a smaller regime")
+        chosen = rng.permutation(len(rows))[:samples]
+        return rows[chosen, :4], rows[chosen, 4].astype(np.int32)
+
+    return Dataset("Iris", (4,), draw)
+
+
+def random_rows(shape: tuple[int, ...], classes: int) -> Dataset:
+    """Return uniform random rows in 0..1 with random one-hot labels: nothing can be learned from them."""
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        return rng.random((samples, *shape), dtype=np.float32), rng.integers(0, classes, samples, dtype=np.int32)
+
+    return Dataset("random", shape, draw, encode=lambda y: _one_hot(y, classes))
+
+
+def images(shape: tuple[int, ...], classes: int, prepare: Prepare = unit) -> Dataset:
+    """Return learnable pictures of any size, for a scenario of your own.
+
+    ``shape`` is (height, width) or (height, width, channels); x is uint8 before ``prepare``, y int32 in 0..classes-1.
+    """
+    return Dataset("synthetic pictures", shape, _pictures(shape, classes), prepare=prepare)
+
+
+def _pictures(shape: tuple[int, ...], classes: int) -> Draw:
+    """Return a recipe for 8-bit pictures, each the coarse pattern of its class under uniform noise.
+
+    The patterns are the same in every trial; the generator given to the recipe draws labels and noise.
+    """
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
+        import numpy as np
+
         y = rng.integers(0, classes, samples, dtype=np.int32)
         x = rng.integers(0, PIXEL_NOISE, (samples, *shape), dtype=np.uint8)
-        x += patterns[y]
-        return x.astype(np.float32) / np.float32(255), y
+        x += _patterns(shape, classes)[y]
+        return x, y
 
-    return recipe
+    return draw
 
 
-def _patterns(shape: tuple[int, ...], classes: int, rng: Any) -> Any:
-    """Draw one coarse pattern for each class: uint8 of (classes, *shape), patches of equal brightness."""
+def _patterns(shape: tuple[int, ...], classes: int) -> Any:
+    """Return one pattern for each class: uint8 of (classes, *shape), patches of equal brightness."""
     import numpy as np
 
     height, width, *channels = shape
     patches = (classes, -(-height // PATCH), -(-width // PATCH), *channels)
-    coarse = rng.integers(0, 256 - PIXEL_NOISE, patches, dtype=np.uint8)
+    coarse = np.random.default_rng(0).integers(0, 256 - PIXEL_NOISE, patches, dtype=np.uint8)
     return coarse.repeat(PATCH, axis=1).repeat(PATCH, axis=2)[:, :height, :width]
 
 
-def iris(samples: int, rng: Any) -> tuple[Any, Any]:
-    """Return rows of Fisher's Iris measurements in random order.
-
-    x is float32 of (samples, 4): sepal length and width, petal length and width, in cm. y is int32 of (samples,):
-    0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, "The use of multiple measurements in taxonomic problems",
-    Annals of Eugenics 7 (1936); docs/scenarios.md says where the file comes from.
-
-    Raises:
-        ValueError: more than 150 samples were asked for.
-    """
+def _one_hot(y: Any, classes: int) -> Any:
     import numpy as np
 
-    if samples > IRIS_SAMPLES:
-        raise ValueError(f"Iris has {IRIS_SAMPLES} samples, {samples:,} were asked for")
-    with IRIS_FILE.open(newline="", encoding="ascii") as file:
-        rows = np.array(list(csv.reader(file))[1:], dtype=np.float32)
-    chosen = rng.permutation(IRIS_SAMPLES)[:samples]
-    return rows[chosen, :4], rows[chosen, 4].astype(np.int32)
+    return np.eye(classes, dtype=np.float32)[y]
+
+
+def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
+    """Return a loader of all rows, training and test, of a set in keras.datasets.
+
+    Keras downloads what is not there, checks it against its own checksum, and unpickles nothing but arrays.
+    """
+
+    def load() -> tuple[Any, Any]:
+        import keras
+        import numpy as np
+
+        try:
+            (x, y), (x_test, y_test) = getattr(keras.datasets, name).load_data()
+        except Exception as error:
+            folder = Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser().joinpath("datasets").resolve()
+            raise DataError(
+                f"the real {name} rows cannot be had: {' '.join(str(error).split())}. Put the file {file} into "
+                f"{folder}, or run with --data synthetic, which needs no file"
+            ) from error
+        x, y = np.concatenate([x, x_test]), np.concatenate([y, y_test])
+        return x if x.dtype == np.uint8 else x.astype(np.float32), y.reshape(len(y)).astype(y_type)
+
+    return load

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 # Each of these changes what is measured, or where, without a word (docs/method.md has the list with reasons).
 SCRUBBED = (
@@ -39,6 +40,14 @@ SCRUBBED = (
 def clean(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the inherited variables without those that would change a measurement."""
     return {name: value for name, value in inherited.items() if name not in SCRUBBED}
+
+
+def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:
+    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once."""
+    home = inherited.get("KERAS_HOME") or "~/.keras"
+    shared = Path(home).expanduser() / "datasets"
+    shared.mkdir(parents=True, exist_ok=True)
+    Path(folder, "datasets").symlink_to(shared.resolve())
 
 
 def for_scratch(folder: str) -> dict[str, str]:

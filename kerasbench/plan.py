@@ -3,11 +3,12 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast, get_args
 
 from kerasbench.catalog import Selected
 from kerasbench.devices import Device, parse_label
 from kerasbench.errors import MissingBackend, UsageError, unknown
-from kerasbench.wire import Code, Failure, ProbeReport, Protocol
+from kerasbench.wire import Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
 
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
@@ -23,13 +24,14 @@ class Effort:
     protocol: Protocol = field(default_factory=Protocol)
 
 
+PUBLISHED = Effort(1, 1, Protocol(kind="published"))
 QUICK = Effort(1, 1, Protocol(warmup_max_ns=3 * SECOND_NS, measure_max_ns=4 * SECOND_NS, predict_max_ns=SECOND_NS))
 DEFAULT = Effort()
 
 
-def rounds(count: int) -> Effort:
+def exactly(count: int, protocol: Protocol | None = None) -> Effort:
     """Return the effort of exactly that many rounds."""
-    return Effort(count, count)
+    return Effort(count, count, protocol or Protocol())
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Plan:
     absent: list[tuple[Cell, Failure]]
     effort: Effort
     seed: int
+    data: DataKind = "synthetic"
 
 
 def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -78,6 +81,20 @@ def parse_devices(given: Sequence[str]) -> list[str]:
     return list(dict.fromkeys("gpu" if name == "gpu:0" else "cpu" if name == "cpu:0" else name for name in given))
 
 
+def parse_data(name: str) -> DataKind:
+    """Return the kind of data; raise UsageError for an unknown one."""
+    if name not in get_args(DataKind):
+        raise unknown("kind of data", name, get_args(DataKind))
+    return cast("DataKind", name)
+
+
+def parse_protocol(name: str) -> ProtocolKind:
+    """Return the kind of protocol; raise UsageError for an unknown one."""
+    if name not in get_args(ProtocolKind):
+        raise unknown("protocol", name, get_args(ProtocolKind))
+    return cast("ProtocolKind", name)
+
+
 def make(
     scenarios: Sequence[Selected],
     probes: dict[str, ProbeReport | Failure],
@@ -85,6 +102,7 @@ def make(
     hints: dict[str, str],
     effort: Effort,
     seed: int,
+    data: DataKind,
     backends_were_named: bool,
 ) -> Plan:
     """Cross scenarios, backends and devices.
@@ -111,7 +129,7 @@ def make(
                 absent += [(cell, failure) for cell in here]
     if not cells:
         raise MissingBackend(_nothing_there(probes, devices, hints))
-    return Plan(cells, absent, effort, seed)
+    return Plan(cells, absent, effort, seed, data)
 
 
 def _stand_in(label: str) -> Device:
@@ -157,12 +175,15 @@ def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
     return [cell for group in together for cell in rng.sample(group, len(group))]
 
 
-def effort_of(quick: bool, count: int | None, rigorous: bool) -> Effort:
+def effort_of(quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady") -> Effort:
     """Return the effort that the options ask for; raise UsageError where they contradict each other."""
     if quick + (count is not None) + rigorous > 1:
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
+    if quick and kind == "published":
+        raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
     if quick:
         return QUICK
-    if rigorous:
-        return rounds(RIGOROUS_ROUNDS)
-    return DEFAULT if count is None else rounds(count)
+    standard = PUBLISHED if kind == "published" else DEFAULT
+    if rigorous or count is not None:
+        return exactly(count or RIGOROUS_ROUNDS, standard.protocol)
+    return standard

@@ -12,7 +12,7 @@ from kerasbench import __version__
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.machine import Machine
-from kerasbench.wire import Description, Failure, Measurement, Phase
+from kerasbench.wire import DataKind, Description, Failure, Measurement, Phase, ProtocolKind
 
 SCHEMA = 1
 
@@ -51,6 +51,8 @@ class Record:
     machine: Machine
     started: str
     seed: int
+    data: DataKind
+    protocol: ProtocolKind
     max_rounds: int
     scenarios: list[ScenarioRecord]
     trials: list[TrialRecord] = field(default_factory=list)

@@ -70,6 +70,8 @@ def begin(planned: Plan) -> Record:
         machine=machine.fingerprint(),
         started=results.now(),
         seed=planned.seed,
+        data=planned.data,
+        protocol=planned.effort.protocol.kind,
         max_rounds=planned.effort.max_rounds,
         scenarios=[ScenarioRecord(entry.file_hash, entry.description) for entry in entries.values()],
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
@@ -84,7 +86,7 @@ def _run_rounds(record: Record, planned: Plan, store: Store, launch: Launch, obs
         for cell in plan.order(alive, planned.seed, index):
             observer.trial_began(cell, index)
             cpu_ns = time.process_time_ns()
-            request = _request(cell, protocols[cell.key], planned.seed)
+            request = _request(cell, protocols[cell.key], planned)
             outcome = launch(request, observer.phase_began, observer.tick)
             record.parent_cpu_ns += time.process_time_ns() - cpu_ns
             record.trials.append(_record(cell, index, outcome))
@@ -134,7 +136,7 @@ def _half_widths(record: Record, cells: list[Cell]) -> list[float | None]:
     return widths
 
 
-def _request(cell: Cell, protocol: Protocol, seed: int) -> TrialRequest:
+def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
     return TrialRequest(
         scenario=cell.selected.entry.name,
         file=str(cell.selected.entry.file.resolve()),
@@ -142,7 +144,8 @@ def _request(cell: Cell, protocol: Protocol, seed: int) -> TrialRequest:
         regime=cell.selected.regime.name,
         backend=cell.backend,
         device=cell.device,
-        seed=seed,
+        seed=planned.seed,
+        data=planned.data,
         protocol=protocol,
     )
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# A data recipe draws `samples` rows from a NumPy generator: (x, y), float32 or int32 arrays.
-Recipe = Callable[[int, Any], tuple[Any, Any]]
+from kerasbench.datasets import Dataset, Draw
+
+Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
@@ -29,7 +30,10 @@ class Regime:
     """One size in which a scenario is measured.
 
     ``train``, ``validation`` and ``test`` count samples after the split, ``batch`` is None for full-batch
-    training, ``epochs`` is the published number, ``settings`` is whatever the build function wants to know.
+    training, ``epochs`` is the published number, ``predict_batch`` is what ``predict`` takes at once (None: the
+    training batch, or Keras' default of 32 for a full batch), ``settings`` is whatever the build function wants to
+    know. ``data`` replaces the scenario's; ``feed`` makes a pipeline of the arrays; ``test_each_epoch`` passes over the
+    test samples at the end of every epoch.
     """
 
     train: int
@@ -38,14 +42,22 @@ class Regime:
     epochs: int = 1
     validation: int = 0
     test: int = 0
+    predict_batch: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Dataset | Draw | None = None
+    feed: Feeding | None = None
+    test_each_epoch: bool = False
 
     def __post_init__(self) -> None:
         _require_name("a regime's name", self.name)
         for what, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
             _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
-        if self.batch is not None:
-            _require_count(f"batch of regime {self.name!r}", self.batch, 1)
+        for what in ("batch", "predict_batch"):
+            if getattr(self, what) is not None:
+                _require_count(f"{what} of regime {self.name!r}", getattr(self, what), 1)
+        for what in ("data", "feed"):
+            if getattr(self, what) is not None:
+                _require_function(f"{what} of regime {self.name!r}", getattr(self, what))
 
     @property
     def batch_size(self) -> int:
@@ -67,26 +79,35 @@ class Regime:
 class Scenario:
     """A model and what it is trained on.
 
-    ``build(regime)`` returns a compiled Keras model, ``data(samples, rng)`` returns ``(x, y)`` as NumPy arrays,
-    ``parameters`` is the count that every backend must arrive at (None: not checked), ``source`` says where the
-    measurement was published.
+    ``build(regime)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
+    returns ``(x, y)`` as NumPy arrays. ``callbacks(folder)`` returns the Keras callbacks that training has; the folder
+    is the trial's own. ``parameters`` is the count that every backend must arrive at (None: not checked).
+    ``learnable`` is False where there is nothing to learn. ``source`` says where the measurement was published.
     """
 
     build: Callable[[Regime], Any]
-    data: Recipe
+    data: Dataset | Draw
     regimes: tuple[Regime, ...]
+    callbacks: Callable[[str], list[Any]] | None = None
     parameters: int | None = None
+    learnable: bool = True
     source: str = ""
 
     def __post_init__(self) -> None:
         for what in ("build", "data"):
-            if not callable(getattr(self, what)):
-                raise ScenarioError(f"{what} must be a function, not {getattr(self, what)!r}")
+            _require_function(what, getattr(self, what))
+        if self.callbacks is not None:
+            _require_function("callbacks", self.callbacks)
         if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
             raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]
         if len(set(names)) < len(names):
             raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")
+
+    def dataset(self, regime: Regime) -> Dataset:
+        """Return the regime's data; a function of the scenario's own becomes a data set without a name."""
+        data = regime.data or self.data
+        return data if isinstance(data, Dataset) else Dataset("own", (), data)
 
     def regime(self, name: str) -> Regime:
         """Return the regime of that name; raise ScenarioError where there is none."""
@@ -149,6 +170,11 @@ def _require_name(what: str, name: object) -> None:
         raise ScenarioError(
             f"{what} must be 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit, not {name!r}"
         )
+
+
+def _require_function(what: str, value: object) -> None:
+    if not (callable(value) or isinstance(value, Dataset)):
+        raise ScenarioError(f"{what} must be a function, not {value!r}")
 
 
 def _require_count(what: str, value: object, least: int) -> None:

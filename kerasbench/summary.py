@@ -8,7 +8,7 @@ from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
-from kerasbench.verdict import Verdict, judge, ratio
+from kerasbench.verdict import Verdict, judge, learned, ratio
 from kerasbench.wire import Description, Failure, Measurement, RegimeDescription
 
 Column = tuple[str, str]  # backend, device label
@@ -25,6 +25,11 @@ class CellSummary:
         """Return the metric's value in each round that has one."""
         values = {trial.round: metric.read(trial, measurement) for trial, measurement in self.trials}
         return {index: value for index, value in values.items() if value is not None}
+
+    @property
+    def learned(self) -> bool:
+        """Whether training changed the loss in every trial."""
+        return all(learned(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in self.trials)
 
     def estimate(self, name: str) -> Estimate | None:
         """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
@@ -46,6 +51,11 @@ class Row:
     @property
     def label(self) -> str:
         return label(self.scenario.name, self.regime.name)
+
+    @property
+    def idle(self) -> list[Column]:
+        """The columns in which a model that has something to learn did not change its loss."""
+        return [column for column, cell in self.cells.items() if self.scenario.learnable and not cell.learned]
 
 
 @dataclass(frozen=True)

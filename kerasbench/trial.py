@@ -13,6 +13,7 @@ from kerasbench.wire import (
     DescribeRequest,
     Description,
     Failure,
+    FetchRequest,
     Measurement,
     Message,
     Phase,
@@ -24,6 +25,7 @@ from kerasbench.wire import (
 
 PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
 DESCRIBE_TIMEOUT_S = 60.0
+FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
 _NO_REMEDY = "see the child's last lines in the result file"
 
 
@@ -79,6 +81,8 @@ def launch(
             | {"KERAS_BACKEND": request.backend}
             | backends.get(request.backend).environment(request.device, scratch)
         )
+        if request.data == "real":
+            environment.share_datasets(scratch)
         ended = child.run(python, variables, encode_request(request), timeout_s, received.take, on_tick)
     phases = _with_edges(received.phases, ended)
     answer = received.answer
@@ -106,6 +110,18 @@ def describe(file: str, python: str) -> Description | Failure:
     ended = child.run(python, environment.clean(), request, DESCRIBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
     return answer.description or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
+
+
+def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
+    """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
+    received = _Received(lambda phase: None)
+    request = encode_request(FetchRequest(file, regime))
+    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+        variables = environment.clean() | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
+        environment.share_datasets(scratch)
+        ended = child.run(python, variables, request, FETCH_TIMEOUT_S, received.take)
+    answer = received.answer or Message()
+    return answer.fetched or answer.failure or failure_of(ended, received.begun, FETCH_TIMEOUT_S)
 
 
 def failure_of(ended: child.Exit, phase: str, timeout_s: float) -> Failure:

@@ -8,6 +8,9 @@ from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate
 MINIMAL_EFFECT = 0.03  # smaller differences do not survive a change of kernel, compiler or room temperature
 
 
+UNCHANGED = 1e-4  # of the loss: after one step a model that learns has moved a thousand times as far
+
+
 class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
@@ -19,6 +22,11 @@ def ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Estimate | None:
     """Return the ratio A/B of times, paired by round; None where no round has both."""
     common = sorted(a.keys() & b.keys())
     return estimate([a[index] / b[index] for index in common]) if common else None
+
+
+def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
+    """Tell whether training changed the loss of one and the same batch."""
+    return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 
 
 def judge(a_over_b: Estimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:

@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 from kerasbench.devices import Device
 
+DataKind = Literal["synthetic", "real"]
+ProtocolKind = Literal["steady", "published"]
+
 
 class Code(StrEnum):
     """Why a cell has no number."""
@@ -30,8 +33,12 @@ class Code(StrEnum):
 
 @dataclass(frozen=True)
 class Protocol:
-    """How much to measure. None for a calibrated value means: calibrate, and report what was found."""
+    """How much to measure. None for a calibrated value means: calibrate, and report what was found.
 
+    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs.
+    """
+
+    kind: ProtocolKind = "steady"
     blocks: int = 10
     block_ns: int = 100_000_000
     warmup_min_ns: int = 1_000_000_000
@@ -54,6 +61,7 @@ class TrialRequest:
     backend: str
     device: Device
     seed: int
+    data: DataKind
     protocol: Protocol
     task: Literal["trial"] = "trial"
 
@@ -72,6 +80,18 @@ class DescribeRequest:
 
     file: str
     task: Literal["describe"] = "describe"
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """Load a scenario's real rows, so that they are there, and right, before anything is measured."""
+
+    file: str
+    regime: str
+    task: Literal["fetch"] = "fetch"
+
+
+Request = TrialRequest | ProbeRequest | DescribeRequest | FetchRequest
 
 
 @dataclass(frozen=True)
@@ -100,12 +120,13 @@ class Training:
     """Raw readings of the training phases.
 
     ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
-    ``epochs_ns`` are short epochs of ``epoch_steps`` full steps, the published validation pass and the published
-    partial last batch, from which the cost per epoch follows; empty where the unit is the epoch.
+    ``first_step_ns`` is None where the published epochs went before. ``epochs_ns`` are short epochs of
+    ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
+    cost per epoch follows; empty where the unit is the epoch.
     """
 
     unit: Literal["step", "epoch"]
-    first_step_ns: int
+    first_step_ns: int | None
     steps_per_block: int
     warmup: list[Block]
     steady: bool
@@ -124,12 +145,30 @@ class Latency:
 
 @dataclass(frozen=True)
 class Learning:
-    """Loss (and accuracy, where the scenario has it) on unseen data before and after a fixed number of steps."""
+    """What a fixed number of steps did to the loss.
+
+    ``first_loss`` is the first step's, as `fit` reports it. ``batch_loss_before`` and ``batch_loss_after`` are the
+    loss of the first batch after that step and at the end: equal, if nothing was learned. ``loss`` and ``accuracy``
+    (None for a regression) are of unseen samples at the end.
+    """
 
     steps: int
     first_loss: float
+    batch_loss_before: float
+    batch_loss_after: float
     loss: float
     accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Published:
+    """All published epochs. ``history`` has each epoch's logs by name; ``predict_ns`` is the test set, twice."""
+
+    total_ns: int
+    epochs_ns: list[int]
+    history: dict[str, list[float]]
+    predict_samples: int
+    predict_ns: list[int]
 
 
 @dataclass(frozen=True)
@@ -158,6 +197,7 @@ class Measurement:
     """Everything that a trial that succeeded has to say."""
 
     training: Training
+    published: Published | None
     prediction: list[Latency]
     learning: Learning
     proof: Proof
@@ -192,6 +232,8 @@ class RegimeDescription:
     epochs: int
     validation: int
     test: int
+    data: str
+    has_real_data: bool
 
 
 @dataclass(frozen=True)
@@ -203,6 +245,7 @@ class Description:
     text: str
     source: str
     parameters: int | None
+    learnable: bool
     regimes: list[RegimeDescription]
 
 
@@ -225,6 +268,7 @@ class Message:
     measurement: Measurement | None = None
     failure: Failure | None = None
     description: Description | None = None
+    fetched: str | None = None
     probe: ProbeReport | None = None
 
     def encode(self) -> bytes:
@@ -233,12 +277,12 @@ class Message:
         return json.dumps(said, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
-def encode_request(request: TrialRequest | ProbeRequest | DescribeRequest) -> bytes:
+def encode_request(request: Request) -> bytes:
     """Return the request as one JSON line, for the child's standard input."""
     return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
 
 
-def decode_request(line: bytes) -> TrialRequest | ProbeRequest | DescribeRequest:
+def decode_request(line: bytes) -> Request:
     """Rebuild the request that the parent wrote."""
     fields: dict[str, Any] = json.loads(line)
     match fields["task"]:
@@ -246,6 +290,8 @@ def decode_request(line: bytes) -> TrialRequest | ProbeRequest | DescribeRequest
             return DescribeRequest(**fields)
         case "probe":
             return ProbeRequest(**fields)
+        case "fetch":
+            return FetchRequest(**fields)
         case _:
             nested = {"device": Device(**fields["device"]), "protocol": Protocol(**fields["protocol"])}
             return TrialRequest(**(fields | nested))

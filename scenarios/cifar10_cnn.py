@@ -27,7 +27,7 @@ def build(regime):
 
 scenario = Scenario(
     build=build,
-    data=datasets.images((32, 32, 3), classes=10),
+    data=datasets.cifar10(datasets.unit),
     parameters=42_442,
     regimes=(Regime(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",

@@ -25,7 +25,7 @@ def build(regime):
 
 scenario = Scenario(
     build=build,
-    data=datasets.images((28, 28), classes=10),
+    data=datasets.mnist(datasets.unit),
     parameters=266_610,
     regimes=(Regime(train=51_000, validation=9_000, test=10_000, batch=32, epochs=20),),
     source="딥러닝에서 CPU와 GPU 성능 비교; 1. DNN (Dense) 모델 학습측정 (blog, 2024-10)",

@@ -29,11 +29,11 @@ FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the
 
 
 def regime(name: str = "default", steps: int = 100) -> RegimeDescription:
-    return RegimeDescription(name, 32 * steps, 32, False, steps, 3, 0, 0)
+    return RegimeDescription(name, 32 * steps, 32, False, steps, 3, 0, 0, "MNIST", True)
 
 
 def entry(name: str = "dense", regimes: tuple[str, ...] = ("default",)) -> Entry:
-    description = Description(name, f"{name} in one line.", "", "", 10, [regime(one) for one in regimes])
+    description = Description(name, f"{name} in one line.", "", "", 10, True, [regime(one) for one in regimes])
     return Entry(Path(f"{name}.py"), f"hash of {name}", description)
 
 
@@ -65,7 +65,8 @@ def measurement(step_ms: float = 2.0, overhead_ms: float = 10.0, steps: int = 10
             epochs_ns=[int((overhead_ms + 2 * step_ms) * MS)] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
-        learning=Learning(65, 2.3, 1.5, 0.5),
+        published=None,
+        learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
         proof=Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"]),
         resolved=Resolved(False, "float32", "channels_last", 2, {"keras": "3.15.1"}),
         parameters=10,
@@ -101,4 +102,15 @@ def trial(
 def record(*trials: TrialRecord, rounds: int = 1) -> Record:
     names = dict.fromkeys(one.scenario for one in trials)
     scenarios = [ScenarioRecord(f"hash of {name}", entry(name).description) for name in names]
-    return Record(MACHINE, "2026-01-02T03:04:05Z", 0, rounds, scenarios, list(trials), rounds, "the test is over")
+    return Record(
+        MACHINE,
+        "2026-01-02T03:04:05Z",
+        0,
+        "synthetic",
+        "steady",
+        rounds,
+        scenarios,
+        list(trials),
+        rounds,
+        "the test is over",
+    )

@@ -21,7 +21,7 @@ def build(regime):
 
 
 scenario = Scenario(
-    build=build, data=datasets.iris, regimes=(Regime(train=10, batch=4, name="a"), Regime(train=10, name="b"))
+    build=build, data=datasets.iris(), regimes=(Regime(train=10, batch=4, name="a"), Regime(train=10, name="b"))
 )
 '''
 
@@ -45,9 +45,10 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
         "Mine.\n\nMore of it.",
         "",
         None,
+        True,
         [
-            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0),
-            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0),
+            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False),
+            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False),
         ],
     )
 
@@ -57,7 +58,7 @@ def test_a_description_is_remembered_until_the_file_changes(mine: Path) -> None:
 
     def ask(file: str, python: str) -> Description:
         asked.append(file)
-        return Description("mine", str(len(asked)), "", "", None, [])
+        return Description("mine", str(len(asked)), "", "", None, True, [])
 
     titles = [catalog.describe(mine, "", ask).description.title for _ in range(3)]
     mine.write_text(SOURCE + "# changed")

@@ -1,33 +1,102 @@
 import numpy as np
+import pytest
 
 from kerasbench import datasets
+from kerasbench.datasets import DataError, Dataset
 
 
-def test_images_have_the_published_shape_type_and_range() -> None:
-    x, y = datasets.images((28, 28), classes=10)(500, np.random.default_rng(0))
-    assert (x.shape, x.dtype, y.shape, y.dtype) == ((500, 28, 28), np.float32, (500,), np.int32)
-    assert x.min() >= 0
-    assert 0.9 < x.max() <= 1
-    assert set(y) == set(range(10))
+def drawn(dataset: Dataset, samples: int = 500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    return dataset.rows("synthetic", samples, np.random.default_rng(seed))
 
 
-def test_the_same_seed_draws_the_same_images() -> None:
-    recipe = datasets.images((32, 32, 3), classes=10)
-    first, second = (recipe(20, np.random.default_rng(5)) for _ in range(2))
-    assert np.array_equal(first[0], second[0])
-    assert np.array_equal(first[1], second[1])
+@pytest.mark.parametrize(
+    ("dataset", "x_shape", "x_type", "x_range", "y_shape", "y_type"),
+    [
+        (datasets.mnist(), (28, 28), "uint8", (0, 255), (), "int32"),
+        (datasets.mnist(datasets.unit), (28, 28), "float32", (0, 1), (), "int32"),
+        (datasets.mnist(lambda x: x.reshape(-1, 784).astype("float32")), (784,), "float32", (0, 255), (), "int32"),
+        (datasets.cifar10(datasets.unit), (32, 32, 3), "float32", (0, 1), (), "int32"),
+        (datasets.cifar100(datasets.unit, one_hot=True), (32, 32, 3), "float32", (0, 1), (100,), "float32"),
+        (datasets.boston(), (13,), "float32", (0, 711), (1,), "float32"),
+        (datasets.random_rows((29, 1), 12), (29, 1), "float32", (0, 1), (12,), "float32"),
+        (datasets.images((28, 20), 3), (28, 20), "float32", (0, 1), (), "int32"),
+    ],
+)
+def test_rows_have_the_published_shape_type_and_range(
+    dataset: Dataset,
+    x_shape: tuple[int, ...],
+    x_type: str,
+    x_range: tuple[float, float],
+    y_shape: tuple[int, ...],
+    y_type: str,
+) -> None:
+    x, y = drawn(dataset)
+    assert (x.shape, x.dtype.name) == ((500, *x_shape), x_type)
+    assert (y.shape, y.dtype.name) == ((500, *y_shape), y_type)
+    assert x_range[0] <= x.min()
+    assert 0.95 * x_range[1] < x.max() <= x_range[1]
 
 
-def test_images_can_be_learned() -> None:
-    x, y = datasets.images((28, 28), classes=10)(2_000, np.random.default_rng(0))
+@pytest.mark.parametrize(("dataset", "classes"), [(datasets.mnist(), 10), (datasets.cifar100(), 100)])
+def test_every_class_is_there(dataset: Dataset, classes: int) -> None:
+    assert set(drawn(dataset, 5000)[1]) == set(range(classes))
+
+
+def test_the_same_seed_draws_the_same_rows() -> None:
+    first, second = drawn(datasets.cifar10(), seed=5), drawn(datasets.cifar10(), seed=5)
+    other = drawn(datasets.cifar10(), seed=6)
+    assert all(np.array_equal(one, two) for one, two in zip(first, second, strict=True))
+    assert not np.array_equal(first[0], other[0])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "classes"), [(datasets.mnist(datasets.unit), 10), (datasets.cifar10(datasets.unit), 10)]
+)
+def test_pictures_can_be_learned(dataset: Dataset, classes: int) -> None:
+    x, y = drawn(dataset, 2_000)
     flat = x.reshape(len(x), -1)
-    means = np.stack([flat[:1000][y[:1000] == label].mean(axis=0) for label in range(10)])
-    nearest = ((flat[1000:, None, :] - means) ** 2).sum(axis=-1).argmin(axis=1)
+    means = np.stack([flat[:1000][y[:1000] == label].mean(axis=0) for label in range(classes)])
+    nearest = np.stack([((flat[1000:] - mean) ** 2).sum(axis=1) for mean in means]).argmin(axis=0)
     assert (nearest == y[1000:]).mean() > 0.9  # chance is 0.1
 
 
+def test_prices_follow_rooms_and_poverty() -> None:
+    x, y = drawn(datasets.boston(), 2_000)
+    assert np.corrcoef(x[:, 5], y[:, 0])[0, 1] > 0.5
+    assert np.corrcoef(x[:, 12], y[:, 0])[0, 1] < -0.2
+
+
+def real(x: np.ndarray, y: np.ndarray) -> Dataset:
+    def draw(samples: int, rng: object) -> tuple[np.ndarray, np.ndarray]:
+        raise AssertionError("real rows were asked for")
+
+    return Dataset("Mine", (2,), draw, load=lambda: (x, y))
+
+
+def test_real_rows_come_in_random_order_with_their_own_targets() -> None:
+    x = np.arange(200, dtype=np.uint8).reshape(100, 2)
+    got_x, got_y = real(x, np.arange(100)).rows("real", 50, np.random.default_rng(0))
+    assert np.array_equal(got_x, x[got_y])
+    assert len(set(got_y)) == 50
+    assert list(got_y) != sorted(got_y)
+
+
+@pytest.mark.parametrize(
+    ("shape", "targets"), [((100, 3), 100), ((100, 2), 99), ((10, 2), 10)], ids=["other shape", "no pairs", "too few"]
+)
+def test_real_rows_that_are_not_what_they_should_be_are_refused(shape: tuple[int, int], targets: int) -> None:
+    dataset = real(np.zeros(shape, np.uint8), np.zeros(targets))
+    with pytest.raises(DataError, match=r"Mine: 50 rows of shape \(2,\) are needed, the file has"):
+        dataset.rows("real", 50, np.random.default_rng(0))
+
+
+def test_what_is_no_pair_is_refused() -> None:
+    with pytest.raises(DataError, match="must return a pair"):
+        Dataset("own", (), lambda samples, rng: [1]).rows("synthetic", 1, None)  # type: ignore[arg-type, return-value]
+
+
 def test_iris_is_the_published_set() -> None:
-    x, y = datasets.iris(150, np.random.default_rng(0))
+    x, y = datasets.iris().rows("synthetic", 150, np.random.default_rng(0))
     assert np.bincount(y).tolist() == [50, 50, 50]
     # The means that every textbook prints, in cm.
     assert np.round(x.mean(axis=0), 3).tolist() == np.float32([5.843, 3.057, 3.758, 1.199]).tolist()
@@ -35,7 +104,12 @@ def test_iris_is_the_published_set() -> None:
 
 
 def test_iris_rows_keep_their_species_when_shuffled() -> None:
-    x, y = datasets.iris(112, np.random.default_rng(1))
+    x, y = drawn(datasets.iris(), 112, seed=1)
     assert len(x) == 112
     assert x[y == 0][:, 2].max() < 2  # setosa alone has petals under 2 cm
     assert x[y != 0][:, 2].min() > 2
+
+
+def test_iris_has_no_more_than_its_150_rows() -> None:
+    with pytest.raises(DataError, match="Iris has 150 rows, 151 are needed"):
+        drawn(datasets.iris(), 151)

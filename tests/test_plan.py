@@ -14,7 +14,7 @@ HINTS = {"torch": "install torch with CUDA", "jax": "install jax with CUDA"}
 
 
 def make(probes: dict[str, ProbeReport | Failure], devices: tuple[str, ...] = (), named: bool = False) -> plan.Plan:
-    return plan.make([made.selected()], probes, devices, HINTS, plan.DEFAULT, 0, backends_were_named=named)
+    return plan.make([made.selected()], probes, devices, HINTS, plan.DEFAULT, 0, "synthetic", backends_were_named=named)
 
 
 def labels(cells: list[plan.Cell]) -> list[str]:

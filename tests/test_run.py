@@ -60,7 +60,7 @@ def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
 
 def test_every_round_has_every_cell_once(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = run.execute(made.plan(*CELLS, effort=plan.rounds(4)), store, worker, Silent())
+    record = run.execute(made.plan(*CELLS, effort=plan.exactly(4)), store, worker, Silent())
     tried = [(trial.round, trial.backend) for trial in record.trials]
     assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
     assert record.stopped_because == "all 4 rounds are done"
@@ -81,7 +81,7 @@ def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     asked = [request.protocol for request in worker.requests if request.backend == "torch"]
     assert [(protocol.steps_per_block, protocol.warmup_blocks) for protocol in asked] == [
         (None, None),
@@ -93,21 +93,21 @@ def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> N
 def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
     observer = Silent()
-    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, observer)
+    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, observer)
     assert sorted(observer.ended) == ["jax", "jax", "jax", "torch"]
     assert [trial.failure for trial in record.trials if trial.backend == "torch"] == [made.FAILURE]
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
-    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert len(record.trials) == 2
     assert record.stopped_because == "every cell has failed"
 
 
 def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1))
-    planned = made.plan(CELLS[0], effort=plan.rounds(1), absent=((CELLS[1], made.FAILURE),))
+    planned = made.plan(CELLS[0], effort=plan.exactly(1), absent=((CELLS[1], made.FAILURE),))
     record = run.execute(planned, store, worker, Silent())
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
 
@@ -121,7 +121,7 @@ def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
             return super().__call__(request, *rest)
 
     worker = Looking(torch=noisy(1), jax=noisy(2))
-    run.execute(made.plan(*CELLS, effort=plan.rounds(2)), store, worker, Silent())
+    run.execute(made.plan(*CELLS, effort=plan.exactly(2)), store, worker, Silent())
     assert on_disk == [0, 1, 2, 3]
 
 
@@ -133,7 +133,7 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
             return super().__call__(request, *rest)
 
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
-    record = run.execute(made.plan(*CELLS, effort=plan.rounds(3)), store, worker, Silent())
+    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
     assert load(store.data) == record
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kerasbench.stats import Estimate
-from kerasbench.verdict import Verdict, judge, ratio
+from kerasbench.verdict import Verdict, judge, learned, ratio
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_drift_that_hits_both_cancels() -> None:
     assert found is not None
     assert found.value == pytest.approx(1 / 1.1)
     assert judge(found) is Verdict.FASTER
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "answer"),
+    [(2.3036, 2.3036, False), (2.3036, 2.30361, False), (2.3036, 2.31, True), (2.3, 0.4, True), (0.0, 0.0, False)],
+)
+def test_a_loss_that_stays_the_same_means_that_nothing_was_learned(before: float, after: float, answer: bool) -> None:
+    assert learned(before, after) is answer

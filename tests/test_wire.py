@@ -18,7 +18,9 @@ from kerasbench.wire import (
 )
 from tests import made
 
-TRIAL = TrialRequest("dense", "/dense.py", "hash", "default", "torch", Device("cuda", 1, "X"), 7, Protocol(blocks=3))
+TRIAL = TrialRequest(
+    "dense", "/dense.py", "hash", "default", "torch", Device("cuda", 1, "X"), 7, "real", Protocol(blocks=3)
+)
 
 
 @pytest.mark.parametrize("request_", [TRIAL, ProbeRequest("jax"), DescribeRequest("/a b.py")])

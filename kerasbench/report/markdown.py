@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from kerasbench.metrics import BY_NAME
-from kerasbench.report.number import with_interval
+from kerasbench.published import Figure, Side, figures
+from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import Column, Row, Summary, standing
@@ -13,6 +14,7 @@ from kerasbench.verdict import MINIMAL_EFFECT
 
 GIB = 1 << 30
 NOTHING = "–"
+IDLE = " †"
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 TRAINING = "train_step_ms"
 
@@ -23,6 +25,8 @@ def document(summary: Summary) -> str:
         heading(summary.record),
         training(summary),
         epochs(summary),
+        full_epochs(summary),
+        beside_published(summary),
         prediction(summary),
         cold_start(summary),
         learning(summary),
@@ -48,14 +52,18 @@ def heading(record: Record) -> str:
 
 def training(summary: Summary) -> str:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
-    body = [[*_subject(row), *(_timed(row, column) for column in summary.columns)] for row in summary.rows]
-    table = _table(["scenario", "batch", "steps", *_names(summary.columns)], body)
+    body = [
+        [*_subject(row, summary.record), *(_timed(row, column) for column in summary.columns)] for row in summary.rows
+    ]
+    table = _table(["scenario", "data", "batch", "steps", *_names(summary.columns)], body)
     return f"## Training step\n\n{table}\n\n{_training_notes(summary)}"
 
 
-def _subject(row: Row) -> list[str]:
-    batch = f"{row.regime.batch:,} (all)" if row.regime.full_batch else f"{row.regime.batch:,}"
-    return [escape(row.label), batch, f"{row.regime.steps:,}"]
+def _subject(row: Row, record: Record) -> list[str]:
+    regime = row.regime
+    batch = f"{regime.batch:,} (all)" if regime.full_batch else f"{regime.batch:,}"
+    drawn = f"{regime.data}, synthetic" if regime.has_real_data and record.data == "synthetic" else regime.data
+    return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
 
 
 def _timed(row: Row, column: Column) -> str:
@@ -65,7 +73,7 @@ def _timed(row: Row, column: Column) -> str:
     found = cell.estimate(TRAINING)
     if found is None:
         return f"*{cell.failure.code}*" if cell.failure else NOTHING
-    text = with_interval(found, BY_NAME[TRAINING].unit)
+    text = with_interval(found, BY_NAME[TRAINING].unit) + (IDLE if column in row.idle else "")
     place = standing(row, TRAINING)
     if column == place.fastest:
         return f"≈ {text}" if place.level else f"**{text}**"
@@ -92,11 +100,14 @@ def _training_notes(summary: Summary) -> str:
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
+    idle = [f"{row.label} {_name(column)}" for row in summary.rows for column in row.idle]
+    if idle:
+        notes.append(f"†: does not learn, its loss is the same before and after training: {escape(', '.join(idle))}.")
     unsteady = [
         f"{row.label} {_name(column)}" for row in summary.rows for column in row.cells if _unsteady(row, column)
     ]
     if unsteady:
-        notes.append(f"Not shown to be steady before it was measured: {escape(', '.join(unsteady))}.")
+        notes.append(f"Not shown to be steady when it was measured, in most trials: {escape(', '.join(unsteady))}.")
     return "\n".join(f"- {note}" for note in notes)
 
 
@@ -106,7 +117,8 @@ def _is_mostly_overhead(row: Row) -> bool:
 
 
 def _unsteady(row: Row, column: Column) -> bool:
-    return any(not measurement.training.steady for _, measurement in row.cells[column].trials)
+    trials = row.cells[column].trials
+    return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
 
 
 def epochs(summary: Summary) -> str:
@@ -118,6 +130,76 @@ def epochs(summary: Summary) -> str:
         "An epoch of the published length is its overhead (start of the input pipeline, validation, a partial last "
         "batch) plus its steps. Where an epoch is one step, the two cannot be told apart.",
     )
+
+
+def full_epochs(summary: Summary) -> str:
+    """Return what the published protocol adds: all epochs, run in full, beside what a + b * steps says of them."""
+    return _metric_tables(
+        summary,
+        "All published epochs",
+        (
+            "total_s",
+            "epoch_s",
+            "later_epoch_s",
+            "predicted_epoch_s",
+            "prediction_ratio",
+            "train_loss",
+            "train_accuracy",
+            "val_accuracy",
+            "predict_s",
+        ),
+        "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and the mean epoch, but "
+        "not in the median.",
+        needed="total_s",
+    )
+
+
+def beside_published(summary: Summary) -> str:
+    """Return the published figures beside what was measured here, all as ms a step."""
+    known = figures()
+    rows = [
+        _beside(row, figure, summary.columns)
+        for row in summary.rows
+        if (figure := known.get((row.scenario.name, row.regime.name)))
+    ]
+    if not rows:
+        return ""
+    headers = ["scenario", "published CPU", "published GPU", "GPU / CPU", "their machine", *_names(summary.columns)]
+    notes = [
+        f"- {escape(row.label)}: {escape(text)}."
+        for row in summary.rows
+        if (figure := known.get((row.scenario.name, row.regime.name)))
+        for text in (figure.note, *(f"{name}, {side.flag}" for name, side in figure.sides if side.flag))
+        if text
+    ]
+    explanation = (
+        "ms a step, validation and all else that an epoch had included: the published total over its steps, or what was "
+        "published of an epoch or a step. Above 1, the author's GPU was the slower one. ⚠: a figure not to be believed."
+    )
+    return "\n\n".join(
+        ["## Beside the published figures", _table(headers, rows), explanation, "\n".join(notes)]
+    ).rstrip()
+
+
+def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[str]:
+    steps = row.regime.steps
+    ratio = figure.gpu_over_cpu(steps)
+    return [
+        escape(row.label),
+        _side(figure.cpu, steps),
+        _side(figure.gpu, steps),
+        NOTHING if ratio is None else f"{ratio:.2f}",
+        escape(f"{figure.hardware}; {figure.software}"),
+        *(_value(row, column, TRAINING) for column in columns),
+    ]
+
+
+def _side(side: Side | None, steps: int) -> str:
+    span = side.ms_per_step(steps) if side else None
+    if side is None or span is None:
+        return NOTHING
+    low, high = (plain(value) for value in span)
+    return (low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else "")
 
 
 def prediction(summary: Summary) -> str:
@@ -150,7 +232,10 @@ def learning(summary: Summary) -> str:
     )
 
 
-def _metric_tables(summary: Summary, title: str, names: Sequence[str], note: str) -> str:
+def _metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
+    """Return a section with a row for each regime and figure that somebody has; nothing where nobody has ``needed``."""
+    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
+        return ""
     rows = [
         [escape(row.label), _title(name), *(_value(row, column, name) for column in summary.columns)]
         for row in summary.rows

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kerasbench.datasets import Dataset
 from kerasbench.scenario import Regime, load
 from kerasbench.wire import DescribeRequest, Description, RegimeDescription
 
@@ -27,11 +28,12 @@ def describe(request: DescribeRequest) -> Description:
         text=text,
         source=scenario.source,
         parameters=scenario.parameters,
-        regimes=[describe_regime(regime) for regime in scenario.regimes],
+        learnable=scenario.learnable,
+        regimes=[describe_regime(regime, scenario.dataset(regime)) for regime in scenario.regimes],
     )
 
 
-def describe_regime(regime: Regime) -> RegimeDescription:
+def describe_regime(regime: Regime, dataset: Dataset) -> RegimeDescription:
     return RegimeDescription(
         name=regime.name,
         train=regime.train,
@@ -41,6 +43,8 @@ def describe_regime(regime: Regime) -> RegimeDescription:
         epochs=regime.epochs,
         validation=regime.validation,
         test=regime.test,
+        data=dataset.title,
+        has_real_data=dataset.load is not None,
     )
 
 

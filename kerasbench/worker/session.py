@@ -5,14 +5,17 @@ import sys
 import time
 from typing import NoReturn
 
+from kerasbench.datasets import DataError
 from kerasbench.scenario import ScenarioError
 from kerasbench.wire import (
     Code,
     DescribeRequest,
     Failure,
+    FetchRequest,
     Message,
     Phase,
     ProbeRequest,
+    Request,
     TrialRequest,
     decode_request,
 )
@@ -32,12 +35,15 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     except ScenarioError as error:
         remedy = "mend the scenario file; docs/scenarios.md shows what it needs"
         pipe.send(Message(failure=Failure(Code.INVALID, str(error), remedy, pipe.current_phase)))
+    except DataError as error:
+        remedy = "docs/scenarios.md says where data come from"
+        pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
     except Exception as error:
         pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))
     _leave()
 
 
-def _dispatch(request: TrialRequest | ProbeRequest | DescribeRequest, pipe: Pipe) -> None:
+def _dispatch(request: Request, pipe: Pipe) -> None:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
         case DescribeRequest():
@@ -52,6 +58,12 @@ def _dispatch(request: TrialRequest | ProbeRequest | DescribeRequest, pipe: Pipe
             with pipe.phase("import"):
                 report = probe(request)
             pipe.send(Message(probe=report))
+        case FetchRequest():
+            from kerasbench.worker.fetch import fetch
+
+            with pipe.phase("fetch"):
+                title = fetch(request)
+            pipe.send(Message(fetched=title))
         case TrialRequest():
             from kerasbench.worker.trial import run_trial
 

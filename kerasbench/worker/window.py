@@ -78,6 +78,34 @@ class EpochTimer(keras.callbacks.Callback):
             self._model.stop_training = True
 
 
+class EpochSpans(keras.callbacks.Callback):
+    """Record each epoch's duration from its begin to its end, without a synchronisation of its own.
+
+    Keras ends an epoch synchronised. Put last, so that the other callbacks' epoch ends are inside.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.epochs_ns: list[int] = []
+
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+        self._begun_ns = time.perf_counter_ns()
+
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+        self.epochs_ns.append(time.perf_counter_ns() - self._begun_ns)
+
+
+class TestPass(keras.callbacks.Callback):
+    """Evaluate on the test samples at the end of every epoch, where the publication did."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__()
+        self._arguments = arguments
+
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+        self.model.evaluate(**self._arguments, verbose=0)
+
+
 def _mark(callback: keras.callbacks.Callback, clock: BlockClock, synchronize: Synchronize, step: int) -> None:
     model = callback._model  # the property `model` makes JAX copy its whole state back
     synchronize(model)

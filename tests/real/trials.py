@@ -7,7 +7,7 @@ from kerasbench import trial
 from kerasbench.devices import Device
 from kerasbench.scenario import content_hash
 from kerasbench.trial import Outcome
-from kerasbench.wire import Measurement, Protocol, TrialRequest
+from kerasbench.wire import DataKind, Measurement, Protocol, TrialRequest
 
 # Two blocks of at least a millisecond: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
@@ -28,6 +28,7 @@ def run(
     device: Device | None = None,
     timeout_s: float = 120,
     protocol: Protocol = SHORTEST,
+    data: DataKind = "synthetic",
 ) -> Outcome:
     request = TrialRequest(
         scenario=file.stem,
@@ -37,6 +38,7 @@ def run(
         backend=backend,
         device=device or Device("cpu"),
         seed=0,
+        data=data,
         protocol=protocol,
     )
     return trial.launch(sys.executable, timeout_s, request)

@@ -11,7 +11,7 @@ TORCH, JAX = made.cell(backend="torch"), made.cell(backend="jax")
 
 
 def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
-    eta = Eta(made.plan(TORCH, JAX, effort=plan.rounds(3)))
+    eta = Eta(made.plan(TORCH, JAX, effort=plan.exactly(3)))
     assert eta.remaining_s == 6 * plan.TYPICAL_TRIAL_S
     eta.ended(TORCH, 4.0, failed=False)
     assert eta.remaining_s == 2 * 4.0 + 3 * 4.0
@@ -20,7 +20,7 @@ def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
 
 
 def test_a_cell_that_failed_is_not_waited_for() -> None:
-    eta = Eta(made.plan(TORCH, JAX, effort=plan.rounds(3)))
+    eta = Eta(made.plan(TORCH, JAX, effort=plan.exactly(3)))
     eta.ended(TORCH, 4.0, failed=True)
     eta.ended(JAX, 4.0, failed=False)
     assert (eta.trials, eta.remaining_s) == (4, 8.0)
@@ -29,7 +29,7 @@ def test_a_cell_that_failed_is_not_waited_for() -> None:
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, effort=plan.rounds(1)))
+    progress.run_began(made.plan(TORCH, JAX, effort=plan.exactly(1)))
     progress.trial_began(TORCH, 1)
     progress.phase_began("train")
     progress.tick()

@@ -23,13 +23,13 @@ def three_rounds(**step_ms: float) -> made.Record:
 
 def test_the_headline_has_a_column_for_each_backend_and_marks_the_winner() -> None:
     text = document(summarize(three_rounds(jax=1.0, torch=2.0)))
-    assert cells_of(text, "scenario") == ["scenario", "batch", "steps", "jax cpu", "torch cpu"]
-    assert cells_of(text, "dense") == ["dense", "32", "100", "**1.00 ms ±0.2 %**", "2.00 ms ±0.1 %"]
+    assert cells_of(text, "scenario") == ["scenario", "data", "batch", "steps", "jax cpu", "torch cpu"]
+    assert cells_of(text, "dense") == ["dense", "MNIST, synthetic", "32", "100", "**1.00 ms ±0.2 %**", "2.00 ms ±0.1 %"]
 
 
 def test_what_cannot_be_told_apart_is_marked_and_nobody_wins() -> None:
     text = document(summarize(three_rounds(jax=1.0, torch=1.001)))
-    assert cells_of(text, "dense")[3:] == ["≈ 1.00 ms ±0.2 %", "≈ 1.00 ms ±0.2 %"]
+    assert cells_of(text, "dense")[4:] == ["≈ 1.00 ms ±0.2 %", "≈ 1.00 ms ±0.2 %"]
 
 
 def test_one_round_gives_no_verdict_and_says_so() -> None:
@@ -40,7 +40,7 @@ def test_one_round_gives_no_verdict_and_says_so() -> None:
 
 def test_a_failure_stands_in_the_table_and_below_it_with_cause_and_remedy() -> None:
     text = document(summarize(made.record(made.trial(backend="jax"), made.trial(failure=made.FAILURE))))
-    assert cells_of(text, "dense")[3:] == ["**2.10 ms**", "*crash*"]
+    assert cells_of(text, "dense")[4:] == ["**2.10 ms**", "*crash*"]
     below = text[text.index("## Failures") :]
     assert cells_of(below, "dense") == [
         "dense", "torch cpu", "crash", "died from SIGSEGV in phase 'train'", "look at the last lines",
@@ -49,7 +49,7 @@ def test_a_failure_stands_in_the_table_and_below_it_with_cause_and_remedy() -> N
 
 def test_what_was_not_steady_is_named() -> None:
     text = document(summarize(made.record(made.trial(found=made.measurement(steady=False)))))
-    assert "Not shown to be steady before it was measured: dense torch cpu." in text
+    assert "Not shown to be steady when it was measured, in most trials: dense torch cpu." in text
 
 
 def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:

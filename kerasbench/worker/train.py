@@ -1,0 +1,151 @@
+"""Training as a user does it, by `fit`, and the clock beside it. Imported only after keras."""
+
+import math
+import time
+from typing import Any
+
+from kerasbench.backends import Backend
+from kerasbench.wire import Code, Failure, Learning, Protocol, Published
+from kerasbench.worker.blocks import BlockClock, counts_epochs
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.feed import Feed, Rows
+from kerasbench.worker.window import EpochSpans, EpochTimer, EpochWindow, StepWindow, TestPass, measure_sync_ns
+
+ENDLESS = 1_000_000  # epochs; a window ends the fit long before
+LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
+LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
+LEARN_MIN_STEPS = 5
+SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
+SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
+EPOCHS_MAX_NS = 2_000_000_000
+
+
+def first_step(model: Any, feed: Feed) -> tuple[int, float]:
+    """Trace, compile and run one step; return its time in ns and its loss.
+
+    Keras ends an epoch synchronised, so `fit` returning is the end of the step.
+    """
+    start_ns = time.perf_counter_ns()
+    history = _fit(model, feed, feed.train[: feed.batch])
+    first_step_ns = time.perf_counter_ns() - start_ns
+    return first_step_ns, _finite(history.history["loss"][-1])
+
+
+def learn(model: Any, feed: Feed, first_loss: float) -> Learning:
+    """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned."""
+    before = _evaluate(model, feed, feed.train[: feed.batch])
+    steps = max(LEARN_MIN_STEPS, min(LEARN_STEPS, LEARN_SAMPLES // feed.batch))
+    in_one_epoch = min(steps, len(feed.train) // feed.batch)
+    epochs = -(-steps // in_one_epoch)
+    _finite(_fit(model, feed, feed.train[: in_one_epoch * feed.batch], epochs=epochs).history["loss"][-1])
+    return _judged(model, feed, 1 + epochs * in_one_epoch, first_loss, before)
+
+
+def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning]:
+    """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
+    before = _evaluate(model, feed, feed.train[: feed.batch])
+    spans = EpochSpans()
+    start_ns = time.perf_counter_ns()
+    history = model.fit(
+        **feed.arguments(feed.train),
+        **feed.validation_arguments(),
+        epochs=feed.regime.epochs,
+        verbose=0,
+        callbacks=[*callbacks, *_test_pass(feed), spans],
+    ).history
+    total_ns = time.perf_counter_ns() - start_ns
+    _finite(history["loss"][-1])
+    published = Published(
+        total_ns=total_ns,
+        epochs_ns=spans.epochs_ns,
+        history={name: [_finite(value) for value in values] for name, values in history.items()},
+        predict_samples=len(feed.test),
+        predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
+    )
+    steps = feed.regime.steps * feed.regime.epochs
+    return published, _judged(model, feed, steps, history["loss"][0], before)
+
+
+def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol) -> BlockClock:
+    """Calibrate, warm up and measure, all in one `fit`; return the clock with its blocks."""
+    by_epoch = counts_epochs(feed.regime.steps)
+    full_steps = len(feed.train) // feed.batch
+    clock = BlockClock(protocol, None if by_epoch else full_steps, measure_sync_ns(backend.synchronize, model))
+    window = (EpochWindow if by_epoch else StepWindow)(clock, backend.synchronize)
+    rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
+    # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
+    extra = _each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
+    extra["callbacks"] = [*extra["callbacks"], window]
+    history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
+    _finite(history.history["loss"][-1])
+    return clock
+
+
+def time_epochs(model: Any, feed: Feed, callbacks: list[Any], backend: Backend) -> tuple[int, list[int]]:
+    """Time short epochs, validation and partial last batch as published; their full steps are subtracted later."""
+    if counts_epochs(feed.regime.steps):
+        return 0, []
+    timer = EpochTimer(backend.synchronize, EPOCHS_MAX_NS)
+    rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
+    extra = _each_epoch(feed, callbacks)
+    extra["callbacks"] = [*extra["callbacks"], timer]
+    _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
+    return SHORT_EPOCH_STEPS, timer.epochs_ns
+
+
+def _each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
+    """Return what every published epoch has besides its steps: validation, checkpoints, a pass over the test set."""
+    return {**feed.validation_arguments(), "callbacks": [*callbacks, *_test_pass(feed)]}
+
+
+def _test_pass(feed: Feed) -> list[Any]:
+    return [TestPass(feed.arguments(feed.test))] if feed.regime.test_each_epoch else []
+
+
+def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
+    """Fit as a user does, but in the given order: every backend shuffles with a generator of its own."""
+    return model.fit(**feed.arguments(rows), shuffle=False, verbose=0, **options)
+
+
+def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
+    return _finite(model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)["loss"])
+
+
+def _judged(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+    return Learning(
+        steps=steps,
+        first_loss=_finite(first_loss),
+        batch_loss_before=batch_loss_before,
+        batch_loss_after=_evaluate(model, feed, feed.train[: feed.batch]),
+        loss=_evaluate(model, feed, feed.evaluated),
+        accuracy=_accuracy(model, feed),
+    )
+
+
+def _accuracy(model: Any, feed: Feed) -> float | None:
+    """Return the share of unseen samples whose largest output is their class; None for a regression.
+
+    Counted here, not by a Keras metric, which would be part of every timed step.
+    """
+    rows = feed.evaluated
+    scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
+    if scores.ndim != 2 or scores.shape[-1] < 2:
+        return None
+    classes = rows.y if rows.y.ndim == 1 else rows.y.argmax(axis=-1)
+    return float((scores.argmax(axis=-1) == classes).mean())
+
+
+def _time_whole_predict(model: Any, feed: Feed) -> int:
+    x = feed.inputs(feed.test)
+    start_ns = time.perf_counter_ns()
+    model.predict(x, batch_size=feed.predict_batch, verbose=0)
+    return time.perf_counter_ns() - start_ns
+
+
+def _finite(loss: Any) -> float:
+    value = float(loss)
+    if not math.isfinite(value):
+        raise TrialFailure(
+            Failure(Code.NONFINITE, f"the loss became {value}", "a smaller learning rate, or scaled inputs")
+        )
+    return value
