@@ -21,10 +21,11 @@ from kerasbench.wire import DataKind, Failure, ProbeReport
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: its tables, its file, and what the exit code says."""
+    """How a run ended: the tables for a terminal, the files, and what the exit code says."""
 
-    tables: str
-    file: Path
+    brief: str
+    tables: Path
+    data: Path
     failed_cells: int
     interrupted: bool
 
@@ -57,9 +58,14 @@ def measure(
     launch = partial(trial.launch, python, timeout_s)
     record = run.execute(planned, store, launch, ConsoleProgress(console))
     summary = summarize(record)
-    tables = markdown.document(summary)
-    store.save_tables(tables)
-    return Ended(tables, store.data, len(summary.failures), record.stopped_because == "interrupted")
+    store.save_tables(markdown.document(summary))
+    return Ended(
+        markdown.brief(summary),
+        store.tables,
+        store.data,
+        len(summary.failures),
+        record.stopped_because == "interrupted",
+    )
 
 
 def known_backends() -> list[str]:

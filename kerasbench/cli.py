@@ -101,8 +101,8 @@ def run(
         timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
         folder=results,
     )
-    print(ended.tables)
-    print(f"raw results: {ended.file}", file=sys.stderr)
+    print(ended.brief)
+    print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
     if ended.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK

@@ -191,9 +191,10 @@ def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
             (x, y), (x_test, y_test) = getattr(keras.datasets, name).load_data()
         except Exception as error:
             folder = Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser().joinpath("datasets").resolve()
+            cause = " ".join(str(error).split()).rstrip(".")
             raise DataError(
-                f"the real {name} rows cannot be had: {' '.join(str(error).split())}. Put the file {file} into "
-                f"{folder}, or run with --data synthetic, which needs no file"
+                f"the real {name} rows cannot be had: {cause}. Put the file {file} into {folder}, or run with "
+                "--data synthetic, which needs no file"
             ) from error
         x, y = np.concatenate([x, x_test]), np.concatenate([y, y_test])
         return x if x.dtype == np.uint8 else x.astype(np.float32), y.reshape(len(y)).astype(y_type)

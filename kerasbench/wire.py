@@ -172,6 +172,14 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """What a step was given, as the model's loss function saw it: ``float32[32, 28, 28]``."""
+
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
 class Proof:
     """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``)."""
 
@@ -198,6 +206,7 @@ class Measurement:
 
     training: Training
     published: Published | None
+    batch: Batch
     prediction: list[Latency]
     learning: Learning
     proof: Proof

@@ -8,6 +8,7 @@ from kerasbench.machine import Machine
 from kerasbench.plan import Cell, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.wire import (
+    Batch,
     Block,
     Code,
     Description,
@@ -66,6 +67,7 @@ def measurement(step_ms: float = 2.0, overhead_ms: float = 10.0, steps: int = 10
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
         published=None,
+        batch=Batch("float32[32, 4]", "int32[32]"),
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
         proof=Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"]),
         resolved=Resolved(False, "float32", "channels_last", 2, {"keras": "3.15.1"}),

@@ -20,19 +20,33 @@ TRAINING = "train_step_ms"
 
 
 def document(summary: Summary) -> str:
-    """Return the whole page: what was measured on, the tables, what failed."""
-    sections = [
+    """Return the whole page: what was measured on, every table, what failed."""
+    return _page(
         heading(summary.record),
         training(summary),
-        epochs(summary),
         full_epochs(summary),
         beside_published(summary),
+        epochs(summary),
         prediction(summary),
         cold_start(summary),
         learning(summary),
         phases(summary),
         failures(summary),
-    ]
+    )
+
+
+def brief(summary: Summary) -> str:
+    """Return what a terminal shows: the headline, what was published, what failed."""
+    return _page(
+        heading(summary.record),
+        training(summary),
+        full_epochs(summary),
+        beside_published(summary),
+        failures(summary),
+    )
+
+
+def _page(*sections: str) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -173,12 +187,11 @@ def beside_published(summary: Summary) -> str:
         if text
     ]
     explanation = (
-        "ms a step, validation and all else that an epoch had included: the published total over its steps, or what was "
+        "ms a step, with validation and all else that an epoch had: the published total over its steps, or what was "
         "published of an epoch or a step. Above 1, the author's GPU was the slower one. ⚠: a figure not to be believed."
     )
-    return "\n\n".join(
-        ["## Beside the published figures", _table(headers, rows), explanation, "\n".join(notes)]
-    ).rstrip()
+    parts = ["## Beside the published figures", _table(headers, rows), explanation, "\n".join(notes)]
+    return "\n\n".join(parts).rstrip()
 
 
 def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[str]:
@@ -233,7 +246,7 @@ def learning(summary: Summary) -> str:
 
 
 def _metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
-    """Return a section with a row for each regime and figure that somebody has; nothing where nobody has ``needed``."""
+    """Return a section with a row for each regime and figure; nothing where no cell has the ``needed`` one."""
     if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
         return ""
     rows = [

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from kerasbench.backends import Backend
-from kerasbench.wire import Code, Failure, Learning, Protocol, Published
+from kerasbench.wire import Batch, Code, Failure, Learning, Protocol, Published
 from kerasbench.worker.blocks import BlockClock, counts_epochs
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
@@ -20,15 +20,46 @@ SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recor
 EPOCHS_MAX_NS = 2_000_000_000
 
 
-def first_step(model: Any, feed: Feed) -> tuple[int, float]:
-    """Trace, compile and run one step; return its time in ns and its loss.
+def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
+    """Trace, compile and run one step; return its time in ns, its loss and what it was given.
 
     Keras ends an epoch synchronised, so `fit` returning is the end of the step.
     """
-    start_ns = time.perf_counter_ns()
-    history = _fit(model, feed, feed.train[: feed.batch])
-    first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _finite(history.history["loss"][-1])
+    with BatchSpy(model) as spy:
+        start_ns = time.perf_counter_ns()
+        history = _fit(model, feed, feed.train[: feed.batch])
+        first_step_ns = time.perf_counter_ns() - start_ns
+    return first_step_ns, _finite(history.history["loss"][-1]), spy.seen[-1]
+
+
+class BatchSpy:
+    """Note what the model's loss is computed from, in the step that is traced or run while the spy is there.
+
+    Compiled backends call Python only while they trace; on torch the spy costs this one step a microsecond.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.seen: list[Batch] = []
+
+    def __enter__(self) -> "BatchSpy":
+        compute_loss = self._model.compute_loss
+
+        def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
+            self.seen.append(Batch(describe_array(x), describe_array(y)))
+            return compute_loss(x, y, *rest, **options)
+
+        self._model.compute_loss = note
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        del self._model.compute_loss
+
+
+def describe_array(array: Any) -> str:
+    """Return ``float32[32, 28, 28]``; a dimension that a compiled step leaves open is ``?``."""
+    dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+    return f"{dtype}[{', '.join('?' if size is None else str(size) for size in array.shape)}]"
 
 
 def learn(model: Any, feed: Feed, first_loss: float) -> Learning:
@@ -41,9 +72,10 @@ def learn(model: Any, feed: Feed, first_loss: float) -> Learning:
     return _judged(model, feed, 1 + epochs * in_one_epoch, first_loss, before)
 
 
-def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning]:
+def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
-    before = _evaluate(model, feed, feed.train[: feed.batch])
+    with BatchSpy(model) as spy:
+        before = _evaluate(model, feed, feed.train[: feed.batch])
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
     history = model.fit(
@@ -63,7 +95,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
     )
     steps = feed.regime.steps * feed.regime.epochs
-    return published, _judged(model, feed, steps, history["loss"][0], before)
+    return published, _judged(model, feed, steps, history["loss"][0], before), spy.seen[-1]
 
 
 def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol) -> BlockClock:

@@ -6,13 +6,14 @@ import resource
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
-from kerasbench.wire import Learning, Measurement, Message, Published, Resolved, Training, TrialRequest
+from kerasbench.wire import Batch, Learning, Measurement, Message, Published, Resolved, Training, TrialRequest
 from kerasbench.worker import proof
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.feed import Feed, prepare
@@ -43,8 +44,8 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     with pipe.phase("build"):
         model = _build(scenario, regime, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    published, learning, first_step_ns = _begin_training(model, feed, callbacks, request, pipe)
-    training, cpu_ns = _measure_training(model, feed, callbacks, backend, request, pipe, first_step_ns)
+    begun = _begin_training(model, feed, callbacks, request, pipe)
+    training, cpu_ns = _measure_training(model, feed, callbacks, backend, request, pipe, begun.first_step_ns)
     with pipe.phase("predict"):
         prediction = [time_predict(model, feed, batch, request.protocol) for batch in sorted({1, feed.predict_batch})]
     with pipe.phase("finish"):
@@ -52,9 +53,10 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         proof.check(request.device, found)
         measurement = Measurement(
             training=training,
-            published=published,
+            published=begun.published,
+            batch=begun.batch,
             prediction=prediction,
-            learning=learning,
+            learning=begun.learning,
             proof=found,
             resolved=_resolved(model, backend),
             parameters=model.count_params(),
@@ -106,19 +108,28 @@ def _share_weights(model: Any, seed: int) -> None:
     model.set_weights(weights)
 
 
-def _begin_training(
-    model: Any, feed: Feed, callbacks: list[Any], request: TrialRequest, pipe: Pipe
-) -> tuple[Published | None, Learning, int | None]:
-    """Run the published epochs in full, or take the first step by itself and a fixed number after it."""
+@dataclass(frozen=True)
+class _Begun:
+    """How training began: with the published epochs, or with one step by itself and a fixed number after it."""
+
+    learning: Learning
+    batch: Batch
+    published: Published | None = None
+    first_step_ns: int | None = None
+
+
+def _begin_training(model: Any, feed: Feed, callbacks: list[Any], request: TrialRequest, pipe: Pipe) -> _Begun:
     from kerasbench.worker import train
 
     if request.protocol.kind == "published":
         with pipe.phase("published"):
-            return *train.run_published(model, feed, callbacks), None
+            published, learning, batch = train.run_published(model, feed, callbacks)
+        return _Begun(learning, batch, published)
     with pipe.phase("first step"):
-        first_step_ns, first_loss = train.first_step(model, feed)
+        first_step_ns, first_loss, batch = train.first_step(model, feed)
     with pipe.phase("learn"):
-        return None, train.learn(model, feed, first_loss), first_step_ns
+        learning = train.learn(model, feed, first_loss)
+    return _Begun(learning, batch, None, first_step_ns)
 
 
 def _measure_training(

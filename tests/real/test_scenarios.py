@@ -1,44 +1,80 @@
 """Every built-in scenario on every backend, for real."""
 
+import re
+import sys
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
 from kerasbench import backends, catalog
 from kerasbench.trial import Outcome
+from kerasbench.verdict import learned
 from kerasbench.worker.blocks import counts_epochs
 from tests.real import trials
 
 pytestmark = pytest.mark.real
 
 FILES = {file.stem: file for file in catalog.builtin_files()}
-# (parameters, samples that fit trains on, steps in an epoch): the publications' figures.
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was published of a regime; ``x`` and ``y`` are one batch, as the loss function sees it."""
+
+    parameters: int
+    train: int
+    steps: int
+    x: str
+    y: str
+
+
 PUBLISHED = {
-    "cifar10_cnn": (42_442, 50_000, 1563),
-    "iris_mlp": (2_979, 112, 1),
-    "mnist_dense": (266_610, 51_000, 1594),
+    ("boston_mlp", "default"): Publication(1_313, 379, 1, "float32[379, 13]", "float32[379, 1]"),
+    ("cifar100_dense", "default"): Publication(3_623_600, 42_500, 1329, "float32[32, 32, 32, 3]", "float32[32, 100]"),
+    ("cifar10_cnn", "default"): Publication(42_442, 50_000, 1563, "float32[32, 32, 32, 3]", "int32[32]"),
+    ("cifar10_mlp", "default"): Publication(803_786, 50_000, 1563, "float32[32, 32, 32, 3]", "int32[32]"),
+    ("iris_mlp", "default"): Publication(2_979, 112, 1, "float32[112, 4]", "int32[112]"),
+    ("mnist_dense", "default"): Publication(266_610, 51_000, 1594, "float32[32, 28, 28]", "int32[32]"),
+    ("mnist_linear", "per_sample"): Publication(7_850, 50_000, 391, "float32[128, 784]", "int32[128]"),
+    ("mnist_linear", "arrays"): Publication(7_850, 50_000, 391, "float32[128, 784]", "int32[128]"),
+    ("mnist_mlp", "minibatch"): Publication(415_310, 60_000, 600, "float32[100, 784]", "int32[100]"),
+    ("mnist_mlp", "full_batch"): Publication(415_310, 52_500, 1, "float32[52500, 784]", "int32[52500]"),
+    ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
+    ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
 }
+EASY = [("cifar10_cnn", "default"), ("iris_mlp", "default"), ("mnist_dense", "default"), ("mnist_mlp", "minibatch")]
 
 
 @cache
-def outcome(scenario: str, backend: str) -> Outcome:
-    return trials.run(FILES[scenario], backend)
+def outcome(key: tuple[str, str], backend: str) -> Outcome:
+    return trials.run(FILES[key[0]], backend, regime=key[1])
 
 
-def test_every_builtin_scenario_is_checked_here() -> None:
-    assert PUBLISHED.keys() == FILES.keys()
+def closed(found: str, wanted: str) -> str:
+    """Put the published batch in where TensorFlow's graph leaves it open, as it does for a pipeline."""
+    return found.replace("[?", "[" + re.split(r"[\[,\]]", wanted)[1])
+
+
+def test_every_builtin_regime_is_checked_here() -> None:
+    chosen = catalog.select([], sys.executable)
+    assert {(one.entry.name, one.regime.name) for one in chosen} == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("backend", backends.names())
-@pytest.mark.parametrize("scenario", PUBLISHED)
-def test_the_model_is_the_published_one_and_ran_where_it_was_asked_to(scenario: str, backend: str) -> None:
-    found = trials.measured(outcome(scenario, backend))
-    assert (found.parameters, found.train_samples, found.steps_per_epoch) == PUBLISHED[scenario]
+@pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
+def test_the_model_is_the_published_one_and_ran_where_it_was_asked_to(key: tuple[str, str], backend: str) -> None:
+    found, wanted = trials.measured(outcome(key, backend)), PUBLISHED[key]
+    assert (found.parameters, found.train_samples, found.steps_per_epoch) == (
+        wanted.parameters,
+        wanted.train,
+        wanted.steps,
+    )
+    assert (closed(found.batch.x, wanted.x), closed(found.batch.y, wanted.y)) == (wanted.x, wanted.y)
     assert {*found.proof.weights, *found.proof.optimizer, *found.proof.output, *found.proof.runtime} == {"cpu:0"}
     assert found.training.unit == ("epoch" if counts_epochs(found.steps_per_epoch) else "step")
     assert len(found.training.blocks) == 2
     assert all(block.count == found.training.steps_per_block for block in found.training.blocks)
-    assert [latency.batch for latency in found.prediction] == [1, 32]
     assert found.resolved.jit is (backend == "jax")
     assert found.resolved.dtype_policy == "float32"
     assert found.resolved.versions.keys() >= {"python", "keras", backend}
@@ -47,7 +83,7 @@ def test_the_model_is_the_published_one_and_ran_where_it_was_asked_to(scenario: 
 
 @pytest.mark.parametrize("backend", backends.names())
 def test_phases_come_in_order_and_fill_the_trial(backend: str) -> None:
-    ended = outcome("mnist_dense", backend)
+    ended = outcome(("mnist_dense", "default"), backend)
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train", "epoch",
         "predict", "finish", "exit",
@@ -56,21 +92,29 @@ def test_phases_come_in_order_and_fill_the_trial(backend: str) -> None:
     assert sum(phase.duration_ns for phase in ended.phases) > 0.95 * ended.wall_ns
 
 
-@pytest.mark.parametrize("scenario", PUBLISHED)
-def test_all_backends_compute_the_same_first_loss(scenario: str) -> None:
-    losses = [trials.measured(outcome(scenario, backend)).learning.first_loss for backend in backends.names()]
-    assert max(losses) - min(losses) < 5e-6
+@pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
+def test_all_backends_compute_the_same_first_loss(key: tuple[str, str]) -> None:
+    losses = [trials.measured(outcome(key, backend)).learning.first_loss for backend in backends.names()]
+    # Dropout draws from each backend's own generator.
+    assert max(losses) - min(losses) < (0.1 if key[0] == "tabular_conv1d" else 5e-6 * max(losses))
 
 
-@pytest.mark.parametrize("scenario", PUBLISHED)
-def test_all_backends_learn(scenario: str) -> None:
+@pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
+def test_training_changes_the_loss(key: tuple[str, str]) -> None:
     for backend in backends.names():
-        learning = trials.measured(outcome(scenario, backend)).learning
+        learning = trials.measured(outcome(key, backend)).learning
+        assert learned(learning.batch_loss_before, learning.batch_loss_after)
+
+
+@pytest.mark.parametrize("key", EASY, ids="/".join)
+def test_a_few_steps_are_enough_to_beat_chance(key: tuple[str, str]) -> None:
+    for backend in backends.names():
+        learning = trials.measured(outcome(key, backend)).learning
         assert learning.loss < learning.first_loss
         assert learning.accuracy is not None
         assert learning.accuracy > 0.2  # chance is 0.1, or 0.33 for Iris, where all backends pass 0.9
 
 
 def test_short_epochs_are_timed_where_an_epoch_has_steps() -> None:
-    assert len(trials.measured(outcome("mnist_dense", "jax")).training.epochs_ns) >= 1
-    assert trials.measured(outcome("iris_mlp", "jax")).training.epochs_ns == []
+    assert len(trials.measured(outcome(("mnist_dense", "default"), "jax")).training.epochs_ns) >= 1
+    assert trials.measured(outcome(("iris_mlp", "default"), "jax")).training.epochs_ns == []

@@ -1,0 +1,118 @@
+"""What a trial does beyond timing steps: callbacks, the published epochs, a model that does not learn."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends, catalog
+from kerasbench.report.markdown import brief
+from kerasbench.results import Record, ScenarioRecord, TrialRecord
+from kerasbench.summary import summarize
+from kerasbench.wire import Code, Measurement, Protocol
+from tests import made
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+PUBLISHED = dataclasses.replace(trials.SHORTEST, kind="published")
+COMPILED_WITH = """
+import json, sys
+from pathlib import Path
+from kerasbench.scenario import load
+found = {}
+for file in sorted(Path(sys.argv[1]).glob("*.py")):
+    scenario, _ = load(file)
+    for regime in scenario.regimes:
+        model = scenario.build(regime)
+        loss = model.loss if isinstance(model.loss, str) else type(model.loss).__name__
+        from_logits = getattr(model.loss, "from_logits", None)
+        if from_logits is None and not isinstance(model.loss, str):
+            from_logits = model.loss.get_config()["from_logits"]
+        optimizer = model.optimizer
+        checks = [vars(one) for one in scenario.callbacks("/tmp")] if scenario.callbacks else []
+        found[f"{file.stem}/{regime.name}"] = [
+            loss,
+            bool(from_logits),
+            type(optimizer).__name__,
+            round(float(optimizer.learning_rate), 6),
+            [name for name in ("monitor", "save_best_only", "save_weights_only") for one in checks if one[name]],
+            [regime.epochs, regime.validation, regime.test],
+        ]
+print(json.dumps(found))
+"""
+SPARSE, ONE_HOT = "sparse_categorical_crossentropy", "categorical_crossentropy"
+FROM_LOGITS = "SparseCategoricalCrossentropy"
+CHECKPOINT = ["monitor", "save_best_only", "save_weights_only"]
+# Loss, from logits, optimizer, rate (Keras' own where none was published), checkpoint, [epochs, validation, test].
+AS_PUBLISHED = {
+    "boston_mlp/default": ["mse", False, "Adam", 0.01, [], [10_000, 0, 127]],
+    "cifar100_dense/default": [ONE_HOT, False, "Adam", 0.001, [], [20, 7_500, 10_000]],
+    "cifar10_cnn/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
+    "cifar10_mlp/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
+    "iris_mlp/default": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 38]],
+    "mnist_dense/default": [SPARSE, False, "SGD", 0.01, [], [20, 9_000, 10_000]],
+    "mnist_linear/arrays": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
+    "mnist_linear/per_sample": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
+    "mnist_mlp/full_batch": [FROM_LOGITS, True, "Adam", 0.01, [], [100, 0, 17_500]],
+    "mnist_mlp/minibatch": [FROM_LOGITS, True, "Adam", 0.001, [], [15, 0, 10_000]],
+    "mnist_mlp/tiny": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 25]],
+    "tabular_conv1d/default": [ONE_HOT, False, "Adam", 0.001, CHECKPOINT, [10, 3_200, 4_000]],
+}
+
+
+def test_losses_optimizers_rates_and_splits_are_as_published() -> None:
+    command = [sys.executable, "-c", COMPILED_WITH, str(catalog.builtin_folder())]
+    environment = {"KERAS_BACKEND": "jax", "PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu"}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    assert json.loads(printed) == AS_PUBLISHED
+
+
+def test_a_scenario_s_callbacks_and_its_validation_are_part_of_timed_training(faults: Path) -> None:
+    failure = trials.run(faults / "needs_its_callback.py", "jax").failure
+    assert failure is not None
+    assert (failure.code, failure.phase) == (Code.ERROR, "train")
+    assert "RuntimeError: saw ['loss', 'val_loss']" in failure.cause
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_the_published_protocol_runs_every_epoch(backend: str) -> None:
+    file = catalog.builtin_folder() / "tabular_conv1d.py"
+    measurement = trials.measured(trials.run(file, backend, protocol=PUBLISHED))
+    published = measurement.published
+    assert published is not None
+    assert len(published.epochs_ns) == 10
+    assert sum(published.epochs_ns) <= published.total_ns
+    assert {name: len(values) for name, values in published.history.items()} == dict.fromkeys(
+        ("loss", "accuracy", "val_loss", "val_accuracy"), 10
+    )
+    assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
+    assert measurement.learning.steps == 250
+    assert measurement.training.first_step_ns is None
+    assert len(measurement.training.epochs_ns) >= 1
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_a_model_that_never_learns_is_found(faults: Path, backend: str) -> None:
+    file = faults / "never_learns.py"
+    outcome = trials.run(file, backend)
+    text = brief(summarize(record_of(file, backend, trials.measured(outcome))))
+    assert f"does not learn, its loss is the same before and after training: never_learns {backend} cpu." in text
+
+
+def record_of(file: Path, backend: str, measurement: Measurement) -> Record:
+    entry = catalog.describe(file, sys.executable)
+    trial = TrialRecord(1, file.stem, "default", backend, made.CPU, 1, [], measurement)
+    empty = made.record()
+    return dataclasses.replace(
+        empty, scenarios=[ScenarioRecord(entry.file_hash, entry.description)], trials=[trial], rounds_completed=1
+    )
+
+
+def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
+    frozen = Protocol(blocks=3, steps_per_block=4, warmup_blocks=2, predict_min_calls=5)
+    training = trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)).training
+    assert [block.count for block in (*training.warmup, *training.blocks)] == [4] * 5

@@ -1,0 +1,159 @@
+"""Real rows, by Keras' own loaders, from small files in the real format."""
+
+import hashlib
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kerasbench import trial
+from kerasbench.cli import main
+from kerasbench.wire import Code, Failure
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+NO_NETWORK = "http://127.0.0.1:9"  # the discard port: nobody listens
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of data sets of the test's own, and no way to the network."""
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, NO_NETWORK)
+    (tmp_path / "keras" / "datasets").mkdir(parents=True)
+    return tmp_path / "keras" / "datasets"
+
+
+def serve(folder: Path, monkeypatch: pytest.MonkeyPatch, x_shape: tuple[int, ...] = (28, 28), rows: int = 150) -> None:
+    """Make a small file in MNIST's format at an address that Keras can download it from."""
+    rng = np.random.default_rng(0)
+    file = folder / "small.npz"
+    part = {
+        "x_train": rng.integers(0, 256, (rows, *x_shape), dtype=np.uint8),
+        "y_train": rng.integers(0, 10, rows, dtype=np.uint8),
+        "x_test": rng.integers(0, 256, (50, *x_shape), dtype=np.uint8),
+        "y_test": rng.integers(0, 10, 50, dtype=np.uint8),
+    }
+    np.savez(file, **part)
+    monkeypatch.setenv("SMALL_MNIST_URL", file.as_uri())
+    monkeypatch.setenv("SMALL_MNIST_SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_real_rows_are_downloaded_once_and_fed(
+    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    serve(tmp_path, monkeypatch)
+    first = trials.measured(trials.run(faults / "small_mnist.py", backend, data="real"))
+    assert (home / "mnist.npz").is_file()
+    monkeypatch.setenv("SMALL_MNIST_URL", "file:///gone")
+    second = trials.measured(trials.run(faults / "small_mnist.py", backend, data="real"))
+    assert first.batch.x == "float32[16, 28, 28]"
+    assert first.learning.first_loss == second.learning.first_loss
+    synthetic = trials.measured(trials.run(faults / "small_mnist.py", backend))
+    assert synthetic.learning.first_loss != first.learning.first_loss
+
+
+def fetch(file: Path) -> str | Failure:
+    return trial.fetch(str(file), "default", "jax", sys.executable)
+
+
+def test_rows_are_fetched_before_anything_is_measured(
+    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(tmp_path, monkeypatch)
+    assert fetch(faults / "small_mnist.py") == "MNIST"
+
+
+@pytest.mark.parametrize(("x_shape", "rows"), [((14, 14), 150), ((28, 28), 10)], ids=["other shape", "too few"])
+def test_a_file_with_other_rows_is_refused(
+    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, x_shape: tuple[int, ...], rows: int
+) -> None:
+    serve(tmp_path, monkeypatch, x_shape, rows)
+    said = fetch(faults / "small_mnist.py")
+    assert isinstance(said, Failure)
+    assert said.code is Code.UNAVAILABLE
+    assert "MNIST: 200 rows of shape (28, 28) are needed, the file has" in said.cause
+
+
+def test_a_file_with_another_checksum_is_refused(
+    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(tmp_path, monkeypatch)
+    monkeypatch.setenv("SMALL_MNIST_SHA256", "0" * 64)
+    said = fetch(faults / "small_mnist.py")
+    assert isinstance(said, Failure)
+    assert "hash does not match" in said.cause
+
+
+def test_a_truncated_file_is_refused(faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(tmp_path, monkeypatch)
+    file = tmp_path / "small.npz"
+    file.write_bytes(file.read_bytes()[:1000])
+    monkeypatch.setenv("SMALL_MNIST_SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+    said = fetch(faults / "small_mnist.py")
+    assert isinstance(said, Failure)
+    assert "the real mnist rows cannot be had" in said.cause
+
+
+@pytest.mark.parametrize(
+    ("scenario", "file"),
+    [
+        ("mnist_dense", "mnist.npz"),
+        ("cifar10_mlp", "cifar-10-batches-py-target_archive"),
+        ("boston_mlp", "boston_housing.npz"),
+    ],
+)
+def test_without_a_network_the_file_its_place_and_the_alternative_are_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], scenario: str, file: str
+) -> None:
+    arguments = ["--scenario", scenario, "--backend", "jax", "--data", "real", "--results", str(tmp_path / "results")]
+    assert main(arguments) == 1
+    out, complaint = capsys.readouterr()
+    assert f"Put the file {file} into {home.resolve()}" in complaint
+    assert "--data synthetic" in complaint
+    assert "Traceback" not in complaint
+    assert not out
+
+
+def pickled(file: Path, rows: int, label: str) -> None:
+    """Write rows as CIFAR's authors did: a pickled dictionary with bytes for keys (Keras unpickles nothing else)."""
+    content = {b"data": np.zeros((rows, 3072), np.uint8), label.encode(): [row % 10 for row in range(rows)]}
+    file.write_bytes(pickle.dumps(content, protocol=3))
+
+
+READ_CIFAR = """
+import sys
+import keras.src.datasets.{name} as origin
+origin.get_file = lambda *given, **published: sys.argv[1]
+from kerasbench import datasets
+x, y = datasets.{name}().load()
+assert x.shape == ({rows}, 32, 32, 3) and x.dtype == "uint8", (x.shape, x.dtype)
+assert y.shape == ({rows},) and y.dtype == "int32", (y.shape, y.dtype)
+assert [m for m in ("tensorflow", "torch") if m in sys.modules] == []
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "label", "rows_each", "rows"),
+    [
+        ("cifar10", [f"data_batch_{number}" for number in range(1, 6)] + ["test_batch"], "labels", 10_000, 60_000),
+        ("cifar100", ["train", "test"], "fine_labels", 20, 40),
+    ],
+)
+def test_cifar_files_are_read_by_keras(
+    tmp_path: Path, name: str, files: list[str], label: str, rows_each: int, rows: int
+) -> None:
+    folder = tmp_path / {"cifar10": "cifar-10-batches-py", "cifar100": "cifar-100-python"}[name]
+    folder.mkdir()
+    pickled(folder / files[0], rows_each, label)
+    for other in files[1:]:
+        (folder / other).symlink_to(folder / files[0])
+    command = [sys.executable, "-c", READ_CIFAR.format(name=name, rows=rows), str(tmp_path)]
+    environment = {"KERAS_BACKEND": "jax", "PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "KERAS_HOME": str(tmp_path)}
+    subprocess.run(command, check=True, env=environment, timeout=120)
