@@ -5,6 +5,7 @@ content hash in the user's cache folder.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from kerasbench.scenario import ScenarioError, content_hash, require_scenario_na
 from kerasbench.wire import Description, Failure, RegimeDescription
 
 PACKAGE_FOLDER = Path(__file__).parent
+FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
 DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
 
 
@@ -67,24 +69,23 @@ def builtin_files() -> list[Path]:
 def select(patterns: Sequence[str], python: str) -> list[Selected]:
     """Return the regimes that the patterns name; all built-in ones where there is no pattern.
 
-    A pattern is a path ending in ``.py``, or matches ``scenario`` or ``scenario/regime`` with ``*``, ``?`` and ``[]``.
+    A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
+    ``scenario/regime`` with ``*``, ``?`` and ``[]``.
 
     Raises:
         UsageError: a pattern matches nothing.
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
-    own = [Path(pattern) for pattern in patterns if is_file_pattern(pattern)]
-    wanted = [pattern for pattern in patterns if not is_file_pattern(pattern)]
-    entries = describe_all(own, python)
-    chosen = [Selected(entry, regime) for entry in entries for regime in entry.description.regimes]
+    own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
+    wanted = [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
+    chosen: list[Selected] = []
+    for found in own:
+        entry = describe(Path(found["file"]), python)
+        chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
     if wanted or not patterns:
         chosen += _match(describe_all(_candidates(wanted), python), wanted)
     _require_different_names(chosen)
     return chosen
-
-
-def is_file_pattern(pattern: str) -> bool:
-    return pattern.endswith(".py")
 
 
 def _candidates(patterns: Sequence[str]) -> list[Path]:

@@ -90,7 +90,7 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Replace the data file by the record as it now stands; raise ResultsError where the disk refuses."""
-        _replace(self.data, msgspec.json.format(msgspec.json.encode(record), indent=1))
+        _replace(self.data, msgspec.json.encode(record) + b"\n")
 
     def save_tables(self, text: str) -> None:
         """Replace the tables; raise ResultsError where the disk refuses."""

@@ -86,7 +86,9 @@ def test_without_patterns_every_builtin_scenario_is_chosen() -> None:
 def test_patterns_choose_scenarios_and_regimes(mine: Path) -> None:
     assert labels(catalog.select(["mnist_d*"], sys.executable)) == ["mnist_dense"]
     assert labels(catalog.select(["iris_mlp/default", "mnist_dense"], sys.executable)) == ["iris_mlp", "mnist_dense"]
+    assert labels(catalog.select(["mnist_mlp/t*"], sys.executable)) == ["mnist_mlp/tiny"]
     assert labels(catalog.select([str(mine)], sys.executable)) == ["mine/a", "mine/b"]
+    assert labels(catalog.select([f"{mine}/b"], sys.executable)) == ["mine/b"]
 
 
 @pytest.mark.parametrize(
