@@ -27,7 +27,7 @@ def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
     """
     with BatchSpy(model) as spy:
         start_ns = time.perf_counter_ns()
-        history = _fit(model, feed, feed.train[: feed.batch])
+        history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
     return first_step_ns, _finite(history.history["loss"][-1]), spy.seen[-1]
 
@@ -63,12 +63,16 @@ def describe_array(array: Any) -> str:
 
 
 def learn(model: Any, feed: Feed, first_loss: float) -> Learning:
-    """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned."""
+    """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
+
+    In the given order: every backend shuffles with a generator of its own.
+    """
     before = _evaluate(model, feed, feed.train[: feed.batch])
     steps = max(LEARN_MIN_STEPS, min(LEARN_STEPS, LEARN_SAMPLES // feed.batch))
     in_one_epoch = min(steps, len(feed.train) // feed.batch)
     epochs = -(-steps // in_one_epoch)
-    _finite(_fit(model, feed, feed.train[: in_one_epoch * feed.batch], epochs=epochs).history["loss"][-1])
+    rows = feed.train[: in_one_epoch * feed.batch]
+    _finite(_fit(model, feed, rows, epochs=epochs, shuffle=False).history["loss"][-1])
     return _judged(model, feed, 1 + epochs * in_one_epoch, first_loss, before)
 
 
@@ -78,13 +82,9 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         before = _evaluate(model, feed, feed.train[: feed.batch])
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
-    history = model.fit(
-        **feed.arguments(feed.train),
-        **feed.validation_arguments(),
-        epochs=feed.regime.epochs,
-        verbose=0,
-        callbacks=[*callbacks, *_test_pass(feed), spans],
-    ).history
+    extra = _each_epoch(feed, callbacks)
+    extra["callbacks"].append(spans)
+    history = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra).history
     total_ns = time.perf_counter_ns() - start_ns
     _finite(history["loss"][-1])
     published = Published(
@@ -107,7 +107,7 @@ def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backen
     rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
     # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
     extra = _each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
-    extra["callbacks"] = [*extra["callbacks"], window]
+    extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _finite(history.history["loss"][-1])
     return clock
@@ -120,7 +120,7 @@ def time_epochs(model: Any, feed: Feed, callbacks: list[Any], backend: Backend) 
     timer = EpochTimer(backend.synchronize, EPOCHS_MAX_NS)
     rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
     extra = _each_epoch(feed, callbacks)
-    extra["callbacks"] = [*extra["callbacks"], timer]
+    extra["callbacks"].append(timer)
     _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
     return SHORT_EPOCH_STEPS, timer.epochs_ns
 
@@ -135,8 +135,8 @@ def _test_pass(feed: Feed) -> list[Any]:
 
 
 def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
-    """Fit as a user does, but in the given order: every backend shuffles with a generator of its own."""
-    return model.fit(**feed.arguments(rows), shuffle=False, verbose=0, **options)
+    """Fit as a user does, without a progress bar; shuffled, as Keras does by default, unless options say otherwise."""
+    return model.fit(**feed.arguments(rows), verbose=0, **options)
 
 
 def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:

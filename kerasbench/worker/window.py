@@ -7,6 +7,7 @@ only ``on_train_batch_begin`` and ``on_epoch_begin``, which run in the main thre
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import keras
@@ -68,7 +69,7 @@ class EpochTimer(keras.callbacks.Callback):
 
     @property
     def epochs_ns(self) -> list[int]:
-        return [later - earlier for earlier, later in zip(self._marks_ns[1:], self._marks_ns[2:], strict=False)]
+        return [later - earlier for earlier, later in pairwise(self._marks_ns[1:])]
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         # _model: the property `model` makes JAX copy its whole state back.
@@ -79,20 +80,24 @@ class EpochTimer(keras.callbacks.Callback):
 
 
 class EpochSpans(keras.callbacks.Callback):
-    """Record each epoch's duration from its begin to its end, without a synchronisation of its own.
+    """Record each epoch's duration, from its beginning to that of the next one or to the end of training.
 
-    Keras ends an epoch synchronised. Put last, so that the other callbacks' epoch ends are inside.
+    Without a synchronisation of its own: Keras ends an epoch synchronised.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.epochs_ns: list[int] = []
+        self._marks_ns: list[int] = []
+
+    @property
+    def epochs_ns(self) -> list[int]:
+        return [later - earlier for earlier, later in pairwise(self._marks_ns)]
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-        self._begun_ns = time.perf_counter_ns()
+        self._marks_ns.append(time.perf_counter_ns())
 
-    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
-        self.epochs_ns.append(time.perf_counter_ns() - self._begun_ns)
+    def on_train_end(self, logs: object = None) -> None:
+        self._marks_ns.append(time.perf_counter_ns())
 
 
 class TestPass(keras.callbacks.Callback):
