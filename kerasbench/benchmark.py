@@ -46,10 +46,11 @@ def measure(
         KerasbenchError: something that was asked for does not exist. Nothing has been measured then.
     """
     python = sys.executable
-    wanted = plan.parse_backends(backend_names, known_backends())
+    wanted = plan.parse_backends(backend_names, backends.names())
     labels = plan.parse_devices(devices)
-    selected = catalog.select(scenarios, python)
-    probes = probe_all(wanted or known_backends(), python)
+    probes = probe_all(wanted or backends.names(), python)
+    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
+    selected = catalog.select(scenarios, python, installed[0] if installed else None)
     planned = plan.make(selected, probes, labels, hints(probes), effort, seed, data, backends_were_named=bool(wanted))
     if data == "real":
         fetch_all(planned, python)
@@ -66,10 +67,6 @@ def measure(
         len(summary.failures),
         record.stopped_because == "interrupted",
     )
-
-
-def known_backends() -> list[str]:
-    return backends.names()
 
 
 def probe_all(names: Sequence[str], python: str) -> dict[str, ProbeReport | Failure]:

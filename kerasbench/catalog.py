@@ -16,13 +16,15 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from kerasbench import __version__, trial
+from kerasbench import trial
 from kerasbench.errors import UnusableScenario, unknown
 from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name
 from kerasbench.wire import Description, Failure, RegimeDescription
 
 PACKAGE_FOLDER = Path(__file__).parent
 FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
+DESCRIBED_BY = ("scenario.py", "datasets.py", "wire.py", "worker/describe.py")
+Ask = Callable[[str, str, str | None], Description | Failure]  # (file, interpreter, backend)
 DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
 
 
@@ -66,11 +68,11 @@ def builtin_files() -> list[Path]:
     return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
 
 
-def select(patterns: Sequence[str], python: str) -> list[Selected]:
+def select(patterns: Sequence[str], python: str, backend: str | None = None) -> list[Selected]:
     """Return the regimes that the patterns name; all built-in ones where there is no pattern.
 
     A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
-    ``scenario/regime`` with ``*``, ``?`` and ``[]``.
+    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -80,7 +82,7 @@ def select(patterns: Sequence[str], python: str) -> list[Selected]:
     wanted = [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
     chosen: list[Selected] = []
     for found in own:
-        entry = describe(Path(found["file"]), python)
+        entry = describe(Path(found["file"]), python, backend)
         chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
     if wanted or not patterns:
         chosen += _match(describe_all(_candidates(wanted), python), wanted)
@@ -135,27 +137,32 @@ def describe_all(files: Sequence[Path], python: str) -> list[Entry]:
         return list(pool.map(lambda file: describe(file, python), files))
 
 
-def describe(file: Path, python: str, ask: Callable[[str, str], Description | Failure] = trial.describe) -> Entry:
-    """Return one file's entry, from the cache where its content has been described before."""
+def describe(file: Path, python: str, backend: str | None = None, ask: Ask = trial.describe) -> Entry:
+    """Return one file's entry; a built-in one's from the cache, where its content has been described before.
+
+    A file of the user's own is described each time: it may import another one that has changed.
+    """
     try:
         require_scenario_name(file)
         file_hash = content_hash(file)
     except ScenarioError as error:
         raise UnusableScenario(str(error)) from None
-    cached = _cache_file(file, file_hash)
-    known = _read_cached(cached)
+    cached = _cache_file(file, file_hash) if file.parent == builtin_folder() else None
+    known = _read_cached(cached) if cached else None
     if known is not None:
         return Entry(file, file_hash, known)
-    said = ask(str(file.resolve()), python)
+    said = ask(str(file.resolve()), python, backend)
     if isinstance(said, Failure):
         raise UnusableScenario(f"{file} cannot be used: {said.cause}")
-    _write_cached(cached, said)
+    if cached:
+        _write_cached(cached, said)
     return Entry(file, file_hash, said)
 
 
 def _cache_file(file: Path, file_hash: str) -> Path:
-    # Name and version belong to the key: the description holds the one and is made by the other.
-    key = hashlib.sha256(f"{__version__}\0{file.stem}\0{file_hash}".encode()).hexdigest()
+    # The key holds what a description is made of and by: the name, the file, and the code that reads it.
+    makers = [content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    key = hashlib.sha256("\0".join([file.stem, file_hash, *makers]).encode()).hexdigest()
     return Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions" / f"{key}.json"
 
 

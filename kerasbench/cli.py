@@ -4,6 +4,8 @@ Exit codes: 0 all asked-for cells measured; 1 usage or environment; 2 some cells
 """
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +16,6 @@ from kerasbench import __version__
 from kerasbench.errors import KerasbenchError
 
 EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_INTERRUPTED = 0, 1, 2, 130
-COMMANDS = ("run", "list")
 DEFAULT_TIMEOUT_S = {"steady": 300.0, "published": 7200.0}
 
 app = typer.Typer(
@@ -31,6 +32,8 @@ _ParserError: Any = typer.BadParameter.__mro__[2]
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: end the child, keep what was measured
     try:
         code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
     except KerasbenchError as error:
@@ -38,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
+    except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
     except _ParserError as error:
         print(f"kerasbench: {error.format_message()}", file=sys.stderr)
         return EXIT_USAGE
@@ -106,6 +112,28 @@ def run(
     if ended.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK
+
+
+@app.command()
+def report(
+    places: Annotated[list[Path] | None, typer.Argument(metavar="[DIR|FILE]...", help="Default: results.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where tables differ.")] = False,
+) -> int:
+    """Make the tables beside result files anew from their data."""
+    from kerasbench import results
+    from kerasbench.report import files
+
+    data = [file for place in places or [Path("results")] for file in results.result_files(place)]
+    if not check:
+        for file in data:
+            print(files.regenerate(file))
+        return EXIT_OK
+    differing = files.stale(data)
+    for tables in differing:
+        print(
+            f"kerasbench: {tables}: differs from its data; python -m kerasbench report makes it anew", file=sys.stderr
+        )
+    return EXIT_USAGE if differing else EXIT_OK
 
 
 @app.command("list")

@@ -43,26 +43,25 @@ class Dataset:
     encode: Prepare = lambda y: y
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, Any]:
-        """Return that many rows (x, y), ``synthetic`` or ``real``, real ones in random order.
+        """Return that many rows (x, y), ``synthetic`` or ``real``: real ones from the first, training before test.
 
         Raises:
             DataError: the real rows cannot be loaded, have another shape, or are too few.
         """
-        drawn = self._choose(samples, rng) if kind == "real" and self.load else self.draw(samples, rng)
+        drawn = self._first(samples) if kind == "real" and self.load else self.draw(samples, rng)
         if not isinstance(drawn, tuple) or len(drawn) != 2:
             raise DataError("data(samples, rng) must return a pair (x, y) of NumPy arrays")
         return self.prepare(drawn[0]), self.encode(drawn[1])
 
-    def _choose(self, samples: int, rng: Any) -> tuple[Any, Any]:
+    def _first(self, samples: int) -> tuple[Any, Any]:
         assert self.load is not None
         x, y = self.load()
         if x.shape[1:] != self.shape or len(x) != len(y) or len(x) < samples:
             raise DataError(
                 f"{self.title}: {samples:,} rows of shape {self.shape} are needed, the file has {len(x):,} of "
-                f"shape {x.shape[1:]}; delete it, so that it is downloaded anew"
+                f"shape {x.shape[1:]}: a damaged file is downloaded anew when it is deleted"
             )
-        chosen = rng.permutation(len(x))[:samples]
-        return x[chosen], y[chosen]
+        return x[:samples], y[:samples]
 
 
 def unit(x: Any) -> Any:

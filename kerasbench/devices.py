@@ -3,7 +3,9 @@
 Imported by the worker: standard library only.
 """
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 CPU = "cpu"
@@ -35,11 +37,22 @@ class Device:
         return self.kind if self.index == 0 else f"{self.kind}:{self.index}"
 
 
-def cuda_visibility(device: Device) -> dict[str, str]:
-    """Return the variables that show one CUDA device to a process, or none of them for any other device."""
+def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that show a process every CUDA device that the user has left visible."""
+    # Without PCI order, CUDA numbers "fastest first" and gpu:1 is another card than nvidia-smi's.
+    shown = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    return shown | {name: inherited[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in inherited}
+
+
+def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that show one CUDA device to a process, or none of them for any other device.
+
+    ``gpu:1`` is the second of those that the user has left visible: the others may be somebody else's.
+    """
     if device.platform in CUDA_FAMILY:
-        # Without PCI order, CUDA numbers "fastest first" and gpu:1 is another card than nvidia-smi's.
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(device.index)}
+        left = inherited.get("CUDA_VISIBLE_DEVICES")
+        chosen = str(device.index) if left is None else left.split(",")[device.index]
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": chosen}
     # "-1", not "": an empty value is easily lost in a shell and then shows everything.
     return {"CUDA_VISIBLE_DEVICES": "-1"}
 
@@ -54,3 +67,8 @@ def parse_label(text: str) -> tuple[str, int]:
     if found is None:
         raise ValueError(f"no device label: {text!r}")
     return found["kind"], int(found["index"] or 0)
+
+
+def processors() -> int:
+    """Return how many logical processors this process may use; macOS knows no affinity and has them all."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

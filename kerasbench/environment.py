@@ -4,49 +4,56 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-# Each of these changes what is measured, or where, without a word (docs/method.md has the list with reasons).
-SCRUBBED = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "JAX_COMPILATION_CACHE_DIR",
-    "JAX_PLATFORMS",
-    "JAX_PLATFORM_NAME",
-    "KERAS_BACKEND",
-    "KERAS_HOME",
-    "KERAS_MAX_EPOCHS",
-    "KERAS_MAX_STEPS_PER_EPOCH",
-    "KERAS_NNX_ENABLED",
-    "KERAS_TORCH_DEVICE",
-    "KERAS_USE_BACKEND_AGNOSTIC_OPS",
-    "MKL_NUM_THREADS",
+from kerasbench.errors import UsageError
+
+# Each of these can change what is measured, or where, without a word: devices, threads, precision, compilation,
+# kernels, allocators, caches, caps on epochs. A child gets only those that its backend's environment() sets.
+SCRUBBED_PREFIXES = (
+    "CUDA_CACHE_",
+    "CUDA_DEVICE_",
+    "CUDA_LAUNCH_",
+    "CUDA_VISIBLE_",
+    "HIP_LAUNCH_",
+    "HIP_VISIBLE_",
+    "JAX_",
+    "KERAS_",
+    "KMP_",
+    "MKL_",
+    "NCCL_",
     "NPROC",
-    "NUMEXPR_NUM_THREADS",
-    "NVIDIA_TF32_OVERRIDE",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "PJRT_NPROC",
-    "PYTORCH_ENABLE_MPS_FALLBACK",
-    "PYTORCH_MPS_FAST_MATH",
-    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
-    "PYTORCH_MPS_PREFER_METAL",
-    "TF_NUM_INTEROP_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_XLA_FLAGS",
-    "VECLIB_MAXIMUM_THREADS",
-    "XLA_FLAGS",
+    "NUMEXPR_",
+    "NVIDIA_TF32",
+    "OMP_",
+    "OPENBLAS_",
+    "PJRT_",
+    "PYTORCH_",
+    "ROCR_",
+    "TF_",
+    "TORCH",
+    "VECLIB_",
+    "XLA_",
 )
 
 
 def clean(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the inherited variables without those that would change a measurement."""
-    return {name: value for name, value in inherited.items() if name not in SCRUBBED}
+    return {name: value for name, value in inherited.items() if not name.startswith(SCRUBBED_PREFIXES)}
 
 
 def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:
-    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once."""
+    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once.
+
+    Raises:
+        UsageError: there is no such folder and it cannot be made.
+    """
     home = inherited.get("KERAS_HOME") or "~/.keras"
     shared = Path(home).expanduser() / "datasets"
-    shared.mkdir(parents=True, exist_ok=True)
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{shared}: no place for data sets: {error.strerror}; set KERAS_HOME to another folder"
+        ) from None
     Path(folder, "datasets").symlink_to(shared.resolve())
 
 

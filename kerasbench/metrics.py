@@ -44,9 +44,10 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 
 def steady_epoch_ns(measurement: Measurement) -> float:
     """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself."""
-    step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
-    if step_ns is None or overhead_ns is None:
+    if measurement.training.unit == "epoch":
         return _median_of_blocks(measurement)
+    step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
+    assert step_ns is not None and overhead_ns is not None  # the worker sends no measurement without
     return overhead_ns + step_ns * measurement.full_steps_per_epoch
 
 
@@ -148,7 +149,7 @@ METRICS = (
     Metric("predict_batch_p50_ms", "ms", "One batch, median", lambda t, m: _percentile_ms(_batched(m), 5)),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
-    Metric("final_loss", "", "Loss on unseen samples", lambda t, m: m.learning.loss, mean),
-    Metric("final_accuracy", "", "Accuracy on unseen samples", lambda t, m: m.learning.accuracy, mean),
+    Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss, mean),
+    Metric("final_accuracy", "", "Accuracy after these steps", lambda t, m: m.learning.accuracy, mean),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -12,7 +12,8 @@ from kerasbench.wire import Code, DataKind, Failure, ProbeReport, Protocol, Prot
 
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
-TYPICAL_TRIAL_S = 9.0  # on 2 cores; only until the first trials have been timed
+# On 2 cores; only until the first trials have been timed.
+TYPICAL_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 0.002, 0.01
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,13 @@ def describe_probe(report: ProbeReport) -> str:
     version = report.versions.get(report.backend, "")
     seen = ", ".join(f"{device.label} ({device.name})" if device.name else device.label for device in report.devices)
     return f"{report.backend} {version} sees {seen}"
+
+
+def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
+    """Guess a trial's duration before any has been timed."""
+    regime = cell.selected.regime
+    each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * regime.steps
+    return TYPICAL_TRIAL_S + (regime.epochs * each_epoch_s if protocol.kind == "published" else 0)
 
 
 def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:

@@ -7,6 +7,12 @@ import msgspec
 
 PACKAGE_FOLDER = Path(__file__).parent
 MS_PER_S = 1000
+OTHER_FIGURES = (
+    ("predict in s, CPU / GPU:", "predict_s"),
+    ("accuracy", "accuracy"),
+    ("validation accuracy", "val_accuracy"),
+    ("test accuracy", "test_accuracy"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,18 @@ class Figure:
     def sides(self) -> list[tuple[str, Side]]:
         """The devices of which something was published."""
         return [(name, side) for name, side in (("CPU", self.cpu), ("GPU", self.gpu)) if side is not None]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else was published: other figures, what must not be believed, notes."""
+        others = [f"{what} {' / '.join(found)}" for what, field in OTHER_FIGURES if (found := self._pair(field))]
+        flags = [f"the {name} run {side.flag}" for name, side in self.sides if side.flag]
+        return [*others, *flags, *([self.note] if self.note else [])]
+
+    def _pair(self, field: str) -> list[str]:
+        """Return one figure of the CPU and of the GPU, nothing where neither was published."""
+        values = [getattr(side, field) if side else None for side in (self.cpu, self.gpu)]
+        return [f"{value:.4g}" if value is not None else "–" for value in values] if any(values) else []
 
     def gpu_over_cpu(self, steps_per_epoch: int) -> float | None:
         """Return the published ratio of GPU to CPU time for a step, of the middles of ranges."""

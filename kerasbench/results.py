@@ -15,6 +15,7 @@ from kerasbench.machine import Machine
 from kerasbench.wire import DataKind, Description, Failure, Measurement, Phase, ProtocolKind
 
 SCHEMA = 1
+INTERRUPTED = "interrupted"  # why a run stopped, in place of a reason to stop
 
 
 @dataclass(frozen=True)
@@ -86,20 +87,32 @@ class Store:
             raise ResultsError(
                 f"{folder}: results cannot be written here: {error.strerror}; choose another folder with --results DIR"
             ) from None
-        self.tables = self.data.with_suffix(".md")
+        self.tables = tables_file(self.data)
 
     def save(self, record: Record) -> None:
         """Replace the data file by the record as it now stands; raise ResultsError where the disk refuses."""
-        _replace(self.data, msgspec.json.encode(record) + b"\n")
+        replace(self.data, msgspec.json.encode(record) + b"\n")
 
     def save_tables(self, text: str) -> None:
         """Replace the tables; raise ResultsError where the disk refuses."""
-        _replace(self.tables, text.encode())
+        replace(self.tables, text.encode())
 
-    def discard_if_empty(self) -> None:
-        """Remove the reserved name of a run that recorded nothing."""
-        if self.data.exists() and self.data.stat().st_size == 0:
-            self.data.unlink()
+
+def tables_file(data: Path) -> Path:
+    """Return where the tables of a result file lie."""
+    return data.with_suffix(".md")
+
+
+def result_files(place: Path) -> list[Path]:
+    """Return the result files of a folder, oldest first, or the one file itself.
+
+    Raises:
+        ResultsError: there are none.
+    """
+    found = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not found:
+        raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
+    return found
 
 
 def load(file: Path) -> Record:
@@ -133,8 +146,12 @@ def _reserve(folder: Path, stamp: str) -> Path:
     raise FileExistsError(17, "a hundred runs have begun in this second")
 
 
-def _replace(file: Path, content: bytes) -> None:
-    """Write beside the file, sync, rename: a reader sees the old whole or the new whole."""
+def replace(file: Path, content: bytes) -> None:
+    """Write beside the file, sync, rename: a reader sees the old whole or the new whole.
+
+    Raises:
+        ResultsError: the disk refuses; what the file held before is kept.
+    """
     partial = file.with_name(file.name + ".partial")
     try:
         with partial.open("wb") as stream:

@@ -53,7 +53,7 @@ def execute(planned: Plan, store: Store, launch: Launch, observer: Observer) -> 
     try:
         _run_rounds(record, planned, store, launch, observer)
     except KeyboardInterrupt:
-        record.stopped_because = "interrupted"
+        record.stopped_because = results.INTERRUPTED
     finally:
         observer.run_ended()
     record.finished = results.now()

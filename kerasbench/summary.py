@@ -1,5 +1,6 @@
 """From trials to what a table says: an estimate for each cell and metric, and who is fastest."""
 
+import dataclasses
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Summary:
     columns: list[Column]
     rows: list[Row]
     phases_s: dict[str, dict[Column, float]]
+    terms: dict[Column, list[str]]
 
     @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
@@ -79,6 +81,7 @@ class Summary:
 
 def summarize(record: Record) -> Summary:
     """Sum up a run."""
+    record = _without_open_round(record)
     columns = sorted({(trial.backend, trial.device.label) for trial in record.trials})
     rows = [
         Row(scenario.description, regime, cells)
@@ -86,7 +89,15 @@ def summarize(record: Record) -> Summary:
         for regime in scenario.description.regimes
         if (cells := _cells(record, scenario.description.name, regime.name))
     ]
-    return Summary(record, columns, rows, _phases_s(record, columns))
+    return Summary(record, columns, rows, _phases_s(record, columns), _terms(record))
+
+
+def _without_open_round(record: Record) -> Record:
+    """Leave out what a round that was not completed has measured, unless there is no other."""
+    if not record.rounds_completed:
+        return record
+    kept = [trial for trial in record.trials if trial.failure is not None or trial.round <= record.rounds_completed]
+    return dataclasses.replace(record, trials=kept)
 
 
 def _cells(record: Record, scenario: str, regime: str) -> dict[Column, CellSummary]:
@@ -103,6 +114,22 @@ def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
     failures = [trial.failure for trial in trials if trial.failure is not None]
     good = [(trial, trial.measurement) for trial in trials if trial.measurement is not None]
     return CellSummary(good, failures[-1] if failures else None)
+
+
+def _terms(record: Record) -> dict[Column, list[str]]:
+    """Return on which terms each column was measured, in the words of what the children found: all different ones."""
+    found: dict[Column, dict[str, None]] = {}
+    for trial in record.trials:
+        if trial.measurement is not None:
+            resolved = trial.measurement.resolved
+            terms = [
+                *([trial.device.name] if trial.device.name else []),
+                "compiled" if resolved.jit else "not jit-compiled",
+                resolved.dtype_policy,
+                f"{resolved.threads} threads",
+            ]
+            found.setdefault((trial.backend, trial.device.label), {})[", ".join(terms)] = None
+    return {column: list(terms) for column, terms in sorted(found.items())}
 
 
 def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
@@ -123,7 +150,7 @@ def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, f
 class Standing:
     """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
 
-    ``proven`` is False where there are too few rounds to prove anything.
+    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds.
     """
 
     fastest: Column | None
@@ -135,7 +162,7 @@ def standing(row: Row, metric_name: str) -> Standing:
     """Compare the fastest cell of a row with each of the others, paired by round. The metric is a time."""
     metric = BY_NAME[metric_name]
     values = {column: found.value for column, cell in row.cells.items() if (found := cell.estimate(metric_name))}
-    if not values:
+    if len(values) < 2:
         return Standing(None, [], False)
     fastest = min(values, key=lambda column: values[column])
     first = row.cells[fastest].by_round(metric)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kerasbench import backends, child, environment
+from kerasbench.devices import visible_cuda
 from kerasbench.wire import (
     Code,
     DescribeRequest,
@@ -73,7 +74,16 @@ def launch(
     on_tick: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Run one trial in a child of its own and return what became of it. Only KeyboardInterrupt is raised."""
-    received = _Received(on_phase)
+    try:
+        return _launch(python, timeout_s, request, _Received(on_phase), on_tick)
+    except OSError as error:
+        cause = f"the child could not be started: {error.strerror or error}"
+        return Outcome([], 0, failure=Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn"))
+
+
+def _launch(
+    python: str, timeout_s: float, request: TrialRequest, received: _Received, on_tick: Callable[[], None]
+) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = (
             environment.clean()
@@ -96,18 +106,21 @@ def probe(backend: str, python: str) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
     received = _Received(lambda phase: None)
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean() | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
-        variables |= {"TF_CPP_MIN_LOG_LEVEL": "2"}
+        variables = environment.clean() | environment.for_scratch(scratch) | visible_cuda()
+        variables |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
         ended = child.run(python, variables, encode_request(ProbeRequest(backend)), PROBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
     return answer.probe or answer.failure or failure_of(ended, received.begun, PROBE_TIMEOUT_S)
 
 
-def describe(file: str, python: str) -> Description | Failure:
-    """Ask a scenario file, in a child, what is in it."""
+def describe(file: str, python: str, backend: str | None = None) -> Description | Failure:
+    """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
     received = _Received(lambda phase: None)
     request = encode_request(DescribeRequest(file))
-    ended = child.run(python, environment.clean(), request, DESCRIBE_TIMEOUT_S, received.take)
+    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+        variables = environment.clean() | environment.for_scratch(scratch)
+        variables |= {"KERAS_BACKEND": backend} if backend else {}
+        ended = child.run(python, variables, request, DESCRIBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
     return answer.description or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
 

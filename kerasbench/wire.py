@@ -145,11 +145,12 @@ class Latency:
 
 @dataclass(frozen=True)
 class Learning:
-    """What a fixed number of steps did to the loss.
+    """What a number of steps did to the loss.
 
-    ``first_loss`` is the first step's, as `fit` reports it. ``batch_loss_before`` and ``batch_loss_after`` are the
-    loss of the first batch after that step and at the end: equal, if nothing was learned. ``loss`` and ``accuracy``
-    (None for a regression) are of unseen samples at the end.
+    ``first_loss`` is the first step's, as `fit` reports it, or the first epoch's where the published ones were run.
+    ``batch_loss_before`` and ``batch_loss_after`` are the loss of the first batch after that step (before any, where
+    the published epochs were run) and at the end: equal, if nothing was learned. ``loss`` and ``accuracy`` (None for
+    a regression) are of samples that were not trained on, where the publication had any.
     """
 
     steps: int

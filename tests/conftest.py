@@ -10,7 +10,8 @@ FAULTS = Path(__file__).parent / "faults"
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep descriptions out of the user's cache folder."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    cache = str(tmp_path_factory.mktemp("cache"))
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: cache)
 
 
 @pytest.fixture

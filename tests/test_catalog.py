@@ -53,25 +53,49 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
     )
 
 
-def test_a_description_is_remembered_until_the_file_changes(mine: Path) -> None:
+def test_a_builtin_description_is_remembered_until_the_file_changes(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
-    def ask(file: str, python: str) -> Description:
+    def ask(file: str, python: str, backend: str | None) -> Description:
         asked.append(file)
         return Description("mine", str(len(asked)), "", "", None, True, [])
 
-    titles = [catalog.describe(mine, "", ask).description.title for _ in range(3)]
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    titles = [catalog.describe(mine, "", ask=ask).description.title for _ in range(3)]
     mine.write_text(SOURCE + "# changed")
-    titles.append(catalog.describe(mine, "", ask).description.title)
+    titles.append(catalog.describe(mine, "", ask=ask).description.title)
     assert titles == ["1", "1", "1", "2"]
 
 
+def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
+    asked: list[str] = []
+
+    def ask(file: str, python: str, backend: str | None) -> Description:
+        asked.append(file)
+        return Description("mine", "", "", "", None, True, [])
+
+    for _ in range(2):
+        catalog.describe(mine, "", ask=ask)
+    assert len(asked) == 2
+
+
+def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'numpy'\n"
+    file.write_text(SOURCE.replace("import keras\n", top, 1))
+    assert catalog.describe(file, sys.executable, "numpy").name == "mine"
+
+
 def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/no/such/place")
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: "/proc/no/such/place")
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
-def test_a_damaged_cache_is_not_believed(mine: Path) -> None:
+def test_a_damaged_cache_is_not_believed(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     catalog.describe(mine, sys.executable)
     cached = catalog._cache_file(mine, catalog.content_hash(mine))
     cached.write_text('{"name": 3')
@@ -145,4 +169,4 @@ def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> N
     file = tmp_path / "mine.py"
     file.touch()
     with pytest.raises(UnusableScenario, match="because"):
-        catalog.describe(file, "", lambda name, python: Failure(Code.CRASH, "because", "mend it"))
+        catalog.describe(file, "", ask=lambda name, python, backend: Failure(Code.CRASH, "because", "mend it"))

@@ -1,32 +1,30 @@
-"""The tables in the repository are those of its data."""
+"""The tables that README.md and the documentation name are those of their data."""
 
 import re
 from pathlib import Path
 
-import pytest
-
-from kerasbench.report.markdown import document
-from kerasbench.results import load
-from kerasbench.summary import summarize
+from kerasbench.report.files import stale
 
 ROOT = Path(__file__).parent.parent
-FILES = sorted((ROOT / "results").glob("*.json"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TABLES = re.compile(r"<!-- tables of (\S+) -->\n(.*?)<!-- /tables -->", re.DOTALL)
 
 
-def test_there_is_a_result() -> None:
-    assert FILES
+def quoted() -> list[tuple[Path, str]]:
+    """Return each page of results that is quoted somewhere, and the quotation."""
+    return [(ROOT / name, text) for page in PAGES for name, text in TABLES.findall(page.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_page_of_tables_is_what_its_data_say(file: Path) -> None:
-    assert file.with_suffix(".md").read_text() == document(summarize(load(file)))
+def test_readme_and_documentation_quote_results() -> None:
+    assert len(quoted()) >= 2
 
 
-def test_the_readme_s_tables_stand_in_the_page_that_it_names() -> None:
-    readme = (ROOT / "README.md").read_text()
-    found = re.search(r"<!-- tables of (\S+) -->\n(.*?)<!-- /tables -->", readme, re.DOTALL)
-    assert found is not None
-    page = (ROOT / found[1]).read_text()
-    sections = [section.strip() for section in re.split(r"\n(?=### )", found[2].strip())]
-    assert len(sections) == 2
-    assert all(section.removeprefix("#") in page for section in sections)
+def test_every_quoted_page_is_what_its_data_say() -> None:
+    assert stale(sorted({page.with_suffix(".json") for page, _ in quoted()})) == []
+
+
+def test_every_quoted_table_stands_in_its_page() -> None:
+    for page, text in quoted():
+        table = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+        assert table
+        assert all(line in page.read_text("utf-8") for line in table.splitlines())

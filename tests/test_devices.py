@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.devices import Device, cuda_visibility, parse_label
+from kerasbench.devices import Device, cuda_visibility, parse_label, visible_cuda
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,16 @@ def test_label_is_what_a_user_asks_for(device: Device, label: str) -> None:
 
 
 def test_one_cuda_device_is_shown_by_its_number_on_the_bus() -> None:
-    shown = cuda_visibility(Device("cuda", 2))
+    shown = cuda_visibility(Device("cuda", 2), inherited={})
     assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
+
+
+def test_only_what_the_user_has_left_visible_is_used() -> None:
+    left = {"CUDA_VISIBLE_DEVICES": "3,GPU-8f2a", "PATH": "/bin"}
+    assert visible_cuda(left) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "3,GPU-8f2a"}
+    assert cuda_visibility(Device("cuda", 0), left)["CUDA_VISIBLE_DEVICES"] == "3"
+    assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "GPU-8f2a"
+    assert "CUDA_VISIBLE_DEVICES" not in visible_cuda({})
 
 
 @pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])

@@ -5,10 +5,27 @@ from kerasbench import environment
 
 @pytest.mark.parametrize(
     "name",
-    ["KERAS_MAX_EPOCHS", "OMP_NUM_THREADS", "JAX_PLATFORMS", "XLA_FLAGS", "KERAS_TORCH_DEVICE", "NVIDIA_TF32_OVERRIDE"],
+    [
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES",
+        "JAX_DISABLE_JIT",
+        "JAX_ENABLE_X64",
+        "JAX_PLATFORMS",
+        "KERAS_MAX_EPOCHS",
+        "KERAS_TORCH_DEVICE",
+        "KMP_AFFINITY",
+        "NPROC",
+        "NVIDIA_TF32_OVERRIDE",
+        "OMP_NUM_THREADS",
+        "PYTORCH_ENABLE_MPS_FALLBACK",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "XLA_FLAGS",
+    ],
 )
 def test_what_would_change_a_measurement_does_not_reach_a_child(name: str) -> None:
-    assert environment.clean({name: "1", "PATH": "/bin"}) == {"PATH": "/bin"}
+    kept = {"PATH": "/bin", "CUDA_HOME": "/usr/local/cuda", "HIP_PATH": "/opt/rocm", "LD_LIBRARY_PATH": "/lib"}
+    assert environment.clean({name: "1"} | kept) == kept
 
 
 def test_a_child_keeps_its_files_in_its_scratch_folder() -> None:

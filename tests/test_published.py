@@ -38,6 +38,13 @@ def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, rat
     assert published.figures()[key].gpu_over_cpu(steps) == pytest.approx(ratio)
 
 
+def test_other_published_figures_are_remarks() -> None:
+    known = published.figures()
+    assert known["tabular_conv1d", "default"].remarks[0] == "predict in s, CPU / GPU: 0.07378 / 0.2596"
+    assert known["cifar100_dense", "default"].remarks[0] == "validation accuracy 0.2052 / 0.2105"
+    assert known["iris_mlp", "default"].remarks == []
+
+
 def test_the_run_that_never_learned_is_flagged() -> None:
     flagged = [key for key, figure in published.figures().items() for _, side in figure.sides if side.flag]
     assert flagged == [("mnist_mlp", "minibatch")]

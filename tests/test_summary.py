@@ -32,6 +32,24 @@ def test_what_cannot_be_told_apart_is_level() -> None:
     assert standing(row, TRAINING).level == [("tensorflow", "cpu")]
 
 
+def test_one_cell_alone_is_no_winner() -> None:
+    (row,) = summarize(rounds(torch=[1.0, 1.0, 1.0])).rows
+    assert standing(row, TRAINING).fastest is None
+
+
+def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
+    record = made.record(made.trial(1), made.trial(2), made.trial(3, failure=made.FAILURE), rounds=1)
+    (row,) = summarize(record).rows
+    assert len(row.cells["torch", "cpu"].trials) == 1
+    assert row.cells["torch", "cpu"].failure is made.FAILURE
+    (row,) = summarize(made.record(made.trial(1), rounds=0)).rows
+    assert len(row.cells["torch", "cpu"].trials) == 1
+
+
+def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
+    assert summarize(rounds(torch=[1.0])).terms == {("torch", "cpu"): ["not jit-compiled, float32, 2 threads"]}
+
+
 def test_one_round_proves_nothing() -> None:
     (row,) = summarize(rounds(jax=[1.0], torch=[2.0])).rows
     assert not standing(row, TRAINING).proven

@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
-from kerasbench.devices import CPU, Device, cuda_visibility
+from kerasbench.devices import CPU, Device, cuda_visibility, processors
 
 PACKAGE = "jax"
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
@@ -87,14 +87,16 @@ def runtime_view() -> list[str]:
 def peak_device_bytes(device: Device) -> int | None:
     import jax
 
-    counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
+    try:
+        counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
+    except Exception:  # a plug-in without counters: no reason to lose a trial that is over
+        return None
     return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
 
 
 def threads() -> int | None:
     """Return the size of the CPU client's pool: NPROC where it is set, else one for each processor that may be used."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return int(os.environ.get("NPROC", allowed or 1))
+    return int(os.environ.get("NPROC", processors()))
 
 
 def versions() -> dict[str, str]:

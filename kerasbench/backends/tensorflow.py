@@ -1,12 +1,11 @@
 """TensorFlow: CPU, CUDA, and the Apple GPU by tensorflow-metal."""
 
-import os
 import sys
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
-from kerasbench.devices import CPU, GPU, Device, cuda_visibility
+from kerasbench.devices import CPU, GPU, Device, cuda_visibility, processors
 
 PACKAGE = "tensorflow"
 METAL_PLUGIN = "tensorflow-metal"
@@ -83,7 +82,7 @@ def peak_device_bytes(device: Device) -> int | None:
         return None
     try:
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
-    except (ValueError, RuntimeError):  # a pluggable device without counters
+    except Exception:  # a pluggable device without counters: no reason to lose a trial that is over
         return None
 
 
@@ -91,7 +90,7 @@ def threads() -> int | None:
     import tensorflow as tf
 
     # 0 means that TensorFlow chooses, which is one for each processor.
-    return tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count()
+    return tf.config.threading.get_intra_op_parallelism_threads() or processors()
 
 
 def versions() -> dict[str, str]:

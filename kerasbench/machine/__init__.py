@@ -1,12 +1,12 @@
 """Which machine this is."""
 
-import os
 import platform
 import sys
 from dataclasses import dataclass
 
 import psutil
 
+from kerasbench.devices import processors
 from kerasbench.machine import linux, macos
 
 
@@ -26,7 +26,7 @@ def fingerprint() -> Machine:
     chip = macos.chip() if sys.platform == "darwin" else linux.chip()
     return Machine(
         chip=chip or platform.processor() or platform.machine(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=processors(),
         memory_bytes=psutil.virtual_memory().total,
         system=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),

@@ -6,18 +6,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from kerasbench import plan
 from kerasbench.metrics import NS_PER_MS, epoch_ns
-from kerasbench.plan import TYPICAL_TRIAL_S, Cell, Plan
+from kerasbench.plan import Cell, Plan
 from kerasbench.report.number import plain, seconds
 from kerasbench.trial import Outcome
 
 
 class Eta:
-    """How long a run will take: what trials of a cell have taken before, else the mean, else a typical trial."""
+    """How long a run will take: what a cell's trials have taken, else a guess, corrected by how others were guessed."""
 
     def __init__(self, planned: Plan) -> None:
         self._cells = planned.cells
         self._max_rounds = planned.effort.max_rounds
+        self._guess_s = {cell.key: plan.typical_trial_s(cell, planned.effort.protocol) for cell in planned.cells}
         self._spent_s: dict[tuple[str, str, str, str], list[float]] = {}
         self._failed: set[tuple[str, str, str, str]] = set()
 
@@ -34,13 +36,13 @@ class Eta:
 
     @property
     def remaining_s(self) -> float:
-        everything = [one for spent in self._spent_s.values() for one in spent]
-        typical_s = sum(everything) / len(everything) if everything else TYPICAL_TRIAL_S
+        guessed_s = sum(self._guess_s[key] * len(spent) for key, spent in self._spent_s.items())
+        correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
         for cell in self._cells:
             spent = self._spent_s.get(cell.key, [])
             if cell.key not in self._failed:
-                each_s = sum(spent) / len(spent) if spent else typical_s
+                each_s = sum(spent) / len(spent) if spent else self._guess_s[cell.key] * correction
                 total_s += each_s * (self._max_rounds - len(spent))
         return total_s
 

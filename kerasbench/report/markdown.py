@@ -9,7 +9,7 @@ from kerasbench.published import Figure, Side, figures
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.summary import Column, Row, Summary, standing
+from kerasbench.summary import Column, Row, Standing, Summary, standing
 from kerasbench.verdict import MINIMAL_EFFECT
 
 GIB = 1 << 30
@@ -22,7 +22,7 @@ TRAINING = "train_step_ms"
 def document(summary: Summary) -> str:
     """Return the whole page: what was measured on, every table, what failed."""
     return _page(
-        heading(summary.record),
+        heading(summary),
         training(summary),
         full_epochs(summary),
         beside_published(summary),
@@ -38,7 +38,7 @@ def document(summary: Summary) -> str:
 def brief(summary: Summary) -> str:
     """Return what a terminal shows: the headline, what was published, what failed."""
     return _page(
-        heading(summary.record),
+        heading(summary),
         training(summary),
         full_epochs(summary),
         beside_published(summary),
@@ -50,7 +50,9 @@ def _page(*sections: str) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def heading(record: Record) -> str:
+def heading(summary: Summary) -> str:
+    """Return the machine, the run, the versions, and on which terms each column was measured."""
+    record = summary.record
     machine = record.machine
     system = f"{escape(machine.system)} {escape(machine.architecture)}"
     rounds = _count(record.rounds_completed, "complete round")
@@ -60,15 +62,14 @@ def heading(record: Record) -> str:
         f"{machine.cores} cores, {machine.memory_bytes / GIB:.0f} GiB, {system}. "
         f"Begun {record.started}, {rounds}, seed {record.seed}{stopped}.",
         escape(_versions(record)),
+        "\n".join(f"- {_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
     ]
     return "\n\n".join(line for line in lines if line)
 
 
 def training(summary: Summary) -> str:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
-    body = [
-        [*_subject(row, summary.record), *(_timed(row, column) for column in summary.columns)] for row in summary.rows
-    ]
+    body = [[*_subject(row, summary.record), *_timed(row, summary.columns)] for row in summary.rows]
     table = _table(["scenario", "data", "batch", "steps", *_names(summary.columns)], body)
     return f"## Training step\n\n{table}\n\n{_training_notes(summary)}"
 
@@ -80,18 +81,20 @@ def _subject(row: Row, record: Record) -> list[str]:
     return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
 
 
-def _timed(row: Row, column: Column) -> str:
-    cell = row.cells.get(column)
-    if cell is None:
-        return NOTHING
-    found = cell.estimate(TRAINING)
-    if found is None:
-        return f"*{cell.failure.code}*" if cell.failure else NOTHING
-    text = with_interval(found, BY_NAME[TRAINING].unit) + (IDLE if column in row.idle else "")
+def _timed(row: Row, columns: Sequence[Column]) -> list[str]:
     place = standing(row, TRAINING)
-    if column == place.fastest:
-        return f"≈ {text}" if place.level else f"**{text}**"
-    return f"≈ {text}" if column in place.level else text
+    return [_timed_cell(row, column, place) for column in columns]
+
+
+def _timed_cell(row: Row, column: Column, place: Standing) -> str:
+    cell = row.cells.get(column)
+    found = cell.estimate(TRAINING) if cell else None
+    if cell is None or found is None:
+        return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
+    text = with_interval(found, BY_NAME[TRAINING].unit) + (IDLE if column in row.idle else "")
+    if column == place.fastest and not place.level:
+        return f"**{text}**"
+    return f"≈ {text}" if column == place.fastest or column in place.level else text
 
 
 def _training_notes(summary: Summary) -> str:
@@ -169,7 +172,7 @@ def full_epochs(summary: Summary) -> str:
 
 
 def beside_published(summary: Summary) -> str:
-    """Return the published figures beside what was measured here, all as ms a step."""
+    """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
     known = figures()
     rows = [
         _beside(row, figure, summary.columns)
@@ -180,11 +183,9 @@ def beside_published(summary: Summary) -> str:
         return ""
     headers = ["scenario", "published CPU", "published GPU", "GPU / CPU", "their machine", *_names(summary.columns)]
     notes = [
-        f"- {escape(row.label)}: {escape(text)}."
+        f"- {escape(row.label)}: {escape('; '.join(remarks))}."
         for row in summary.rows
-        if (figure := known.get((row.scenario.name, row.regime.name)))
-        for text in (figure.note, *(f"{name}, {side.flag}" for name, side in figure.sides if side.flag))
-        if text
+        if (figure := known.get((row.scenario.name, row.regime.name))) and (remarks := figure.remarks)
     ]
     explanation = (
         "ms a step, with validation and all else that an epoch had: the published total over its steps, or what was "
@@ -220,8 +221,8 @@ def prediction(summary: Summary) -> str:
         summary,
         "Prediction",
         ("predict_p50_ms", "predict_p90_ms", "predict_batch_p50_ms"),
-        "`predict_on_batch`, NumPy in and NumPy out, at batch 1 and at the training batch (32 where that is the whole "
-        "set).",
+        "`predict_on_batch`, NumPy in and NumPy out, at batch 1 and at the batch of the scenario: its training "
+        "batch, or 32, Keras' default, where that is the whole set or the publication predicted so.",
     )
 
 
@@ -241,7 +242,8 @@ def learning(summary: Summary) -> str:
         "Learning",
         ("final_loss", "final_accuracy"),
         "After the same few steps from the same weights on the same batches: near-equal figures mean that the backends "
-        "computed the same thing. They say nothing of the model at the end of its training.",
+        "computed the same thing. They say nothing of the model at the end of its training. On samples that were not "
+        "trained on, where the publication had any.",
     )
 
 
@@ -323,6 +325,6 @@ def _count(number: int, what: str) -> str:
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
     one_line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    for character in "\\`*_[]<>|#":
+    for character in "\\`*[]<>|#":  # an underscore inside a word is no markup
         one_line = one_line.replace(character, f"\\{character}")
-    return one_line.replace("\\_", "_")
+    return one_line

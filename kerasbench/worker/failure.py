@@ -5,9 +5,17 @@ from pathlib import Path
 
 from kerasbench.wire import Code, Failure
 
-# What the frameworks' out-of-memory errors have in common, in lower case: torch.OutOfMemoryError says "out of
-# memory" (its CPU allocator "not enough memory"), TensorFlow and XLA say RESOURCE_EXHAUSTED.
-OOM_WORDS = ("out of memory", "not enough memory", "resource_exhausted", "resourceexhausted", "failed to allocate")
+# What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
+# "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError
+# "OOM when allocating tensor".
+OOM_WORDS = (
+    "out of memory",
+    "not enough memory",
+    "resource_exhausted",
+    "resourceexhausted",
+    "oom when allocating",
+    "failed to allocate",
+)
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
@@ -23,7 +31,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
     cause = where(error, scenario_file) + _one_line(error)
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
-    if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
+    if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
         return Failure(Code.OOM, cause, "a smaller batch or regime, or a machine with more memory", phase, detail)
     if isinstance(error, ImportError) and phase == "import":
         return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)

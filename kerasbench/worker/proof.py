@@ -27,7 +27,7 @@ def check(asked: Device, got: Proof) -> None:
         strays = [place for place in getattr(got, what) if place.startswith(CPU) != (asked.platform == CPU)]
         if strays:
             cause = f"asked for {asked.platform}:{asked.index}, but {what} lived on {', '.join(strays)}"
-            remedy = "python -m kerasbench list shows what each backend sees; the row is withheld"
+            remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
             raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
 
 

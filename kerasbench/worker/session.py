@@ -2,7 +2,9 @@
 
 import os
 import sys
+import threading
 import time
+from contextlib import suppress
 from typing import NoReturn
 
 from kerasbench.datasets import DataError
@@ -27,6 +29,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     """Serve the request on standard input and leave the process, whatever happened."""
     pipe = Pipe(descriptor)
     request = decode_request(sys.stdin.buffer.readline())
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
         _dispatch(request, pipe)
@@ -68,6 +71,14 @@ def _dispatch(request: Request, pipe: Pipe) -> None:
             from kerasbench.worker.trial import run_trial
 
             run_trial(request, pipe)
+
+
+def _leave_with_parent() -> NoReturn:
+    """Wait for the end of standard input, which the parent holds open for as long as it lives, and leave then."""
+    with suppress(OSError):
+        while os.read(sys.stdin.fileno(), 1):
+            pass
+    os._exit(1)
 
 
 def _leave() -> NoReturn:

@@ -110,6 +110,7 @@ def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backen
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _finite(history.history["loss"][-1])
+    _require(clock.done, f"training was ended before {protocol.blocks} blocks were measured")
     return clock
 
 
@@ -122,6 +123,7 @@ def time_epochs(model: Any, feed: Feed, callbacks: list[Any], backend: Backend) 
     extra = _each_epoch(feed, callbacks)
     extra["callbacks"].append(timer)
     _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
+    _require(bool(timer.epochs_ns), f"training was ended before {SHORT_EPOCHS} epochs were over")
     return SHORT_EPOCH_STEPS, timer.epochs_ns
 
 
@@ -172,6 +174,12 @@ def _time_whole_predict(model: Any, feed: Feed) -> int:
     start_ns = time.perf_counter_ns()
     model.predict(x, batch_size=feed.predict_batch, verbose=0)
     return time.perf_counter_ns() - start_ns
+
+
+def _require(measured: bool, complaint: str) -> None:
+    if not measured:
+        remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
+        raise TrialFailure(Failure(Code.INVALID, complaint, remedy))
 
 
 def _finite(loss: Any) -> float:

@@ -82,6 +82,8 @@ def _build(scenario: Scenario, regime: Regime, backend: Backend, request: TrialR
     model = scenario.build(regime)
     if not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
+    if model.run_eagerly or model.steps_per_execution != 1:
+        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
     counted = model.count_params()
     if scenario.parameters is not None and counted != scenario.parameters:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")

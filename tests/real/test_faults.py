@@ -24,6 +24,8 @@ CASES = [
     ("becomes_nan", Code.NONFINITE, r"the loss became (nan|inf)", ""),
     ("miscounts", Code.INVALID, r"has 10 parameters, the scenario says 11", "build"),
     ("not_compiled", Code.INVALID, r"must return a compiled Keras model", "build"),
+    ("stops_early", Code.INVALID, r"training was ended before 2 blocks were measured", ""),
+    ("runs_eagerly", Code.INVALID, r"run_eagerly or steps_per_execution cannot be measured", "build"),
     ("uses_another_framework", Code.ERROR, r"uses_another_framework\.py, line 5: ModuleNotFoundError", "build"),
 ]
 
@@ -66,16 +68,16 @@ def test_a_file_that_changes_during_the_run_is_refused(faults: Path, tmp_path: P
 
 
 def test_tensorflow_s_silent_fall_back_to_the_cpu_is_never_a_row(faults: Path) -> None:
-    # TensorFlow runs on the CPU without a word where the GPU is not there; a machine that has one is passed over.
-    failure = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 7)).failure
+    # TensorFlow runs on the CPU without a word where the GPU is not there.
+    failure = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 99)).failure
     assert failure is not None
     assert failure.code is Code.WRONG_DEVICE
-    assert failure.cause == "asked for cuda:7, but weights lived on cpu:0"
+    assert failure.cause == "asked for cuda:99, but weights lived on cpu:0"
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_a_gpu_that_is_not_there_is_a_failure(faults: Path, backend: str) -> None:
-    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 7))
+    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 99))
     assert outcome.measurement is None
     assert outcome.failure is not None
     assert (outcome.failure.code, outcome.failure.phase) == (Code.UNAVAILABLE, "device")

@@ -82,14 +82,13 @@ def test_the_model_is_the_published_one_and_ran_where_it_was_asked_to(key: tuple
 
 
 @pytest.mark.parametrize("backend", backends.names())
-def test_phases_come_in_order_and_fill_the_trial(backend: str) -> None:
+def test_phases_come_in_order(backend: str) -> None:
     ended = outcome(("mnist_dense", "default"), backend)
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train", "epoch",
         "predict", "finish", "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in zip(ended.phases, ended.phases[1:], strict=False))
-    assert sum(phase.duration_ns for phase in ended.phases) > 0.95 * ended.wall_ns
 
 
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
