@@ -33,7 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: end the child, keep what was measured
+        if signal.getsignal(ending) is signal.SIG_DFL:  # not under nohup, which has it ignored
+            signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: end the child, keep what was measured
     try:
         code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
     except KerasbenchError as error:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -18,7 +18,20 @@ pytestmark = pytest.mark.real
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "kerasbench", *arguments, "--results", str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals)
+
+
+def heed_signals() -> None:
+    """Undo what a shell does to a test run in the background: SIGINT ignored, and SIGHUP under nohup."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_running() -> Iterator[None]:
+    yield
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
 
 
 def test_a_failed_cell_leaves_the_others_complete_and_gives_exit_code_2(faults: Path, tmp_path: Path) -> None:
