@@ -10,11 +10,11 @@ from pathlib import Path
 from rich.console import Console
 
 from kerasbench import backends, catalog, plan, results, run, trial
-from kerasbench.errors import UnusableScenario
+from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.plan import Effort, Plan
 from kerasbench.report import markdown
 from kerasbench.report.console import ConsoleProgress
-from kerasbench.results import Store
+from kerasbench.results import Record, Store
 from kerasbench.summary import summarize
 from kerasbench.wire import DataKind, Failure, ProbeReport
 
@@ -28,6 +28,7 @@ class Ended:
     data: Path
     failed_cells: int
     interrupted: bool
+    unsaved: str
 
 
 def measure(
@@ -59,14 +60,24 @@ def measure(
     launch = partial(trial.launch, python, timeout_s)
     record = run.execute(planned, store, launch, ConsoleProgress(console))
     summary = summarize(record)
-    store.save_tables(markdown.document(summary))
     return Ended(
-        markdown.brief(summary),
-        store.tables,
-        store.data,
-        len(summary.failures),
-        record.stopped_because == "interrupted",
+        brief=markdown.brief(summary),
+        tables=store.tables,
+        data=store.data,
+        failed_cells=len(summary.failures),
+        interrupted=record.stopped_because == results.INTERRUPTED,
+        unsaved=_save(store, record, markdown.document(summary)),
     )
+
+
+def _save(store: Store, record: Record, tables: str) -> str:
+    """Save a run that is over; return why that failed, so that its tables are shown all the same."""
+    try:
+        store.save(record)
+        store.save_tables(tables)
+    except ResultsError as error:
+        return str(error)
+    return ""
 
 
 def probe_all(names: Sequence[str], python: str) -> dict[str, ProbeReport | Failure]:

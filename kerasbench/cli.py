@@ -109,6 +109,9 @@ def run(
         folder=results,
     )
     print(ended.brief)
+    if ended.unsaved:
+        print(f"kerasbench: {ended.unsaved}", file=sys.stderr)
+        return EXIT_USAGE
     print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
     if ended.interrupted:
         return EXIT_INTERRUPTED

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol as Interface
 
 from kerasbench import machine, plan, results
+from kerasbench.errors import ResultsError
 from kerasbench.plan import Cell, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, Store, TrialRecord
 from kerasbench.summary import summarize_cell
@@ -42,10 +43,11 @@ def execute(planned: Plan, store: Store, launch: Launch, observer: Observer) -> 
 
     ``launch`` runs one trial, wherever it likes (trial.launch: a child process here).
 
-    Ctrl-C ends the trial in flight and the run; the record then says so.
+    Ctrl-C ends the trial in flight and the run, and so does a disk that takes no more results; the record then says
+    so. How the run ended is in the record alone: the caller saves it.
 
     Raises:
-        ResultsError: the disk refuses the result file.
+        ResultsError: the disk refuses the result file before anything has been measured.
     """
     record = begin(planned)
     store.save(record)
@@ -54,10 +56,11 @@ def execute(planned: Plan, store: Store, launch: Launch, observer: Observer) -> 
         _run_rounds(record, planned, store, launch, observer)
     except KeyboardInterrupt:
         record.stopped_because = results.INTERRUPTED
+    except ResultsError:
+        record.stopped_because = "results could not be written"
     finally:
         observer.run_ended()
     record.finished = results.now()
-    store.save(record)
     return record
 
 

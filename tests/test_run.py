@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench import plan, run
+from kerasbench.errors import ResultsError
 from kerasbench.plan import Cell, Effort
-from kerasbench.results import Store, load
+from kerasbench.results import Record, Store, load
 from kerasbench.trial import Outcome
 from kerasbench.wire import Measurement, Protocol, TrialRequest
 from tests import made
@@ -135,7 +136,24 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
     record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
-    assert load(store.data) == record
+    assert load(store.data).trials == record.trials
+
+
+def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    save = store.save
+
+    def until_it_is_full(record: Record) -> None:
+        if len(record.trials) == 3:
+            raise ResultsError("no space left")
+        save(record)
+
+    monkeypatch.setattr(store, "save", until_it_is_full)
+    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
+    assert (record.stopped_because, len(record.trials)) == ("results could not be written", 3)
+    assert len(load(store.data).trials) == 2
 
 
 @pytest.mark.parametrize(
