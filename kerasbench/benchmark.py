@@ -9,14 +9,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, plan, results, run, trial
+from kerasbench import backends, catalog, history, machine, plan, results, trial
 from kerasbench.errors import ResultsError, UnusableScenario
+from kerasbench.gate import Gate, product_canary
+from kerasbench.lock import machine_lock
+from kerasbench.machine.state import observe
+from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.options import Options
 from kerasbench.plan import Effort, Plan
 from kerasbench.report import markdown
 from kerasbench.report.console import ConsoleProgress
 from kerasbench.results import Record, Store
+from kerasbench.run import Run
 from kerasbench.summary import summarize
+from kerasbench.watch import Watch
 from kerasbench.wire import DataKind, Failure, ProbeReport
+
+BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
 
 @dataclass(frozen=True)
@@ -31,34 +40,50 @@ class Ended:
     unsaved: str
 
 
-def measure(
-    scenarios: Sequence[str],
-    backend_names: Sequence[str],
-    devices: Sequence[str],
-    effort: Effort,
-    seed: int,
-    data: DataKind,
-    timeout_s: float,
-    folder: Path,
-) -> Ended:
-    """Select, probe, plan, run, save and draw. Empty lists mean everything.
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks for. Empty lists mean everything; ``folder`` is where the results go."""
+
+    scenarios: Sequence[str] = ()
+    backends: Sequence[str] = ()
+    devices: Sequence[str] = ()
+    options: Sequence[Options] = (DEFAULT_OPTIONS,)
+    effort: Effort = plan.DEFAULT
+    seed: int = 0
+    data: DataKind = "synthetic"
+    timeout_s: float = 300.0
+    folder: Path = Path("results")
+
+
+def measure(wanted: Wanted) -> Ended:
+    """Select, probe, plan, run, save and draw.
 
     Raises:
-        KerasbenchError: something that was asked for does not exist. Nothing has been measured then.
+        KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
+            been measured then.
     """
-    python = sys.executable
-    wanted = plan.parse_backends(backend_names, backends.names())
-    labels = plan.parse_devices(devices)
-    probes = probe_all(wanted or backends.names(), python)
+    names = plan.parse_backends(wanted.backends, backends.names())
+    labels = plan.parse_devices(wanted.devices)
+    with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
+        return _measure(wanted, names, labels)
+
+
+def _measure(wanted: Wanted, names: list[str], labels: list[str]) -> Ended:
+    python, effort, folder = sys.executable, wanted.effort, wanted.folder
+    state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
+    probes = probe_all(names or backends.names(), python)
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    selected = catalog.select(scenarios, python, installed[0] if installed else None)
-    planned = plan.make(selected, probes, labels, hints(probes), effort, seed, data, backends_were_named=bool(wanted))
-    if data == "real":
+    selected = catalog.select(wanted.scenarios, python, installed[0] if installed else None)
+    planned = plan.make(
+        selected, probes, labels, hints(probes), effort, wanted.seed, wanted.data, bool(names), wanted.options
+    )
+    if wanted.data == "real":
         fetch_all(planned, python)
+    known = history.recall(folder, machine.fingerprint(), planned)
     store = Store(folder, results.now())
-    console = Console(stderr=True, highlight=False)
-    launch = partial(trial.launch, python, timeout_s)
-    record = run.execute(planned, store, launch, ConsoleProgress(console))
+    progress = ConsoleProgress(Console(stderr=True, highlight=False), known)
+    launch = partial(trial.launch, python, wanted.timeout_s)
+    record = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state).execute()
     summary = summarize(record)
     return Ended(
         brief=markdown.brief(summary),

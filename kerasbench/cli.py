@@ -8,12 +8,15 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kerasbench import __version__
 from kerasbench.errors import KerasbenchError
+
+if TYPE_CHECKING:
+    from kerasbench.benchmark import Ended
 
 EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_INTERRUPTED = 0, 1, 2, 130
 DEFAULT_TIMEOUT_S = {"steady": 300.0, "published": 7200.0}
@@ -63,51 +66,84 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
         print(f"kerasbench {__version__}")
 
 
+Names = list[str] | None
+Scenarios = Annotated[
+    Names, typer.Option(metavar="PATTERN|FILE.py", help="Scenarios: name, pattern or file. Default: all.")
+]
+Backends = Annotated[
+    Names, typer.Option(metavar="NAME", help="tensorflow, torch, jax. Default: all that are installed.")
+]
+Devices = Annotated[Names, typer.Option(metavar="NAME", help="cpu, gpu, gpu:1. Default: all that a backend sees.")]
+Quick = Annotated[bool, typer.Option("--quick", help="One short round: no intervals, no verdicts.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 5.")]
+Rigorous = Annotated[bool, typer.Option("--rigorous", help="Ten rounds.")]
+Budget = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Begin no round that would not end within it: 90s, 10m, 1h.")
+]
+Jit = Annotated[Names, typer.Option(metavar="on|off", help="Compile the step. Default: as each backend does.")]
+Dtype = Annotated[Names, typer.Option(metavar="POLICY", help="float32 (default), mixed_float16, mixed_bfloat16, ...")]
+Fp32 = Annotated[
+    Names,
+    typer.Option(metavar="MODE", help="ieee (default), tf32 or framework-default: float32 products on a GPU."),
+]
+Threads = Annotated[Names, typer.Option(metavar="N", help="Processors a trial may use. Default: all.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=1, help="Seconds after which a trial is stopped. Default: 300 (published: 7200).")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Draws the data, the weights and the order.")]
+Data = Annotated[
+    str, typer.Option(metavar="KIND", help="synthetic (drawn here, no download) or real (by keras.datasets).")
+]
+ProtocolName = Annotated[
+    str, typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round).")
+]
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
+
+
 @app.command()
 def run(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN|FILE.py", help="Scenarios: name, pattern or file. Default: all."),
-    ] = None,
-    backend: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="tensorflow, torch, jax. Default: all that are installed.")
-    ] = None,
-    device: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="cpu, gpu, gpu:1. Default: all that a backend sees.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One short round: no intervals, no verdicts.")] = False,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 5.")] = None,
-    rigorous: Annotated[bool, typer.Option("--rigorous", help="Ten rounds.")] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=1, help="Seconds after which a trial is stopped. Default: 300 (published: 7200)."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the data, the weights and the order.")] = 0,
-    data: Annotated[
-        str, typer.Option(metavar="KIND", help="synthetic (drawn here, no download) or real (by keras.datasets).")
-    ] = "synthetic",
-    protocol: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round)."),
-    ] = "steady",
-    results: Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")] = Path(
-        "results"
-    ),
+    scenario: Scenarios = None,
+    backend: Backends = None,
+    device: Devices = None,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    rigorous: Rigorous = False,
+    budget: Budget = None,
+    jit: Jit = None,
+    dtype: Dtype = None,
+    fp32: Fp32 = None,
+    threads: Threads = None,
+    timeout: Timeout = None,
+    seed: Seed = 0,
+    data: Data = "synthetic",
+    protocol: ProtocolName = "steady",
+    results: Results = Path("results"),
 ) -> int:
-    """Measure, print the tables, keep the raw results. Lists may be separated by commas or repeated."""
-    from kerasbench import plan
-    from kerasbench.benchmark import measure
+    """Measure, print the tables, keep the raw results.
 
-    ended = measure(
+    Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
+    of its own.
+    """
+    from kerasbench import benchmark, plan
+
+    kind = plan.parse_protocol(protocol)
+    budget_s = None if budget is None else plan.parse_duration_s(budget)
+    wanted = benchmark.Wanted(
         scenarios=split(scenario),
-        backend_names=split(backend),
+        backends=split(backend),
         devices=split(device),
-        effort=plan.effort_of(quick, rounds, rigorous, plan.parse_protocol(protocol)),
+        options=plan.options_of(split(jit), split(dtype), split(fp32), split(threads)),
+        effort=plan.effort_of(quick, rounds, rigorous, kind, budget_s),
         seed=seed,
         data=plan.parse_data(data),
         timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
         folder=results,
     )
+    return finish(benchmark.measure(wanted))
+
+
+def finish(ended: "Ended") -> int:
+    """Print how a run ended and return its exit code."""
     print(ended.brief)
     if ended.unsaved:
         print(f"kerasbench: {ended.unsaved}", file=sys.stderr)

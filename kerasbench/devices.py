@@ -51,7 +51,7 @@ def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -
     """
     if device.platform in CUDA_FAMILY:
         left = inherited.get("CUDA_VISIBLE_DEVICES")
-        chosen = str(device.index) if left is None else left.split(",")[device.index]
+        chosen = str(device.index) if left is None else left.split(",")[device.index].strip()
         return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": chosen}
     # "-1", not "": an empty value is easily lost in a shell and then shows everything.
     return {"CUDA_VISIBLE_DEVICES": "-1"}

@@ -1,28 +1,40 @@
 """What is read off a trial: one line for each metric, with its unit and how its trials are summed up."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kerasbench.results import TrialRecord
-from kerasbench.stats import Estimate, estimate, mean
+from kerasbench.stats import Estimate, estimate, mean, percentile, percentile_interval
 from kerasbench.wire import Latency, Measurement
 
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 BYTES_PER_MIB = 1 << 20
+MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "device")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several."""
+    """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several.
+
+    ``within`` returns an interval of one trial by itself, in ``unit``, where it has one.
+    """
 
     name: str
     unit: str
     title: str
     read: Callable[[TrialRecord, Measurement], float | None]
     sum_up: Callable[[list[float]], Estimate] = estimate
+    within: Callable[[Measurement], tuple[float, float] | None] = lambda measurement: None
+
+    def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
+        """Sum up a cell's trials: one by its own interval, several by theirs; None where none has a value."""
+        having = [(value, m) for t, m in trials if (value := self.read(t, m)) is not None]
+        if len(having) == 1 and (interval := self.within(having[0][1])) is not None:
+            return Estimate(having[0][0], *interval, 1)
+        return self.sum_up([value for value, _ in having]) if having else None
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
@@ -103,10 +115,33 @@ def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
     return _ms(sum(durations)) if durations else None
 
 
-def _percentile_ms(latency: Latency | None, tenths: int) -> float | None:
-    if latency is None or len(latency.calls_ns) < 2:
-        return None
-    return statistics.quantiles(latency.calls_ns, n=10, method="inclusive")[tenths - 1] / NS_PER_MS
+def _compile_ms(measurement: Measurement) -> float | None:
+    """Return what the first `fit` of one batch took beyond the same call when it is warm."""
+    first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
+    return None if first_ns is None or not again_ns else _ms(first_ns - statistics.median(again_ns))
+
+
+def _samples_per_s(measurement: Measurement) -> float | None:
+    """Return the throughput of `predict` by the median of its passes."""
+    throughput = measurement.throughput
+    return throughput.samples * NS_PER_S / statistics.median(throughput.passes_ns) if throughput else None
+
+
+def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None], share: float, least: int) -> Metric:
+    """Return the metric of a percentile of calls, for trials with at least that many; one trial has its interval."""
+
+    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+        found = of(measurement)
+        if found is None or len(found.calls_ns) < least:
+            return None
+        return percentile(sorted(found.calls_ns), share) / NS_PER_MS
+
+    def within(measurement: Measurement) -> tuple[float, float] | None:
+        found = of(measurement)
+        interval = percentile_interval(sorted(found.calls_ns), share) if found else None
+        return (interval[0] / NS_PER_MS, interval[1] / NS_PER_MS) if interval else None
+
+    return Metric(name, "ms", title, read, within=within)
 
 
 def _single(measurement: Measurement) -> Latency | None:
@@ -118,7 +153,8 @@ def _batched(measurement: Measurement) -> Latency | None:
 
 
 def _device_mib(measurement: Measurement) -> float | None:
-    return None if measurement.peak_device_bytes is None else measurement.peak_device_bytes / BYTES_PER_MIB
+    """Return the counter's peak; a plug-in that counts nothing says 0."""
+    return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
 
 
 def _seconds(ns: float | None) -> float | None:
@@ -144,9 +180,13 @@ METRICS = (
     Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
     Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
     Metric("first_step_ms", "ms", "First step", lambda t, m: _ms(m.training.first_step_ns)),
-    Metric("predict_p50_ms", "ms", "One sample, median", lambda t, m: _percentile_ms(_single(m), 5)),
-    Metric("predict_p90_ms", "ms", "One sample, 90th percentile", lambda t, m: _percentile_ms(_single(m), 9)),
-    Metric("predict_batch_p50_ms", "ms", "One batch, median", lambda t, m: _percentile_ms(_batched(m), 5)),
+    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ms(m), mean),
+    _latency("One sample, median", "predict_p50_ms", _single, 0.5, 2),
+    _latency("One sample, 90th percentile", "predict_p90_ms", _single, 0.9, 2),
+    _latency("One sample, 99th percentile", "predict_p99_ms", _single, 0.99, MIN_CALLS_FOR_P99),
+    _latency("One batch, median", "predict_batch_p50_ms", _batched, 0.5, 2),
+    _latency("One batch, 90th percentile", "predict_batch_p90_ms", _batched, 0.9, 2),
+    Metric("predict_samples_per_s", "/s", "`predict`, throughput", lambda t, m: _samples_per_s(m)),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss, mean),

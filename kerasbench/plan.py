@@ -1,56 +1,76 @@
 """What will be measured, and in which order (pure)."""
 
+import dataclasses
+import itertools
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
 from kerasbench.catalog import Selected
-from kerasbench.devices import Device, parse_label
+from kerasbench.devices import Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
+from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.options import DTYPES, Fp32, Options
 from kerasbench.wire import Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
 
+JIT = {"default": None, "on": True, "off": False}
+DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
+CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 # On 2 cores; only until the first trials have been timed.
 TYPICAL_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 0.002, 0.01
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds, and how much each trial measures."""
+    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes)."""
 
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
+    budget_s: float | None = None
     protocol: Protocol = field(default_factory=Protocol)
 
 
-PUBLISHED = Effort(1, 1, Protocol(kind="published"))
-QUICK = Effort(1, 1, Protocol(warmup_max_ns=3 * SECOND_NS, measure_max_ns=4 * SECOND_NS, predict_max_ns=SECOND_NS))
+PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
+QUICK = Effort(
+    1,
+    1,
+    protocol=Protocol(
+        warmup_max_ns=3 * SECOND_NS,
+        measure_max_ns=4 * SECOND_NS,
+        predict_min_ns=SECOND_NS // 5,
+        predict_max_ns=SECOND_NS,
+    ),
+)
 DEFAULT = Effort()
 
 
 def exactly(count: int, protocol: Protocol | None = None) -> Effort:
     """Return the effort of exactly that many rounds."""
-    return Effort(count, count, protocol or Protocol())
+    return Effort(count, count, protocol=protocol or Protocol())
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A scenario's regime on one backend and one device."""
+    """A scenario's regime on one backend and one device, with options."""
 
     selected: Selected
     backend: str
     device: Device
+    options: Options = DEFAULT_OPTIONS
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """Scenario, regime, backend and device label, which tell a cell from all others of a run."""
-        return (self.selected.entry.name, self.selected.regime.name, self.backend, self.device.label)
+    def key(self) -> CellKey:
+        """What tells a cell from all others of a run."""
+        selected, options = self.selected, self.options
+        return (selected.entry.name, selected.regime.name, self.backend, self.device.label, options.label)
 
     @property
     def label(self) -> str:
-        return f"{self.selected.label} {self.backend} {self.device.label}"
+        return f"{self.selected.label} {self.backend} {self.device.label} {self.options.label}".strip()
 
 
 @dataclass(frozen=True)
@@ -105,8 +125,9 @@ def make(
     seed: int,
     data: DataKind,
     backends_were_named: bool,
+    options: Sequence[Options] = (DEFAULT_OPTIONS,),
 ) -> Plan:
-    """Cross scenarios, backends and devices.
+    """Cross scenarios, backends, devices and options.
 
     Without ``devices``, every device that a backend sees. A backend that is missing is left out, unless it was named.
     ``hints`` say, per backend, how its missing devices are brought back.
@@ -122,15 +143,54 @@ def make(
         seen = [] if isinstance(report, Failure) else report.devices
         for label in devices or [device.label for device in seen] or ["cpu"]:
             device = next((device for device in seen if device.label == label), None)
-            here = [Cell(one, backend, device or _stand_in(label)) for one in scenarios]
-            if device is not None:
-                cells += here
-            else:
-                failure = _missing(backend, label, report, hints[backend])
-                absent += [(cell, failure) for cell in here]
-    if not cells:
+            for cell in (Cell(one, backend, device or _stand_in(label), each) for one in scenarios for each in options):
+                if device is None:
+                    absent.append((cell, _missing(backend, label, report, hints[backend])))
+                elif (failure := unsupported(cell)) is not None:
+                    absent.append((cell, failure))
+                else:
+                    cells.append(cell)
+    if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, devices, hints))
     return Plan(cells, absent, effort, seed, data)
+
+
+def unsupported(cell: Cell) -> Failure | None:
+    """Return why a cell's options mean nothing on its device, None where they do."""
+    device, options = cell.device, cell.options
+    if options.fp32 == "tf32" and device.platform != "cuda":
+        cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
+        return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
+    if options.dtype == "float64" and device.platform == "mps":
+        return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
+    if options.threads is not None and options.threads > processors():
+        cause = f"{options.threads} threads were asked for, {processors()} processors are there"
+        return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")
+    return None
+
+
+def options_of(jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], threads: Sequence[str]) -> list[Options]:
+    """Cross what the options name; an empty list means the default. Raise UsageError for an unknown value."""
+    for what, given, known in (("--jit", jit, JIT), ("--dtype", dtype, DTYPES), ("--fp32", fp32, get_args(Fp32))):
+        for value in given:
+            if value not in known:
+                raise unknown(f"value of {what}", value, known)
+    for value in threads:
+        if not value.isdecimal() or int(value) < 1:
+            raise UsageError(f"--threads takes whole numbers from 1 on, not {value!r}")
+    policies: list[str | None] = [*dtype] or [None]
+    counts: list[int | None] = [int(value) for value in threads] or [None]
+    crossed = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
+    made = (Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed)
+    return list(dict.fromkeys(made))
+
+
+def parse_duration_s(text: str) -> float:
+    """Return ``90``, ``90s``, ``10m`` or ``1.5h`` in seconds; raise UsageError for anything else."""
+    found = DURATION.fullmatch(text.strip())
+    if found is None or float(found["number"]) <= 0:
+        raise UsageError(f"not a duration: {text!r}; say 90s, 10m or 1.5h")
+    return float(found["number"]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found["unit"]]
 
 
 def _stand_in(label: str) -> Device:
@@ -183,15 +243,15 @@ def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
     return [cell for group in together for cell in rng.sample(group, len(group))]
 
 
-def effort_of(quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady") -> Effort:
+def effort_of(
+    quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady", budget_s: float | None = None
+) -> Effort:
     """Return the effort that the options ask for; raise UsageError where they contradict each other."""
     if quick + (count is not None) + rigorous > 1:
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
     if quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    if quick:
-        return QUICK
-    standard = PUBLISHED if kind == "published" else DEFAULT
+    standard = QUICK if quick else PUBLISHED if kind == "published" else DEFAULT
     if rigorous or count is not None:
-        return exactly(count or RIGOROUS_ROUNDS, standard.protocol)
-    return standard
+        standard = exactly(count or RIGOROUS_ROUNDS, standard.protocol)
+    return dataclasses.replace(standard, budget_s=budget_s)

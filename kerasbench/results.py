@@ -12,9 +12,12 @@ from kerasbench import __version__
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.machine import Machine
+from kerasbench.noise import Signal, Surroundings
+from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.options import Options
+from kerasbench.upgrade import SCHEMA, Incomplete, upgrade
 from kerasbench.wire import DataKind, Description, Failure, Measurement, Phase, ProtocolKind
 
-SCHEMA = 1
 INTERRUPTED = "interrupted"  # why a run stopped, in place of a reason to stop
 
 
@@ -28,7 +31,11 @@ class ScenarioRecord:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0."""
+    """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
+
+    ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
+    where the first was invalid.
+    """
 
     round: int
     scenario: str
@@ -39,10 +46,23 @@ class TrialRecord:
     phases: list[Phase]
     measurement: Measurement | None = None
     failure: Failure | None = None
+    options: Options = DEFAULT_OPTIONS
+    surroundings: Surroundings | None = None
+    noise: list[Signal] = field(default_factory=list)
 
     @property
-    def cell(self) -> tuple[str, str, str, str]:
-        return (self.scenario, self.regime, self.backend, self.device.label)
+    def cell(self) -> tuple[str, str, str, str, str]:
+        return (self.scenario, self.regime, *self.column)
+
+    @property
+    def column(self) -> tuple[str, str, str]:
+        """Backend, device label, and the label of the options."""
+        return (self.backend, self.device.label, self.options.label)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether something disturbed it so much that it must be repeated."""
+        return any(signal.invalidates for signal in self.noise)
 
 
 @dataclass
@@ -55,7 +75,9 @@ class Record:
     data: DataKind
     protocol: ProtocolKind
     max_rounds: int
+    minimal_effect: float
     scenarios: list[ScenarioRecord]
+    noise: list[Signal] = field(default_factory=list)
     trials: list[TrialRecord] = field(default_factory=list)
     rounds_completed: int = 0
     stopped_because: str = ""
@@ -127,10 +149,10 @@ def load(file: Path) -> Record:
         schema = found.get("schema") if isinstance(found, dict) else None
         if isinstance(schema, int) and schema > SCHEMA:
             raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); pip install -U kerasbench")
-        return msgspec.convert(found, type=Record)
+        return msgspec.convert(upgrade(found), type=Record)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a ValidationError is a DecodeError
+    except (msgspec.DecodeError, UnicodeDecodeError, Incomplete) as error:  # a ValidationError is a DecodeError
         raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
 
 

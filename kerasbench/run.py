@@ -3,20 +3,30 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
-from kerasbench import machine, plan, results
+import psutil
+
+from kerasbench import machine, noise, plan, results
+from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
-from kerasbench.plan import Cell, Effort, Plan
+from kerasbench.machine.state import State
+from kerasbench.noise import Surroundings
+from kerasbench.plan import Cell, CellKey, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, Store, TrialRecord
 from kerasbench.summary import summarize_cell
 from kerasbench.trial import Outcome
+from kerasbench.verdict import minimal_effect
 from kerasbench.wire import Measurement, Protocol, TrialRequest
 
 PRECISION = 0.02  # half-width of every cell's interval at which further rounds add nothing that matters
+PRECISION_ON_BATTERY = 0.05
+NO_GAIN = 0.95  # an interval that kept so much of its width in a round no longer shrinks; four rounds from three: 0.64
 WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
 WARMUP_MAX_BLOCKS = 30
+MAX_REPLACEMENTS = 1  # of an invalid trial in a round: what is invalid twice is how this cell is
 
 
 class Launch(Interface):
@@ -27,44 +37,127 @@ class Launch(Interface):
     ) -> Outcome: ...
 
 
+class Watcher(Interface):
+    """Runs one trial when the machine is quiet and says what went on around it."""
+
+    def __call__(
+        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
+    ) -> tuple[Outcome, Surroundings]: ...
+
+
 class Observer(Interface):
     """Who is told how a run goes."""
 
-    def run_began(self, plan: Plan) -> None: ...
+    def run_began(self, planned: Plan, record: Record) -> None: ...
+    def gate_closed(self, cell: Cell, reason: str) -> None: ...
     def trial_began(self, cell: Cell, round_index: int) -> None: ...
     def phase_began(self, phase: str) -> None: ...
     def tick(self) -> None: ...
-    def trial_ended(self, cell: Cell, outcome: Outcome) -> None: ...
+    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None: ...
+    def round_ended(self, record: Record) -> None: ...
     def run_ended(self) -> None: ...
 
 
-def execute(planned: Plan, store: Store, launch: Launch, observer: Observer) -> Record:
-    """Measure the plan's cells round by round and return the record, which ``store`` holds after every trial.
+@dataclass
+class Run:
+    """One run. ``launch`` runs a trial, wherever it likes (trial.launch: a child process here)."""
 
-    ``launch`` runs one trial, wherever it likes (trial.launch: a child process here).
+    planned: Plan
+    store: Store
+    launch: Launch
+    watch: Watcher
+    observer: Observer
+    state: State
+    order: Callable[[Sequence[Cell], int, int], list[Cell]] = plan.order
+    clock_s: Callable[[], float] = time.monotonic
+    record: Record = field(init=False)
+    _protocols: dict[CellKey, Protocol] = field(init=False)
+    _top_clocks_mhz: dict[str, int] = field(default_factory=dict)
 
-    Ctrl-C ends the trial in flight and the run, and so does a disk that takes no more results; the record then says
-    so. How the run ended is in the record alone: the caller saves it.
+    def __post_init__(self) -> None:
+        self.record = begin(self.planned, self.state)
+        self._protocols = {cell.key: self.planned.effort.protocol for cell in self.planned.cells}
 
-    Raises:
-        ResultsError: the disk refuses the result file before anything has been measured.
-    """
-    record = begin(planned)
-    store.save(record)
-    observer.run_began(planned)
-    try:
-        _run_rounds(record, planned, store, launch, observer)
-    except KeyboardInterrupt:
-        record.stopped_because = results.INTERRUPTED
-    except ResultsError:
-        record.stopped_because = "results could not be written"
-    finally:
-        observer.run_ended()
-    record.finished = results.now()
-    return record
+    def execute(self) -> Record:
+        """Measure the plan's cells round by round and return the record, which ``store`` holds after every trial.
+
+        Ctrl-C ends the trial in flight and the run, and so does a disk that takes no more results; the record then
+        says so. How the run ended is in the record alone: the caller saves it.
+
+        Raises:
+            ResultsError: the disk refuses the result file before anything has been measured.
+        """
+        self.store.save(self.record)
+        self.observer.run_began(self.planned, self.record)
+        try:
+            self._rounds()
+        except KeyboardInterrupt:
+            self.record.stopped_because = results.INTERRUPTED
+        except ResultsError:
+            self.record.stopped_because = "results could not be written"
+        finally:
+            self.observer.run_ended()
+        self.record.finished = results.now()
+        return self.record
+
+    def _rounds(self) -> None:
+        alive, widths, began_s = list(self.planned.cells), [], self.clock_s()
+        while alive and not self.record.stopped_because:
+            index = self.record.rounds_completed + 1
+            for cell in self.order(alive, self.planned.seed, index):
+                if not self._measure(cell, index):
+                    alive.remove(cell)  # it would fail again, and cost a time-out each round
+            self.record.rounds_completed = index
+            widths.append(_half_widths(self.record, alive))
+            spent_s = self.clock_s() - began_s
+            self.record.stopped_because = stop_reason(
+                self.planned.effort, widths, spent_s, precision_of(self.record.minimal_effect)
+            )
+            self.observer.round_ended(self.record)
+        self.record.stopped_because = self.record.stopped_because or "every cell has failed"
+
+    def _measure(self, cell: Cell, index: int) -> bool:
+        """Measure a cell in this round, once more where that was disturbed; tell whether it can be measured."""
+        for _ in range(1 + MAX_REPLACEMENTS):
+            trial = self._trial(cell, index)
+            self.record.trials.append(trial)
+            self.store.save(self.record)
+            self.observer.trial_ended(cell, trial)
+            if not trial.disturbed:
+                break
+        if trial.measurement is None:
+            return False
+        self._protocols[cell.key] = freeze(self._protocols[cell.key], trial.measurement)
+        return True
+
+    def _trial(self, cell: Cell, index: int) -> TrialRecord:
+        request = _request(cell, self._protocols[cell.key], self.planned)
+
+        def launched() -> Outcome:
+            self.observer.trial_began(cell, index)
+            cpu_ns = time.process_time_ns()
+            outcome = self.launch(request, self.observer.phase_began, self.observer.tick)
+            self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
+            return outcome
+
+        outcome, seen = self.watch(cell.device, launched, lambda reason: self.observer.gate_closed(cell, reason))
+        signals = noise.of_surroundings(seen, processors(), self._top_clock(cell.device, seen))
+        if outcome.measurement is not None:
+            undisturbed = [one for one in self.record.trials if one.cell == cell.key and not one.disturbed]
+            earlier = [one.measurement for one in undisturbed if one.measurement]
+            signals += noise.of_measurement(outcome.measurement, earlier)
+        return dataclasses.replace(_record(cell, index, outcome), surroundings=seen, noise=signals)
+
+    def _top_clock(self, device: Device, seen: Surroundings) -> int | None:
+        """Return the highest SM clock that this run has seen on the card."""
+        known = (self._top_clocks_mhz.get(device.label), noise.top_clock(seen.gpu or []))
+        highest = max((mhz for mhz in known if mhz is not None), default=None)
+        if highest is not None:
+            self._top_clocks_mhz[device.label] = highest
+        return highest
 
 
-def begin(planned: Plan) -> Record:
+def begin(planned: Plan, state: State) -> Record:
     """Return the record of a run of which nothing has been measured yet."""
     entries = {
         id(cell.selected.entry): cell.selected.entry for cell in [*planned.cells, *(c for c, _ in planned.absent)]
@@ -76,32 +169,11 @@ def begin(planned: Plan) -> Record:
         data=planned.data,
         protocol=planned.effort.protocol.kind,
         max_rounds=planned.effort.max_rounds,
+        minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[ScenarioRecord(entry.file_hash, entry.description) for entry in entries.values()],
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
+        noise=noise.of_machine(state, processors()),
     )
-
-
-def _run_rounds(record: Record, planned: Plan, store: Store, launch: Launch, observer: Observer) -> None:
-    protocols = {cell.key: planned.effort.protocol for cell in planned.cells}
-    alive = list(planned.cells)
-    while alive and not record.stopped_because:
-        index = record.rounds_completed + 1
-        for cell in plan.order(alive, planned.seed, index):
-            observer.trial_began(cell, index)
-            cpu_ns = time.process_time_ns()
-            request = _request(cell, protocols[cell.key], planned)
-            outcome = launch(request, observer.phase_began, observer.tick)
-            record.parent_cpu_ns += time.process_time_ns() - cpu_ns
-            record.trials.append(_record(cell, index, outcome))
-            if outcome.measurement is None:
-                alive.remove(cell)  # it would fail again, and cost a time-out each round
-            else:
-                protocols[cell.key] = freeze(protocols[cell.key], outcome.measurement)
-            store.save(record)
-            observer.trial_ended(cell, outcome)
-        record.rounds_completed = index
-        record.stopped_because = stop_reason(planned.effort, index, _half_widths(record, alive))
-    record.stopped_because = record.stopped_because or "every cell has failed"
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
@@ -117,17 +189,41 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     )
 
 
-def stop_reason(effort: Effort, rounds_completed: int, half_widths: list[float | None]) -> str:
+def precision_of(effect: float) -> float:
+    """Return the half-width that a run aims at, by the minimal effect, which is larger on battery."""
+    return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
+
+
+def stop_reason(
+    effort: Effort, widths: list[list[float | None]], spent_s: float = 0.0, precision: float = PRECISION
+) -> str:
     """Say why a run ends after this round; an empty string means that it goes on.
 
-    ``half_widths`` are the intervals' of all cells that are still measured, as shares of their values.
+    ``widths`` has, for each complete round, the intervals' half-widths of all cells that are still measured, as
+    shares of their values, in an order that stays; ``spent_s`` is how long the rounds took in all.
     """
-    if rounds_completed >= effort.max_rounds:
+    done = len(widths)
+    if done >= effort.max_rounds:
         return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
-    precise = all(width is not None and width <= PRECISION for width in half_widths)
-    if rounds_completed >= effort.min_rounds and half_widths and precise:
-        return f"every interval is within ±{PRECISION:.0%}"
+    if effort.budget_s is not None and spent_s + spent_s / done > effort.budget_s:
+        return f"another round would not have fitted into the budget of {effort.budget_s:g} s"
+    if done < effort.min_rounds or not widths[-1]:
+        return ""
+    if all(width is not None and width <= precision for width in widths[-1]):
+        return f"every interval is within ±{precision:.0%}"
+    if done > effort.min_rounds and not _gained(widths[-2], widths[-1], precision):
+        return "no interval that is still too wide has shrunk in the last round"
     return ""
+
+
+def _gained(before: list[float | None], after: list[float | None], precision: float) -> bool:
+    """Tell whether the last round made an interval narrower that is not narrow enough."""
+    if len(before) != len(after):
+        return True  # a cell has failed in between
+    return any(
+        new is None or (new > precision and (old is None or new < NO_GAIN * old))
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 def _half_widths(record: Record, cells: list[Cell]) -> list[float | None]:
@@ -137,6 +233,11 @@ def _half_widths(record: Record, cells: list[Cell]) -> list[float | None]:
         found = summarize_cell(one for one in record.trials if one.cell == cell.key).estimate("train_step_ms")
         widths.append(found.half_width if found else None)
     return widths
+
+
+def processors() -> int:
+    """Return the machine's processors, those included that this process may not use: counters are of all."""
+    return psutil.cpu_count() or 1
 
 
 def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
@@ -150,6 +251,7 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         seed=planned.seed,
         data=planned.data,
         protocol=protocol,
+        options=cell.options,
     )
 
 
@@ -164,4 +266,5 @@ def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:
         phases=outcome.phases,
         measurement=outcome.measurement,
         failure=outcome.failure,
+        options=cell.options,
     )

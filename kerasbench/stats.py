@@ -16,12 +16,22 @@ MIN_TRIALS_FOR_INTERVAL = 3
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; ``low`` and ``high`` are None for fewer than three trials."""
+    """A value with its 95 % interval; ``low`` and ``high`` are None where there are too few trials for one.
+
+    Of a single trial, an interval is that of a percentile within it.
+    """
 
     value: float
     low: float | None
     high: float | None
     trials: int
+
+    @property
+    def log_error(self) -> float:
+        """Standard error of the value's logarithm; 0 for fewer than three trials."""
+        if self.high is None or self.trials < MIN_TRIALS_FOR_INTERVAL:
+            return 0.0
+        return math.log(self.high / self.value) / t_quantile(self.trials - 1)
 
     @property
     def half_width(self) -> float | None:
@@ -48,6 +58,43 @@ def estimate(values: Sequence[float]) -> Estimate:
 def mean(values: Sequence[float]) -> Estimate:
     """Return the arithmetic mean without an interval, for what may be zero or negative: a loss, an overhead."""
     return Estimate(statistics.fmean(values), None, None, len(values))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return the percentile of sorted values, between neighbours by linear interpolation."""
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def percentile_interval(ordered: Sequence[float], share: float) -> tuple[float, float] | None:
+    """Return the two order statistics between which the percentile lies with at least 95 %; None for too few values.
+
+    By the binomial distribution of how many values lie below it, so for any distribution of independent values
+    (Hahn & Meeker, Statistical Intervals, 1991).
+    """
+    import numpy as np
+    from scipy.special import bdtr
+
+    count, tail = len(ordered), (1 - CONFIDENCE) / 2
+    at_most = bdtr(np.arange(count, dtype=float), count, share)  # P(so many values, or fewer, lie below the percentile)
+    low, high = np.flatnonzero(at_most <= tail), np.flatnonzero(at_most >= 1 - tail)
+    return (ordered[int(low[-1])], ordered[int(high[0])]) if len(low) and len(high) else None
+
+
+def t_upper_tail(t: float, degrees: int) -> float:
+    """Return the probability that Student's t exceeds this value."""
+    from scipy.special import stdtr
+
+    return float(stdtr(degrees, -t))
+
+
+def t_noncentrality(threshold: float, degrees: int, power: float) -> float:
+    """Return how many standard errors a true mean lies off, whose t exceeds the threshold with that probability."""
+    from scipy.special import nctdtrinc
+
+    return float(nctdtrinc(degrees, 1 - power, threshold))
 
 
 def t_quantile(degrees: int, confidence: float = CONFIDENCE) -> float:

@@ -5,19 +5,25 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kerasbench import parity
 from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
-from kerasbench.verdict import Verdict, judge, learned, ratio
-from kerasbench.wire import Description, Failure, Measurement, RegimeDescription
+from kerasbench.verdict import Verdict, judge_all, learned, ratio
+from kerasbench.wire import Description, Failure, Measurement, RegimeDescription, Resolved
 
-Column = tuple[str, str]  # backend, device label
+Column = tuple[str, str, str]  # backend, device label, options
+HEADLINE = "train_step_ms"
 
 
 @dataclass(frozen=True)
 class CellSummary:
-    """What a cell's trials amount to. ``failure`` is the last one; a cell that failed may hold earlier trials."""
+    """What a cell's trials amount to: one for each round, an undisturbed one where the round has one.
+
+    ``failure`` is the last one; a cell that failed may hold earlier trials. ``noisy`` are the rounds whose every trial
+    was invalid.
+    """
 
     trials: list[tuple[TrialRecord, Measurement]]
     failure: Failure | None
@@ -32,13 +38,19 @@ class CellSummary:
         """Whether training changed the loss in every trial."""
         return all(learned(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in self.trials)
 
+    @property
+    def noisy(self) -> list[int]:
+        return [trial.round for trial, _ in self.trials if trial.disturbed]
+
     def estimate(self, name: str) -> Estimate | None:
         """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
-        if self.failure is not None:
-            return None
-        metric = BY_NAME[name]
-        values = list(self.by_round(metric).values())
-        return metric.sum_up(values) if values else None
+        return None if self.failure is not None else BY_NAME[name].estimate(self.trials)
+
+    @property
+    def scatter(self) -> float | None:
+        """Coefficient of variation of the training step over trials; None for fewer than three."""
+        values = list(self.by_round(BY_NAME[HEADLINE]).values())
+        return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
 @dataclass(frozen=True)
@@ -60,12 +72,39 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """The fastest cell of a row against one of the others: the ratio of their times, and what it means."""
+
+    rival: Column
+    ratio: Estimate
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
+
+    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds.
+    """
+
+    fastest: Column | None
+    comparisons: list[Comparison]
+    proven: bool
+
+    @property
+    def level(self) -> list[Column]:
+        """Those that cannot be told from the fastest."""
+        return [one.rival for one in self.comparisons if self.proven and one.verdict is not Verdict.FASTER]
+
+
+@dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from."""
+    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row."""
 
     record: Record
     columns: list[Column]
     rows: list[Row]
+    standings: list[Standing]
     phases_s: dict[str, dict[Column, float]]
     terms: dict[Column, list[str]]
 
@@ -82,14 +121,15 @@ class Summary:
 def summarize(record: Record) -> Summary:
     """Sum up a run."""
     record = _without_open_round(record)
-    columns = sorted({(trial.backend, trial.device.label) for trial in record.trials})
+    columns = sorted({trial.column for trial in record.trials})
     rows = [
-        Row(scenario.description, regime, cells)
+        Row(scenario.description, regime, _with_parity(cells))
         for scenario in record.scenarios
         for regime in scenario.description.regimes
         if (cells := _cells(record, scenario.description.name, regime.name))
     ]
-    return Summary(record, columns, rows, _phases_s(record, columns), _terms(record))
+    standings = stand(rows, HEADLINE, record.minimal_effect)
+    return Summary(record, columns, rows, standings, _phases_s(record, columns), _terms(record))
 
 
 def _without_open_round(record: Record) -> Record:
@@ -104,16 +144,63 @@ def _cells(record: Record, scenario: str, regime: str) -> dict[Column, CellSumma
     grouped: dict[Column, list[TrialRecord]] = {}
     for trial in record.trials:
         if (trial.scenario, trial.regime) == (scenario, regime):
-            grouped.setdefault((trial.backend, trial.device.label), []).append(trial)
+            grouped.setdefault(trial.column, []).append(trial)
     return {column: summarize_cell(trials) for column, trials in sorted(grouped.items())}
 
 
 def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
-    """Sum up one cell's trials."""
-    trials = list(trials)
-    failures = [trial.failure for trial in trials if trial.failure is not None]
-    good = [(trial, trial.measurement) for trial in trials if trial.measurement is not None]
+    """Sum up one cell's trials; in each round the last undisturbed one counts, or the last where there is none."""
+    chosen: dict[int, TrialRecord] = {}
+    for trial in trials:
+        held = chosen.get(trial.round)
+        if held is None or held.disturbed or not trial.disturbed:
+            chosen[trial.round] = trial
+    failures = [trial.failure for trial in chosen.values() if trial.failure is not None]
+    good = [(trial, trial.measurement) for trial in chosen.values() if trial.measurement is not None]
     return CellSummary(good, failures[-1] if failures else None)
+
+
+def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
+    """Fail the cells of a row that compute something else than the others. One trial tells: all begin alike."""
+    compared = {
+        column: (trial.device.kind, measurement)
+        for column, cell in cells.items()
+        if cell.failure is None
+        for trial, measurement in cell.trials
+        if measurement.parity is not None
+    }
+    failures = parity.judge(compared)
+    return {
+        column: dataclasses.replace(cell, failure=failures.get(column, cell.failure)) for column, cell in cells.items()
+    }
+
+
+def stand(rows: list[Row], metric_name: str, effect: float) -> list[Standing]:
+    """Compare the fastest cell of each row with each of its others, paired by round. The metric is a time.
+
+    All verdicts of the table are judged together, because their number matters.
+    """
+    pairs = [_pairs(row, BY_NAME[metric_name]) for row in rows]
+    verdicts = iter(judge_all([found for _, rivals in pairs for found in rivals.values()], effect))
+    return [
+        Standing(
+            fastest,
+            comparisons := [Comparison(rival, found, next(verdicts)) for rival, found in rivals.items()],
+            bool(comparisons) and all(one.ratio.trials >= MIN_TRIALS_FOR_INTERVAL for one in comparisons),
+        )
+        for fastest, rivals in pairs
+    ]
+
+
+def _pairs(row: Row, metric: Metric) -> tuple[Column | None, dict[Column, Estimate]]:
+    """Return the fastest column of a row and the ratio of its times to those of each other."""
+    values = {column: found.value for column, cell in row.cells.items() if (found := cell.estimate(metric.name))}
+    if len(values) < 2:
+        return None, {}
+    fastest = min(values, key=lambda column: values[column])
+    first = row.cells[fastest].by_round(metric)
+    ratios = {column: ratio(first, row.cells[column].by_round(metric)) for column in values if column != fastest}
+    return fastest, {column: found for column, found in ratios.items() if found is not None}
 
 
 def _terms(record: Record) -> dict[Column, list[str]]:
@@ -121,15 +208,20 @@ def _terms(record: Record) -> dict[Column, list[str]]:
     found: dict[Column, dict[str, None]] = {}
     for trial in record.trials:
         if trial.measurement is not None:
-            resolved = trial.measurement.resolved
-            terms = [
-                *([trial.device.name] if trial.device.name else []),
-                "compiled" if resolved.jit else "not jit-compiled",
-                resolved.dtype_policy,
-                f"{resolved.threads} threads",
-            ]
-            found.setdefault((trial.backend, trial.device.label), {})[", ".join(terms)] = None
+            name = [trial.device.name] if trial.device.name else []
+            found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved))] = None
     return {column: list(terms) for column, terms in sorted(found.items())}
+
+
+def _said(resolved: Resolved) -> list[str]:
+    computed = " and ".join(resolved.compute_dtypes)
+    return [
+        "compiled" if resolved.jit else "not jit-compiled",
+        resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
+        f"float32 products {resolved.fp32}",
+        resolved.image_data_format,
+        f"{resolved.threads} thread{'' if resolved.threads == 1 else 's'}",
+    ]
 
 
 def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
@@ -139,34 +231,8 @@ def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, f
         if trial.measurement is not None:
             for phase in trial.phases:
                 by_column = durations.setdefault(phase.name, {})
-                by_column.setdefault((trial.backend, trial.device.label), []).append(phase.duration_ns / NS_PER_S)
+                by_column.setdefault(trial.column, []).append(phase.duration_ns / NS_PER_S)
     return {
         name: {column: statistics.fmean(by_column[column]) for column in columns if column in by_column}
         for name, by_column in durations.items()
     }
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
-
-    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds.
-    """
-
-    fastest: Column | None
-    level: list[Column]
-    proven: bool
-
-
-def standing(row: Row, metric_name: str) -> Standing:
-    """Compare the fastest cell of a row with each of the others, paired by round. The metric is a time."""
-    metric = BY_NAME[metric_name]
-    values = {column: found.value for column, cell in row.cells.items() if (found := cell.estimate(metric_name))}
-    if len(values) < 2:
-        return Standing(None, [], False)
-    fastest = min(values, key=lambda column: values[column])
-    first = row.cells[fastest].by_round(metric)
-    rivals = {column: ratio(first, row.cells[column].by_round(metric)) for column in values if column != fastest}
-    proven = len(first) >= MIN_TRIALS_FOR_INTERVAL
-    level = [column for column, found in rivals.items() if proven and judge(found) is not Verdict.FASTER]
-    return Standing(fastest, level, proven)

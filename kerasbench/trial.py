@@ -89,7 +89,7 @@ def _launch(
             environment.clean()
             | environment.for_scratch(scratch)
             | {"KERAS_BACKEND": request.backend}
-            | backends.get(request.backend).environment(request.device, scratch)
+            | backends.get(request.backend).environment(request.device, request.options, scratch)
         )
         if request.data == "real":
             environment.share_datasets(scratch)

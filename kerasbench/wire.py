@@ -6,11 +6,13 @@ nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that 
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
 from kerasbench.devices import Device
+from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.options import Options
 
 DataKind = Literal["synthetic", "real"]
 ProtocolKind = Literal["steady", "published"]
@@ -45,6 +47,9 @@ class Protocol:
     warmup_max_ns: int = 20_000_000_000
     measure_max_ns: int = 20_000_000_000
     predict_min_calls: int = 200
+    predict_max_calls: int = 1_000
+    predict_warmup_ns: int = 200_000_000
+    predict_min_ns: int = 1_000_000_000
     predict_max_ns: int = 3_000_000_000
     steps_per_block: int | None = None
     warmup_blocks: int | None = None
@@ -63,6 +68,7 @@ class TrialRequest:
     seed: int
     data: DataKind
     protocol: Protocol
+    options: Options = DEFAULT_OPTIONS
     task: Literal["trial"] = "trial"
 
 
@@ -120,7 +126,8 @@ class Training:
     """Raw readings of the training phases.
 
     ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
-    ``first_step_ns`` is None where the published epochs went before. ``epochs_ns`` are short epochs of
+    ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
+    same call right after it, several times. ``epochs_ns`` are short epochs of
     ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
     cost per epoch follows; empty where the unit is the epoch.
     """
@@ -133,6 +140,7 @@ class Training:
     blocks: list[Block]
     epoch_steps: int
     epochs_ns: list[int]
+    again_ns: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,27 @@ class Latency:
 
     batch: int
     calls_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Durations of whole passes of `predict` over the same samples, without the first, which compiles."""
+
+    samples: int
+    batch: int
+    passes_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """The losses of the first training steps, from the shared weights, on the shared batches in their given order.
+
+    ``silenced`` names the layers whose random numbers (dropout, noise) were switched off for it, in a model of its
+    own.
+    """
+
+    losses: list[float]
+    silenced: list[str]
 
 
 @dataclass(frozen=True)
@@ -192,24 +221,51 @@ class Proof:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The configuration that was really in force."""
+    """The configuration that was really in force.
+
+    ``compute_dtypes`` are those of all layers that have weights, ``weight_dtypes`` those of the weights' real arrays;
+    ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
+    ``framework-default``.
+    """
 
     jit: bool
     dtype_policy: str
+    compute_dtypes: list[str]
+    weight_dtypes: list[str]
+    fp32: str
     image_data_format: str
     threads: int | None
     versions: dict[str, str]
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What the process used while steps were measured.
+
+    ``involuntary_switches`` count how often the kernel took a processor away from it; None where it was not counted.
+    """
+
+    cpu_ns: int
+    wall_ns: int
+    involuntary_switches: int | None
+
+    @property
+    def processors(self) -> float:
+        """How many processors were busy for it, on average."""
+        return self.cpu_ns / self.wall_ns
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """Everything that a trial that succeeded has to say."""
+    """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure."""
 
     training: Training
     published: Published | None
     batch: Batch
     prediction: list[Latency]
+    throughput: Throughput | None
     learning: Learning
+    parity: Parity | None
     proof: Proof
     resolved: Resolved
     parameters: int
@@ -218,7 +274,7 @@ class Measurement:
     full_steps_per_epoch: int
     peak_rss_bytes: int
     peak_device_bytes: int | None
-    cpu_ns: int
+    usage: Usage
 
 
 @dataclass(frozen=True)
@@ -303,5 +359,9 @@ def decode_request(line: bytes) -> Request:
         case "fetch":
             return FetchRequest(**fields)
         case _:
-            nested = {"device": Device(**fields["device"]), "protocol": Protocol(**fields["protocol"])}
+            nested = {
+                "device": Device(**fields["device"]),
+                "protocol": Protocol(**fields["protocol"]),
+                "options": Options(**fields["options"]),
+            }
             return TrialRequest(**(fields | nested))

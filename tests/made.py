@@ -5,6 +5,10 @@ from pathlib import Path
 from kerasbench.catalog import Entry, Selected
 from kerasbench.devices import Device
 from kerasbench.machine import Machine
+from kerasbench.machine.nvidia import Sample
+from kerasbench.machine.state import State
+from kerasbench.noise import Signal, Surroundings
+from kerasbench.options import DEFAULT, Options
 from kerasbench.plan import Cell, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.wire import (
@@ -16,11 +20,14 @@ from kerasbench.wire import (
     Latency,
     Learning,
     Measurement,
+    Parity,
     Phase,
     Proof,
     RegimeDescription,
     Resolved,
+    Throughput,
     Training,
+    Usage,
 )
 
 CPU = Device("cpu")
@@ -43,15 +50,55 @@ def selected(name: str = "dense", regime_name: str = "default") -> Selected:
     return Selected(one, one.description.regimes[0])
 
 
-def cell(name: str = "dense", backend: str = "torch", device: Device = CPU) -> Cell:
-    return Cell(selected(name), backend, device)
+def cell(name: str = "dense", backend: str = "torch", device: Device = CPU, options: Options = DEFAULT) -> Cell:
+    return Cell(selected(name), backend, device, options)
+
+
+def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> State:
+    """A quiet machine, that many seconds after it was started."""
+    quiet = State(
+        at_ns=int(at_s * 1e9),
+        busy_share=0.0,
+        load_per_core=0.0,
+        busy_s=busy_s,
+        steal_s=None,
+        thermal_level=None,
+        on_battery=None,
+        low_power=None,
+        governors=[],
+        throttle_count=None,
+        quota_throttled=None,
+        quota_cores=None,
+    )
+    return State(**(vars(quiet) | different))
+
+
+def surroundings(
+    before: State | None = None,
+    after: State | None = None,
+    child_cpu_s: float = 15.0,
+    refused: str = "",
+    gpu: tuple[Sample, ...] | None = None,
+    neighbours: tuple[int, ...] = (),
+) -> Surroundings:
+    """A trial of ten seconds on a machine that did nothing else."""
+    before, after = before or state(), after or state(10.0, busy_s=child_cpu_s)
+    return Surroundings(
+        0.5, refused, 200 * MS, before, after, child_cpu_s, None if gpu is None else list(gpu), list(neighbours)
+    )
 
 
 def plan(*cells: Cell, effort: Effort | None = None, absent: tuple[tuple[Cell, Failure], ...] = ()) -> Plan:
     return Plan(list(cells), list(absent), effort or Effort(), seed=0)
 
 
-def measurement(step_ms: float = 2.0, overhead_ms: float = 10.0, steps: int = 100, steady: bool = True) -> Measurement:
+def measurement(
+    step_ms: float = 2.0,
+    overhead_ms: float = 10.0,
+    steps: int = 100,
+    steady: bool = True,
+    losses: tuple[float, ...] = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8),
+) -> Measurement:
     """A trial whose steps take exactly ``step_ms`` and whose epochs cost ``overhead_ms`` beyond them."""
     block = Block(50, int(50 * step_ms * MS))
     return Measurement(
@@ -64,20 +111,23 @@ def measurement(step_ms: float = 2.0, overhead_ms: float = 10.0, steps: int = 10
             blocks=[block] * 10,
             epoch_steps=2,
             epochs_ns=[int((overhead_ms + 2 * step_ms) * MS)] * 5,
+            again_ns=[20 * MS] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
+        throughput=Throughput(1_000, 32, [100 * MS, 50 * MS, 50 * MS]),
         published=None,
         batch=Batch("float32[32, 4]", "int32[32]"),
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
+        parity=Parity(list(losses), []),
         proof=Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"]),
-        resolved=Resolved(False, "float32", "channels_last", 2, {"keras": "3.15.1"}),
+        resolved=Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {"keras": "3.15.1"}),
         parameters=10,
         train_samples=32 * steps,
         steps_per_epoch=steps,
         full_steps_per_epoch=steps,
         peak_rss_bytes=512 << 20,
         peak_device_bytes=None,
-        cpu_ns=10 * MS,
+        usage=Usage(19 * MS, 10 * MS, 0),
     )
 
 
@@ -95,10 +145,15 @@ def trial(
     backend: str = "torch",
     found: Measurement | None = None,
     failure: Failure | None = None,
+    noise: tuple[Signal, ...] = (),
+    options: Options = DEFAULT,
+    device: Device = CPU,
 ) -> TrialRecord:
     made = None if failure else found or measurement()
     phases = [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)]
-    return TrialRecord(round_index, name, "default", backend, CPU, 9 * 10**9, phases, made, failure)
+    return TrialRecord(
+        round_index, name, "default", backend, device, 9 * 10**9, phases, made, failure, options, noise=list(noise)
+    )
 
 
 def record(*trials: TrialRecord, rounds: int = 1) -> Record:
@@ -111,8 +166,9 @@ def record(*trials: TrialRecord, rounds: int = 1) -> Record:
         "synthetic",
         "steady",
         rounds,
+        0.03,
         scenarios,
-        list(trials),
-        rounds,
-        "the test is over",
+        trials=list(trials),
+        rounds_completed=rounds,
+        stopped_because="the test is over",
     )

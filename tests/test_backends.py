@@ -8,6 +8,7 @@ import pytest
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.devices import Device
+from kerasbench.options import DEFAULT, Options
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
 CPU, CUDA, MPS = Device("cpu"), Device("cuda", 1), Device("mps")
@@ -46,7 +47,14 @@ def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
     ],
 )
 def test_the_environment_shows_one_device(name: str, device: Device, expected: dict[str, str]) -> None:
-    assert expected.items() <= backends.get(name).environment(device, "/caches").items()
+    assert expected.items() <= backends.get(name).environment(device, DEFAULT, "/caches").items()
+
+
+@pytest.mark.parametrize(("name", "variable"), [("torch", "OMP_NUM_THREADS"), ("jax", "NPROC")])
+def test_threads_are_limited_only_where_that_was_asked_for(name: str, variable: str) -> None:
+    environment = backends.get(name).environment
+    assert variable not in environment(CPU, DEFAULT, "")
+    assert environment(CPU, Options(threads=3), "")[variable] == "3"
 
 
 @pytest.mark.parametrize(
@@ -65,5 +73,5 @@ def test_a_cpu_build_of_torch_is_told_apart() -> None:
 
 def test_no_framework_was_imported_for_all_this() -> None:
     for name in backends.names():
-        backends.get(name).environment(CPU, "")
+        backends.get(name).environment(CPU, DEFAULT, "")
     assert not {"jax", "tensorflow", "torch", "keras"} & sys.modules.keys()

@@ -2,7 +2,8 @@ import dataclasses
 
 import pytest
 
-from kerasbench.metrics import BY_NAME, METRICS
+from kerasbench.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
+from kerasbench.wire import Latency
 from tests import made
 
 
@@ -54,3 +55,35 @@ def test_names_are_unique_and_end_in_their_unit() -> None:
     assert len(BY_NAME) == len(METRICS)
     suffix = {"ms": "_ms", "s": "_s", "MiB": "_mib", "/s": "_per_s"}
     assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)
+
+
+def calls(count: int) -> made.Measurement:
+    """A trial whose calls took 1, 2, 3, ... us."""
+    found = [Latency(1, [1_000 * (index + 1) for index in range(count)])]
+    return dataclasses.replace(made.measurement(), prediction=found)
+
+
+def test_the_99th_percentile_needs_a_thousand_calls() -> None:
+    assert read("predict_p99_ms", calls(MIN_CALLS_FOR_P99 - 1)) is None
+    assert read("predict_p99_ms", calls(MIN_CALLS_FOR_P99)) == pytest.approx(0.990, rel=1e-3)
+    assert read("predict_p90_ms", calls(200)) == pytest.approx(0.180, rel=1e-2)
+
+
+def test_one_trial_s_percentile_has_the_interval_of_its_calls_and_several_have_that_of_their_values() -> None:
+    metric, one = BY_NAME["predict_p50_ms"], calls(100)
+    found = metric.estimate([(made.trial(found=one), one)])
+    assert found is not None
+    assert (found.low, found.high, found.trials) == (0.040, 0.061, 1)
+    of_three = metric.estimate([(made.trial(index, found=one), one) for index in (1, 2, 3)])
+    assert of_three is not None
+    assert (of_three.trials, of_three.half_width) == (3, pytest.approx(0))
+
+
+def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_not_take() -> None:
+    assert read("predict_samples_per_s", made.measurement()) == pytest.approx(1_000 / 0.050)
+    assert read("compile_ms", made.measurement()) == pytest.approx(300 - 20)
+
+
+def test_what_an_older_kerasbench_did_not_measure_is_none() -> None:
+    old = dataclasses.replace(made.measurement(), throughput=None)
+    assert read("predict_samples_per_s", old) is None

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from kerasbench import plan, run
+from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
+from kerasbench.noise import Surroundings
 from kerasbench.plan import Cell, Effort
-from kerasbench.results import Record, Store, load
+from kerasbench.results import Record, Store, TrialRecord, load
 from kerasbench.trial import Outcome
 from kerasbench.wire import Measurement, Protocol, TrialRequest
 from tests import made
@@ -18,14 +20,37 @@ class Silent:
     def __init__(self) -> None:
         self.ended: list[str] = []
 
-    def run_began(self, planned: plan.Plan) -> None: ...
+    def run_began(self, planned: plan.Plan, record: Record) -> None: ...
+    def gate_closed(self, cell: Cell, reason: str) -> None: ...
     def trial_began(self, cell: Cell, round_index: int) -> None: ...
     def phase_began(self, phase: str) -> None: ...
     def tick(self) -> None: ...
+    def round_ended(self, record: Record) -> None: ...
     def run_ended(self) -> None: ...
 
-    def trial_ended(self, cell: Cell, outcome: Outcome) -> None:
+    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
         self.ended.append(cell.backend)
+
+
+class Quiet:
+    """A machine that does nothing else; ``disturbed`` trials, counted from 1, have a busy neighbour."""
+
+    def __init__(self, *disturbed: int) -> None:
+        self.disturbed = disturbed
+        self.trials = 0
+
+    def __call__(
+        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
+    ) -> tuple[Outcome, Surroundings]:
+        self.trials += 1
+        busy_s = 10 * (run.processors() - 0.5) if self.trials in self.disturbed else 1.0
+        return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
+
+
+def execute(
+    planned: plan.Plan, store: Store, launch: run.Launch, observer: Silent, watch: Quiet | None = None
+) -> Record:
+    return run.Run(planned, store, launch, watch or Quiet(), observer, made.state()).execute()
 
 
 class FakeWorker:
@@ -61,7 +86,7 @@ def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
 
 def test_every_round_has_every_cell_once(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = run.execute(made.plan(*CELLS, effort=plan.exactly(4)), store, worker, Silent())
+    record = execute(made.plan(*CELLS, effort=plan.exactly(4)), store, worker, Silent())
     tried = [(trial.round, trial.backend) for trial in record.trials]
     assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
     assert record.stopped_because == "all 4 rounds are done"
@@ -70,19 +95,19 @@ def test_every_round_has_every_cell_once(store: Store) -> None:
 
 def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
-    record = run.execute(made.plan(*CELLS), store, worker, Silent())
+    record = execute(made.plan(*CELLS), store, worker, Silent())
     assert (record.rounds_completed, record.stopped_because) == (3, "every interval is within ±2%")
 
 
 def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3, 2, 3, 2))
-    record = run.execute(made.plan(*CELLS), store, worker, Silent())
+    record = execute(made.plan(*CELLS), store, worker, Silent())
     assert record.rounds_completed == 5
 
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
+    execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     asked = [request.protocol for request in worker.requests if request.backend == "torch"]
     assert [(protocol.steps_per_block, protocol.warmup_blocks) for protocol in asked] == [
         (None, None),
@@ -94,14 +119,14 @@ def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> N
 def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
     observer = Silent()
-    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, observer)
+    record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, observer)
     assert sorted(observer.ended) == ["jax", "jax", "jax", "torch"]
     assert [trial.failure for trial in record.trials if trial.backend == "torch"] == [made.FAILURE]
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
-    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert len(record.trials) == 2
     assert record.stopped_because == "every cell has failed"
 
@@ -109,7 +134,7 @@ def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
 def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1))
     planned = made.plan(CELLS[0], effort=plan.exactly(1), absent=((CELLS[1], made.FAILURE),))
-    record = run.execute(planned, store, worker, Silent())
+    record = execute(planned, store, worker, Silent())
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
 
 
@@ -122,7 +147,7 @@ def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
             return super().__call__(request, *rest)
 
     worker = Looking(torch=noisy(1), jax=noisy(2))
-    run.execute(made.plan(*CELLS, effort=plan.exactly(2)), store, worker, Silent())
+    execute(made.plan(*CELLS, effort=plan.exactly(2)), store, worker, Silent())
     assert on_disk == [0, 1, 2, 3]
 
 
@@ -134,7 +159,7 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
             return super().__call__(request, *rest)
 
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
-    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
     assert load(store.data).trials == record.trials
 
@@ -151,23 +176,72 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
         save(record)
 
     monkeypatch.setattr(store, "save", until_it_is_full)
-    record = run.execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, len(record.trials)) == ("results could not be written", 3)
     assert len(load(store.data).trials) == 2
 
 
+def test_a_disturbed_trial_is_kept_and_repeated_in_its_round(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(CELLS[0], effort=plan.exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True), (1, False), (2, False)]
+    assert "other processes used" in record.trials[0].noise[0].reason
+
+
+def test_a_trial_that_is_disturbed_again_is_not_repeated_for_ever(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(CELLS[0], effort=plan.exactly(1)), store, worker, Silent(), Quiet(1, 2, 3))
+    assert [trial.disturbed for trial in record.trials] == [True, True]
+
+
+def test_a_disturbed_failure_is_tried_again_before_the_cell_is_given_up(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE, made.measurement(2)])
+    record = execute(made.plan(CELLS[0], effort=plan.exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [(trial.round, trial.failure is None) for trial in record.trials] == [(1, False), (1, True), (2, True)]
+
+
+def test_a_disturbed_trial_calibrates_nothing(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    execute(made.plan(CELLS[0], effort=plan.exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [request.protocol.steps_per_block for request in worker.requests] == [None, None, 50]
+
+
+WIDE, NARROW = 0.5, 0.01
+
+
 @pytest.mark.parametrize(
-    ("rounds", "widths", "goes_on"),
+    ("widths", "reason"),
     [
-        (2, [0.001], True),  # fewer than three rounds have no interval that deserves the name
-        (3, [0.019, 0.02], False),
-        (3, [0.019, 0.021], True),
-        (3, [None, 0.001], True),
-        (5, [0.5], False),
+        ([[None], [0.001]], ""),  # fewer than three rounds have no interval that deserves the name
+        ([[None], [None], [0.019, 0.02]], "every interval is within ±2%"),
+        ([[None], [None], [0.019, 0.021]], ""),
+        ([[None], [None], [None, 0.001]], ""),
+        ([[None], [None], [WIDE], [0.6 * WIDE]], ""),
+        ([[None], [None], [WIDE, NARROW], [0.99 * WIDE, NARROW]], "no interval that is still too wide has shrunk"),
+        ([[None], [None], [WIDE, WIDE], [WIDE, 0.6 * WIDE]], ""),
+        ([[WIDE]] * 5, "all 5 rounds are done"),
     ],
 )
-def test_when_a_run_stops(rounds: int, widths: list[float | None], goes_on: bool) -> None:
-    assert (run.stop_reason(Effort(), rounds, widths) == "") is goes_on
+def test_when_a_run_stops(widths: list[list[float | None]], reason: str) -> None:
+    found = run.stop_reason(Effort(), widths)
+    assert found.startswith(reason) and bool(found) is bool(reason)
+
+
+def test_on_battery_a_run_aims_at_less() -> None:
+    assert run.stop_reason(Effort(), [[0.04]] * 3, precision=run.precision_of(0.05)) == "every interval is within ±5%"
+    assert run.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=run.precision_of(0.03)) == ""
+
+
+@pytest.mark.parametrize(("spent_s", "ends"), [(40.0, False), (50.0, False), (51.0, True), (200.0, True)])
+def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, ends: bool) -> None:
+    found = run.stop_reason(Effort(budget_s=100.0), [[None]], spent_s)
+    assert ("budget of 100 s" in found) is ends
+
+
+def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=Effort(budget_s=1e-9)), store, worker, Silent())
+    assert (record.rounds_completed, len(record.trials)) == (1, 2)
 
 
 def test_a_frozen_protocol_stays_as_it_is() -> None:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from kerasbench.stats import estimate, t_quantile
+from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail
 
 
 def test_the_interval_is_student_s_t_on_logarithms() -> None:
@@ -44,3 +44,38 @@ def test_the_interval_covers_what_it_promises(trials: int) -> None:
         assert found.high is not None
         covered += found.low <= 10 <= found.high
     assert 0.93 < covered / runs < 0.97
+
+
+def test_the_standard_error_is_that_of_the_logarithm() -> None:
+    found = estimate([10.0, 11.0, 12.0])
+    logs = [math.log(value) for value in (10, 11, 12)]
+    spread = math.sqrt(sum((log - sum(logs) / 3) ** 2 for log in logs) / 2)
+    assert found.log_error == pytest.approx(spread / math.sqrt(3))
+    assert estimate([10.0, 11.0]).log_error == 0
+
+
+def test_the_tail_of_t_is_the_quantile_s_inverse() -> None:
+    assert t_upper_tail(t_quantile(4), 4) == pytest.approx(0.025)
+
+
+def test_percentiles_lie_between_neighbours() -> None:
+    assert percentile([1, 2, 3, 4], 0.5) == 2.5
+    assert percentile([7], 0.9) == 7
+    assert percentile(list(range(101)), 0.9) == 90
+
+
+def test_order_statistics_are_the_textbook_s() -> None:
+    # The median of 100 values lies between the 40th and the 61st (binomial: 0.0176 below rank 40, 0.9824 up to 60).
+    assert percentile_interval(list(range(1, 101)), 0.5) == (40, 61)
+    assert percentile_interval([1, 2, 3], 0.5) is None
+
+
+@pytest.mark.parametrize(("count", "share"), [(200, 0.5), (200, 0.9), (1000, 0.99)])
+def test_order_statistics_cover_what_they_promise_whatever_the_distribution(count: int, share: float) -> None:
+    rng, runs, covered = random.Random(4), 400, 0
+    truth = -math.log(1 - share)
+    for _ in range(runs):
+        found = percentile_interval(sorted(rng.expovariate(1.0) for _ in range(count)), share)
+        assert found is not None
+        covered += found[0] <= truth <= found[1]
+    assert covered / runs > 0.92

@@ -9,6 +9,7 @@ import pkgutil
 from typing import Any, Protocol, cast
 
 from kerasbench.devices import Device
+from kerasbench.options import Options
 
 
 class Backend(Protocol):
@@ -17,13 +18,13 @@ class Backend(Protocol):
     PACKAGE: str
     """The package whose presence means that the backend is installed."""
 
-    def environment(self, device: Device, caches: str) -> dict[str, str]:
-        """Return the variables that make a child see this device alone and keep compilation caches in a folder."""
+    def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
+        """Return the variables of a child: this device alone, these threads, compilation caches in a folder."""
 
     def hint(self, versions: dict[str, str]) -> str:
         """Return what to do when this backend sees no GPU."""
 
-    def configure(self, device: Device) -> None:
+    def configure(self, device: Device, options: Options) -> None:
         """Do in the child, before the first operation, what the environment cannot."""
 
     def devices(self) -> list[Device]:
@@ -46,6 +47,9 @@ class Backend(Protocol):
 
     def peak_device_bytes(self, device: Device) -> int | None:
         """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
+
+    def fp32(self) -> str:
+        """Return how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``."""
 
     def threads(self) -> int | None:
         """Return the backend's own setting for computing threads, None where it does not tell."""

@@ -7,18 +7,25 @@ from importlib import metadata
 from typing import Any
 
 from kerasbench.devices import CPU, Device, cuda_visibility, processors
+from kerasbench.options import Options
 
 PACKAGE = "jax"
+PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
 
 
-def environment(device: Device, caches: str) -> dict[str, str]:
-    return cuda_visibility(device) | {
+def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
+    variables = cuda_visibility(device) | {
         "JAX_PLATFORMS": device.platform,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
         "CUDA_CACHE_PATH": caches,
     }
+    if options.threads is not None:
+        variables["NPROC"] = str(options.threads)
+    if options.dtype == "float64":
+        variables["JAX_ENABLE_X64"] = "true"  # without it, JAX makes float32 of it
+    return variables
 
 
 def hint(versions: dict[str, str]) -> str:
@@ -27,11 +34,13 @@ def hint(versions: dict[str, str]) -> str:
     return "on a machine with an NVIDIA GPU: pip install 'kerasbench[jax-cuda13]'"
 
 
-def configure(device: Device) -> None:
+def configure(device: Device, options: Options) -> None:
     """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation."""
     import jax
 
     jax.devices()
+    if device.platform != CPU and options.fp32 in PRECISION:
+        jax.config.update("jax_default_matmul_precision", PRECISION[options.fp32])
 
 
 def devices() -> list[Device]:
@@ -92,6 +101,16 @@ def peak_device_bytes(device: Device) -> int | None:
     except Exception:  # a plug-in without counters: no reason to lose a trial that is over
         return None
     return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
+
+
+def fp32() -> str:
+    """Read the mode back. Without one, XLA chooses by the GPU: TF32 where it has it."""
+    import jax
+
+    if jax.default_backend() == CPU:
+        return "ieee"
+    names = {precision: mode for mode, precision in PRECISION.items()}
+    return names.get(str(jax.config.jax_default_matmul_precision), "framework-default")
 
 
 def threads() -> int | None:

@@ -6,12 +6,13 @@ from importlib import metadata
 from typing import Any
 
 from kerasbench.devices import CPU, GPU, Device, cuda_visibility, processors
+from kerasbench.options import Options
 
 PACKAGE = "tensorflow"
 METAL_PLUGIN = "tensorflow-metal"
 
 
-def environment(device: Device, caches: str) -> dict[str, str]:
+def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     return cuda_visibility(device) | {
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # the default takes the whole card from a display or a neighbour
@@ -27,12 +28,17 @@ def hint(versions: dict[str, str]) -> str:
     return "on a machine with an NVIDIA GPU: pip install 'kerasbench[tensorflow-cuda]'"
 
 
-def configure(device: Device) -> None:
-    """Hide the Apple GPU where the CPU was asked for: no environment variable can."""
+def configure(device: Device, options: Options) -> None:
+    """Hide the Apple GPU where the CPU was asked for: no environment variable can. Set threads and rounding."""
     import tensorflow as tf
 
+    if options.threads is not None:
+        tf.config.threading.set_intra_op_parallelism_threads(options.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(options.threads)
     if device.platform == CPU:
         tf.config.set_visible_devices([], "GPU")
+    elif options.fp32 != "framework-default":
+        tf.config.experimental.enable_tensor_float_32_execution(options.fp32 == "tf32")
 
 
 def devices() -> list[Device]:
@@ -84,6 +90,14 @@ def peak_device_bytes(device: Device) -> int | None:
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
     except Exception:  # a pluggable device without counters: no reason to lose a trial that is over
         return None
+
+
+def fp32() -> str:
+    """Read the mode back; on CPUs and on Metal, which know no TF32, TensorFlow's flag means nothing."""
+    import tensorflow as tf
+
+    on_cuda = sys.platform != "darwin" and bool(tf.config.list_logical_devices("GPU"))
+    return "tf32" if on_cuda and tf.config.experimental.tensor_float_32_execution_enabled() else "ieee"
 
 
 def threads() -> int | None:

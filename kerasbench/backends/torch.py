@@ -4,17 +4,21 @@ import sys
 from typing import Any
 
 from kerasbench.devices import CPU, Device, cuda_visibility
+from kerasbench.options import MIXED, Options
 
 PACKAGE = "torch"
 
 
-def environment(device: Device, caches: str) -> dict[str, str]:
+def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     keras_name = "cuda" if device.platform == "rocm" else device.platform  # ROCm builds of torch call themselves cuda
-    return cuda_visibility(device) | {
+    variables = cuda_visibility(device) | {
         "KERAS_TORCH_DEVICE": keras_name,
         "TORCHINDUCTOR_CACHE_DIR": caches,
         "CUDA_CACHE_PATH": caches,
     }
+    if options.threads is not None:
+        variables["OMP_NUM_THREADS"] = str(options.threads)
+    return variables
 
 
 def hint(versions: dict[str, str]) -> str:
@@ -27,8 +31,13 @@ def hint(versions: dict[str, str]) -> str:
     return "on a machine with an NVIDIA GPU: check that nvidia-smi lists it and that its driver fits this torch"
 
 
-def configure(device: Device) -> None:
-    """Nothing: the environment has said it all."""
+def configure(device: Device, options: Options) -> None:
+    """Say how float32 products are rounded: torch's own default differs between matrix products and convolutions."""
+    import torch
+
+    if device.platform != CPU and options.fp32 != "framework-default":
+        torch.backends.cuda.matmul.allow_tf32 = options.fp32 == "tf32"
+        torch.backends.cudnn.allow_tf32 = options.fp32 == "tf32"
 
 
 def devices() -> list[Device]:
@@ -79,6 +88,17 @@ def peak_device_bytes(device: Device) -> int | None:
     if device.platform in ("cuda", "rocm"):
         return int(torch.cuda.max_memory_allocated())
     return None  # MPS has no peak counter
+
+
+def fp32() -> str:
+    import torch
+
+    if not _default_device().startswith("cuda"):
+        return "ieee"
+    products, convolutions = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    if products != convolutions:
+        return MIXED
+    return "tf32" if products else "ieee"
 
 
 def threads() -> int | None:

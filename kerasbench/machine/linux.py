@@ -1,18 +1,23 @@
-"""Linux: what /proc says."""
+"""Linux: what /proc and /sys say."""
 
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
 # x86 says "model name"; Arm boards say "Model" or "Hardware", of the board as a whole.
 CHIP_FIELDS = ("model name", "Model", "Hardware")
+CPUS = Path("/sys/devices/system/cpu")
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
+# Version 1 mounts the CPU controller under either name, most systems under both.
+CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
+# A laptop that charges over USB-C has a supply of type USB and often none of type Mains.
+WALL_SUPPLIES = ("Mains", "USB")
 
 
 def chip(cpuinfo: Path = CPUINFO) -> str:
     """Return the processor's name, empty where the kernel does not tell."""
-    try:
-        return parse_chip(cpuinfo.read_text("utf-8", "replace"))
-    except OSError:
-        return ""
+    return parse_chip(_text(cpuinfo))
 
 
 def parse_chip(cpuinfo: str) -> str:
@@ -23,3 +28,134 @@ def parse_chip(cpuinfo: str) -> str:
         if colon:
             fields.setdefault(name.strip(), value.strip())
     return next((fields[name] for name in CHIP_FIELDS if fields.get(name)), "")
+
+
+def governors(root: Path = CPUS) -> list[str]:
+    """Return the distinct frequency governors, sorted; empty in most virtual machines, which have none."""
+    return sorted({governor for governor in _texts(root, "cpu[0-9]*/cpufreq/scaling_governor") if governor})
+
+
+def throttle_count(root: Path = CPUS) -> int | None:
+    """Return how often heat has slowed cores down since the machine started, None where the kernel does not count.
+
+    Threads of one core each repeat its count, so that only a difference between two readings says something.
+    """
+    counts = [int(count) for count in _texts(root, "cpu[0-9]*/thermal_throttle/core_throttle_count") if _whole(count)]
+    return sum(counts) if counts else None
+
+
+def on_battery(root: Path = POWER_SUPPLIES) -> bool | None:
+    """Return whether the machine runs on its battery, None where it does not tell (most desktops and servers)."""
+    return parse_power_supplies(
+        [{name: _text(supply / name) for name in ("type", "scope", "online", "status")} for supply in _entries(root)]
+    )
+
+
+def parse_power_supplies(supplies: list[dict[str, str]]) -> bool | None:
+    """Return whether the battery feeds the machine, out of each supply's type, scope, online and status."""
+    # Scope "Device" is the battery of a mouse or a keyboard.
+    own = [supply for supply in supplies if supply.get("scope") != "Device"]
+    if any(supply.get("type") in WALL_SUPPLIES and supply.get("online") == "1" for supply in own):
+        return False
+    if any(supply.get("type") == "Battery" and supply.get("status") == "Discharging" for supply in own):
+        return True
+    return None
+
+
+def quota_cores(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> float | None:
+    """Return how many cores' worth of time this process may use, None without a quota.
+
+    The smallest along the way from the process' own control group up to the root, which is what the kernel enforces.
+    """
+    quotas = [_quota(level) for level in _levels(root, own_cgroup)]
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def quota_throttled(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> int | None:
+    """Return in how many periods a quota has stopped this process' control groups so far, None where nothing counts.
+
+    The sum along the way up to the root: a group counts only what its own quota did, not what a parent's did.
+    """
+    stats = [parse_cpu_stat(_text(level / "cpu.stat")) for level in _levels(root, own_cgroup)]
+    counts = [stat["nr_throttled"] for stat in stats if "nr_throttled" in stat]
+    return sum(counts) if counts else None
+
+
+def parse_cgroup(text: str) -> dict[str, str]:
+    """Return /proc/self/cgroup's path for each controller of version 1, and for "", which is version 2."""
+    paths: dict[str, str] = {}
+    for line in text.splitlines():
+        fields = line.split(":", 2)
+        if len(fields) == 3:
+            paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
+    return paths
+
+
+def parse_cpu_max(text: str) -> float | None:
+    """Return cpu.max' quota over its period (both µs), in cores; None for ``max``, which is no quota."""
+    fields = text.split()
+    if len(fields) != 2 or not all(_whole(field) for field in fields) or int(fields[1]) == 0:
+        return None
+    return int(fields[0]) / int(fields[1])
+
+
+def parse_cpu_stat(text: str) -> dict[str, int]:
+    """Return cpu.stat's counters: nr_periods, nr_throttled and times, in µs (version 2) or ns (version 1)."""
+    pairs = [line.split() for line in text.splitlines()]
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _whole(pair[1])}
+
+
+def _levels(root: Path, own_cgroup: Path) -> list[Path]:
+    """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
+    paths = parse_cgroup(_text(own_cgroup))
+    tops = [(root, paths.get("", "/"))] + [(root / name, paths.get("cpu", "/")) for name in CPU_CONTROLLERS]
+    seen: dict[Path, Path] = {}
+    for top, path in tops:
+        # A path that leads out of the control group's namespace starts with "/..".
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for depth in range(len(parts), -1, -1):
+            level = top.joinpath(*parts[:depth])
+            # "cpu" is mostly a link to "cpu,cpuacct": counted once.
+            seen.setdefault(_resolved(level), level)
+    return list(seen.values())
+
+
+def _quota(level: Path) -> float | None:
+    quota = parse_cpu_max(_text(level / "cpu.max"))
+    if quota is not None:
+        return quota
+    # Version 1 has a file for each half; its -1 is no quota.
+    return parse_cpu_max(f"{_text(level / 'cpu.cfs_quota_us')} {_text(level / 'cpu.cfs_period_us')}")
+
+
+def _whole(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # RuntimeError is Python 3.11's for a link that leads to itself
+        return path
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _texts(root: Path, pattern: str) -> list[str]:
+    try:
+        return [_text(path) for path in sorted(root.glob(pattern))]
+    except OSError:
+        return []
+
+
+def _text(path: Path) -> str:
+    """Return a file's text without the newline at its end, empty where it cannot be read."""
+    try:
+        return path.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,38 +1,53 @@
 """Progress on stderr: a bar with an ETA on a terminal, plain lines elsewhere."""
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from kerasbench import plan
+from kerasbench.history import History, scatter_of
 from kerasbench.metrics import NS_PER_MS, epoch_ns
-from kerasbench.plan import Cell, Plan
-from kerasbench.report.number import plain, seconds
-from kerasbench.trial import Outcome
+from kerasbench.plan import Cell, CellKey, Plan
+from kerasbench.report import markdown
+from kerasbench.report.number import percent, plain, seconds
+from kerasbench.results import Record, TrialRecord
+from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.summary import summarize
+from kerasbench.verdict import visible_difference
+
+TYPICAL_SCATTER = 0.05  # of trials on a small cloud machine, paired by rounds (docs/method.md); quiet ones do better
 
 
 class Eta:
     """How long a run will take: what a cell's trials have taken, else a guess, corrected by how others were guessed."""
 
-    def __init__(self, planned: Plan) -> None:
+    def __init__(self, planned: Plan, known_s: Mapping[CellKey, float] | None = None) -> None:
         self._cells = planned.cells
         self._max_rounds = planned.effort.max_rounds
-        self._guess_s = {cell.key: plan.typical_trial_s(cell, planned.effort.protocol) for cell in planned.cells}
-        self._spent_s: dict[tuple[str, str, str, str], list[float]] = {}
-        self._failed: set[tuple[str, str, str, str]] = set()
+        self._guess_s = {
+            cell.key: (known_s or {}).get(cell.key) or plan.typical_trial_s(cell, planned.effort.protocol)
+            for cell in planned.cells
+        }
+        self._spent_s: dict[CellKey, list[float]] = {}
+        self._rounds: Counter[CellKey] = Counter()
+        self._failed: set[CellKey] = set()
 
-    def ended(self, cell: Cell, wall_s: float, failed: bool) -> None:
+    def ended(self, cell: Cell, round_index: int, wall_s: float, failed: bool) -> None:
         self._spent_s.setdefault(cell.key, []).append(wall_s)
+        self._rounds[cell.key] = round_index
         if failed:
             self._failed.add(cell.key)
 
     @property
     def trials(self) -> int:
-        """Trials that the whole run comes to, at most."""
-        lost = sum(self._max_rounds - len(self._spent_s[key]) for key in self._failed)
-        return len(self._cells) * self._max_rounds - lost
+        """Trials that the whole run comes to, at most, if no further one is disturbed and repeated."""
+        lost = sum(self._max_rounds - self._rounds[key] for key in self._failed)
+        repeated = sum(len(spent) - self._rounds[key] for key, spent in self._spent_s.items())
+        return len(self._cells) * self._max_rounds - lost + repeated
 
     @property
     def remaining_s(self) -> float:
@@ -43,7 +58,7 @@ class Eta:
             spent = self._spent_s.get(cell.key, [])
             if cell.key not in self._failed:
                 each_s = sum(spent) / len(spent) if spent else self._guess_s[cell.key] * correction
-                total_s += each_s * (self._max_rounds - len(spent))
+                total_s += each_s * (self._max_rounds - self._rounds[cell.key])
         return total_s
 
 
@@ -52,8 +67,9 @@ class ConsoleProgress:
 
     REDRAW_S = 1.0
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, history: History | None = None) -> None:
         self._console = console
+        self._history = history or History()
         self._bar = Progress(
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             BarColumn(24),
@@ -65,14 +81,14 @@ class ConsoleProgress:
         self._drawn_s = 0.0
         self._now = ""
 
-    def run_began(self, planned: Plan) -> None:
-        self._eta = Eta(planned)
+    def run_began(self, planned: Plan, record: Record) -> None:
+        self._planned = planned
+        self._eta = Eta(planned, self._history.trial_s)
         self._done = 0
-        rounds = planned.effort.max_rounds
-        few = planned.effort.min_rounds
-        count = f"{rounds} round{'s' * (rounds > 1)}" if few == rounds else f"{few} to {rounds} rounds"
-        cells = len(planned.cells)
-        self._say(f"{cells} cell{'s' * (cells > 1)}, {count}, at most about {seconds(self._eta.remaining_s)}")
+        for line in announce(planned, record.minimal_effect, self._eta.remaining_s, self._history):
+            self._say(line)
+        for signal in record.noise:
+            self._say(f"noise: {signal.reason}")
         self._task = self._bar.add_task("", total=self._eta.trials)
         if self._console.is_terminal:
             self._bar.start()
@@ -81,6 +97,10 @@ class ConsoleProgress:
         self._now = cell.label
         self._draw("starting")
 
+    def gate_closed(self, cell: Cell, reason: str) -> None:
+        self._now = cell.label
+        self._draw(f"waiting for a quiet machine ({reason})")
+
     def phase_began(self, phase: str) -> None:
         self._phase = phase
 
@@ -88,14 +108,28 @@ class ConsoleProgress:
         if time.monotonic() - self._drawn_s >= self.REDRAW_S:
             self._draw(self._phase)
 
-    def trial_ended(self, cell: Cell, outcome: Outcome) -> None:
-        wall_s = outcome.wall_ns / 1e9
+    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
+        wall_s = trial.wall_ns / 1e9
         self._done += 1
-        self._eta.ended(cell, wall_s, outcome.failure is not None)
+        self._eta.ended(cell, trial.round, wall_s, trial.failure is not None)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
         left = seconds(self._eta.remaining_s)
-        what = _said(outcome)
+        what = _said(trial)
         self._say(f"[{self._done}/{self._eta.trials}] {cell.label}: {what} ({wall_s:.1f} s; about {left} left)")
+
+    def round_ended(self, record: Record) -> None:
+        """Show the table as it stands, where another round will sharpen it."""
+        if not record.stopped_because:
+            summary = summarize(record)
+            self._say(f"after round {record.rounds_completed}:\n{markdown.training_table(summary)}")
+            self._say_sight(record)
+
+    def _say_sight(self, record: Record) -> None:
+        scatter = scatter_of(record)
+        if scatter is not None:
+            rounds = self._planned.effort.max_rounds
+            difference = percent(visible_difference(rounds, scatter, record.minimal_effect))
+            self._say(f"trials scatter by {percent(scatter)}: differences from about {difference} on will be called")
 
     def run_ended(self) -> None:
         if self._console.is_terminal:
@@ -113,8 +147,33 @@ class ConsoleProgress:
         self._console.print(Text(line), soft_wrap=True)
 
 
-def _said(outcome: Outcome) -> str:
-    if outcome.measurement is None:
-        assert outcome.failure is not None
-        return f"{outcome.failure.code}: {outcome.failure.cause}"
-    return f"{plain(epoch_ns(outcome.measurement) / outcome.measurement.steps_per_epoch / NS_PER_MS)} ms/step"
+def announce(planned: Plan, effect: float, about_s: float, history: History) -> list[str]:
+    """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
+    most, least, cells = planned.effort.max_rounds, planned.effort.min_rounds, len(planned.cells)
+    rounds = f"{most} round{'s' * (most > 1)}" if least == most else f"{least} to {most} rounds"
+    lines = [f"{cells} cell{'s' * (cells != 1)}, {rounds}, at most about {seconds(about_s)} if nothing disturbs it"]
+    if planned.effort.budget_s is not None:
+        lines.append(
+            f"no further round once {seconds(planned.effort.budget_s)} would not hold it; the first is completed"
+        )
+    if most < MIN_TRIALS_FOR_INTERVAL:
+        return [*lines, f"no verdicts: fewer than {MIN_TRIALS_FOR_INTERVAL} rounds have no interval"]
+    scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
+    basis = f"as in {history.source}" if history.scatter is not None else "a guess: no earlier results of this machine"
+    sight = " and ".join(
+        f"{percent(visible_difference(count, scatter, effect))} after {count}" for count in dict.fromkeys((least, most))
+    )
+    return [
+        *lines,
+        f"differences that will be called in nine of ten cases: {sight} rounds (trials scatter by "
+        f"{percent(scatter)}, {basis})",
+    ]
+
+
+def _said(trial: TrialRecord) -> str:
+    if trial.measurement is None:
+        assert trial.failure is not None
+        return f"{trial.failure.code}: {trial.failure.cause}"
+    step = f"{plain(epoch_ns(trial.measurement) / trial.measurement.steps_per_epoch / NS_PER_MS)} ms/step"
+    reasons = "; ".join(signal.reason for signal in trial.noise)
+    return step + (f", {'invalid' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")

@@ -1,22 +1,24 @@
 """The tables of a run, as markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tabulate import tabulate
 
+from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME
+from kerasbench.noise import SCATTER_WARN
 from kerasbench.published import Figure, Side, figures
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.summary import Column, Row, Standing, Summary, standing
-from kerasbench.verdict import MINIMAL_EFFECT
+from kerasbench.summary import HEADLINE, Column, Comparison, Row, Standing, Summary
+from kerasbench.verdict import MANY_VERDICTS, Verdict, rounds_to_decide
 
 GIB = 1 << 30
 NOTHING = "–"
-IDLE = " †"
+IDLE, NOISY = " †", " ~"
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
-TRAINING = "train_step_ms"
+SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
 def document(summary: Summary) -> str:
@@ -24,6 +26,7 @@ def document(summary: Summary) -> str:
     return _page(
         heading(summary),
         training(summary),
+        verdicts(summary),
         full_epochs(summary),
         beside_published(summary),
         epochs(summary),
@@ -31,6 +34,7 @@ def document(summary: Summary) -> str:
         cold_start(summary),
         learning(summary),
         phases(summary),
+        disturbances(summary),
         failures(summary),
     )
 
@@ -62,16 +66,24 @@ def heading(summary: Summary) -> str:
         f"{machine.cores} cores, {machine.memory_bytes / GIB:.0f} GiB, {system}. "
         f"Begun {record.started}, {rounds}, seed {record.seed}{stopped}.",
         escape(_versions(record)),
+        escape("".join(f"Before the run: {signal.reason}. " for signal in record.noise).strip()),
         "\n".join(f"- {_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
     ]
     return "\n\n".join(line for line in lines if line)
 
 
 def training(summary: Summary) -> str:
+    """Return the headline table with its title and notes."""
+    return f"## Training step\n\n{training_table(summary)}\n\n{_training_notes(summary)}"
+
+
+def training_table(summary: Summary) -> str:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
-    body = [[*_subject(row, summary.record), *_timed(row, summary.columns)] for row in summary.rows]
-    table = _table(["scenario", "data", "batch", "steps", *_names(summary.columns)], body)
-    return f"## Training step\n\n{table}\n\n{_training_notes(summary)}"
+    body = [
+        [*_subject(row, summary.record), *(_timed(row, column, standing) for column in summary.columns)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+    ]
+    return _table(["scenario", "data", "batch", "steps", *_names(summary.columns)], body)
 
 
 def _subject(row: Row, record: Record) -> list[str]:
@@ -81,17 +93,13 @@ def _subject(row: Row, record: Record) -> list[str]:
     return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
 
 
-def _timed(row: Row, columns: Sequence[Column]) -> list[str]:
-    place = standing(row, TRAINING)
-    return [_timed_cell(row, column, place) for column in columns]
-
-
-def _timed_cell(row: Row, column: Column, place: Standing) -> str:
+def _timed(row: Row, column: Column, place: Standing) -> str:
     cell = row.cells.get(column)
-    found = cell.estimate(TRAINING) if cell else None
+    found = cell.estimate(HEADLINE) if cell else None
     if cell is None or found is None:
         return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
-    text = with_interval(found, BY_NAME[TRAINING].unit) + (IDLE if column in row.idle else "")
+    marks = (IDLE if column in row.idle else "") + (NOISY if cell.noisy else "")
+    text = with_interval(found, BY_NAME[HEADLINE].unit) + marks
     if column == place.fastest and not place.level:
         return f"**{text}**"
     return f"≈ {text}" if column == place.fastest or column in place.level else text
@@ -111,31 +119,85 @@ def _training_notes(summary: Summary) -> str:
     else:
         notes.append(
             "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its "
-            f"row by more than {MINIMAL_EFFECT:.0%}, paired by round. ≈: the fastest, and what cannot be told from it."
+            f"row by more than {summary.record.minimal_effect:.0%}, paired by round{_corrected(summary)}. "
+            "≈: the fastest, and what cannot be told from it."
         )
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
-    idle = [f"{row.label} {_name(column)}" for row in summary.rows for column in row.idle]
-    if idle:
-        notes.append(f"†: does not learn, its loss is the same before and after training: {escape(', '.join(idle))}.")
-    unsteady = [
-        f"{row.label} {_name(column)}" for row in summary.rows for column in row.cells if _unsteady(row, column)
-    ]
-    if unsteady:
-        notes.append(f"Not shown to be steady when it was measured, in most trials: {escape(', '.join(unsteady))}.")
+    for note, applies in _CELL_NOTES:
+        named = [f"{row.label} {_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
+        if named:
+            notes.append(note.format(escape(", ".join(named))))
     return "\n".join(f"- {note}" for note in notes)
-
-
-def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(TRAINING) for cell in row.cells.values()]
-    return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
 
 
 def _unsteady(row: Row, column: Column) -> bool:
     trials = row.cells[column].trials
     return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
+
+
+def _scattered(row: Row, column: Column) -> bool:
+    return (row.cells[column].scatter or 0) >= SCATTER_WARN
+
+
+_CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
+    (
+        "†: does not learn, its loss is the same before and after training: {}.",
+        lambda row, column: column in row.idle,
+    ),
+    (
+        "~: disturbed in a round, also when it was repeated (see Noise): {}.",
+        lambda row, column: bool(row.cells[column].noisy),
+    ),
+    (f"Trials scatter by {SCATTER_WARN:.0%} or more: {{}}.", _scattered),
+    (
+        "Not shown to be steady when it was measured, in most trials: {}.",
+        _unsteady,
+    ),
+)
+
+
+def _corrected(summary: Summary) -> str:
+    count = sum(len(standing.comparisons) for standing in summary.standings if standing.proven)
+    return f", {count} verdicts corrected by Holm's method" if count > MANY_VERDICTS else ""
+
+
+def verdicts(summary: Summary) -> str:
+    """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
+    rows = [
+        [escape(row.label), _name(standing.fastest), *_compared(comparison, summary.record.minimal_effect)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+        if standing.fastest is not None and standing.proven
+        for comparison in standing.comparisons
+    ]
+    if not rows:
+        return ""
+    table = _table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
+    effect = f"{summary.record.minimal_effect:.0%}"
+    explanation = (
+        f"The fastest cell's time over the other's, paired by round, with its 95 % interval{_corrected(summary)}. "
+        f"Faster: more than {effect} faster, beyond doubt. Same: within {effect}, beyond doubt. Rounds: about how many "
+        "in all would decide at this scatter, of one comparison by itself."
+    )
+    return f"## Verdicts\n\n{table}\n\n{explanation}"
+
+
+def _compared(one: Comparison, effect: float) -> list[str]:
+    made, decides = one.ratio.trials, rounds_to_decide(one.ratio, effect)
+    if one.verdict is not Verdict.INCONCLUSIVE:
+        rounds = str(made)
+    elif decides is None or decides > SCARCE_ROUNDS:
+        rounds = f"over {SCARCE_ROUNDS}"
+    else:
+        rounds = str(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
+    return [_name(one.rival), with_interval(one.ratio), one.verdict, rounds]
+
+
+def _is_mostly_overhead(row: Row) -> bool:
+    found = [cell.estimate(HEADLINE) for cell in row.cells.values()]
+    return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
 
 
 def epochs(summary: Summary) -> str:
@@ -204,7 +266,7 @@ def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[str]:
         _side(figure.gpu, steps),
         NOTHING if ratio is None else f"{ratio:.2f}",
         escape(f"{figure.hardware}; {figure.software}"),
-        *(_value(row, column, TRAINING) for column in columns),
+        *(_value(row, column, HEADLINE) for column in columns),
     ]
 
 
@@ -220,9 +282,18 @@ def prediction(summary: Summary) -> str:
     return _metric_tables(
         summary,
         "Prediction",
-        ("predict_p50_ms", "predict_p90_ms", "predict_batch_p50_ms"),
+        (
+            "predict_p50_ms",
+            "predict_p90_ms",
+            "predict_p99_ms",
+            "predict_batch_p50_ms",
+            "predict_batch_p90_ms",
+            "predict_samples_per_s",
+        ),
         "`predict_on_batch`, NumPy in and NumPy out, at batch 1 and at the batch of the scenario: its training "
-        "batch, or 32, Keras' default, where that is the whole set or the publication predicted so.",
+        "batch, or 32, Keras' default, where that is the whole set or the publication predicted so. Throughput: "
+        "`predict` over the test samples. In a single round, ± of a percentile is its order-statistic interval over "
+        "the calls of that one process.",
     )
 
 
@@ -230,7 +301,7 @@ def cold_start(summary: Summary) -> str:
     return _metric_tables(
         summary,
         "Before the first result",
-        ("startup_ms", "build_ms", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
+        ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
         "Start-up: from starting the process to a first operation on the device. First step: tracing, compiling and "
         "running one `fit` of one batch, with empty compilation caches.",
     )
@@ -285,6 +356,25 @@ def phases(summary: Summary) -> str:
     return f"## Where the time of a trial goes\n\n{table}\n\nMean over all trials that succeeded."
 
 
+def disturbances(summary: Summary) -> str:
+    """Return every trial that something disturbed, what it was, and whether the trial was repeated for it."""
+    rows = [
+        [
+            escape(label(trial.scenario, trial.regime)),
+            _name(trial.column),
+            str(trial.round),
+            escape("; ".join(signal.reason for signal in trial.noise)),
+            "invalid" if trial.disturbed else NOTHING,
+        ]
+        for trial in summary.record.trials
+        if trial.noise
+    ]
+    if not rows:
+        return ""
+    table = _table(["scenario", "column", "round", "what disturbed it", ""], rows)
+    return f"## Noise\n\n{table}\n\nAn invalid trial is kept in the data and repeated once in its round."
+
+
 def failures(summary: Summary) -> str:
     """Return every cell without a number, with cause and remedy."""
     rows = [
@@ -315,7 +405,7 @@ def _names(columns: Sequence[Column]) -> list[str]:
 
 
 def _name(column: Column) -> str:
-    return " ".join(column)
+    return " ".join(part for part in column if part)
 
 
 def _count(number: int, what: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from kerasbench.backends import Backend
@@ -14,7 +15,7 @@ from kerasbench.worker.window import EpochSpans, EpochTimer, EpochWindow, StepWi
 ENDLESS = 1_000_000  # epochs; a window ends the fit long before
 LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
 LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
-LEARN_MIN_STEPS = 5
+PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
 EPOCHS_MAX_NS = 2_000_000_000
@@ -62,18 +63,44 @@ def describe_array(array: Any) -> str:
     return f"{dtype}[{', '.join('?' if size is None else str(size) for size in array.shape)}]"
 
 
-def learn(model: Any, feed: Feed, first_loss: float) -> Learning:
+@dataclass(frozen=True)
+class Steps:
+    """Steps that were trained one `fit` at a time: the loss and the duration of each."""
+
+    losses: list[float]
+    fits_ns: list[int]
+
+
+def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
+    """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
+    batches = len(feed.train) // feed.batch
+    made = Steps([], [])
+    for index in range(first, first + steps):
+        start = index % batches * feed.batch
+        rows = feed.train[start : start + feed.batch]
+        start_ns = time.perf_counter_ns()
+        history = _fit(model, feed, rows, shuffle=False)
+        made.fits_ns.append(time.perf_counter_ns() - start_ns)
+        made.losses.append(_finite(history.history["loss"][-1]))
+    return made
+
+
+def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
     """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
 
-    In the given order: every backend shuffles with a generator of its own.
+    Return besides the steps that follow the first. In the given order: every backend shuffles with a generator of its
+    own.
     """
     before = _evaluate(model, feed, feed.train[: feed.batch])
-    steps = max(LEARN_MIN_STEPS, min(LEARN_STEPS, LEARN_SAMPLES // feed.batch))
+    following = single_steps(model, feed, PARITY_STEPS, first=1)
+    steps = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch) - PARITY_STEPS
+    if steps <= 0:
+        return _judged(model, feed, 1 + PARITY_STEPS, first_loss, before), following
     in_one_epoch = min(steps, len(feed.train) // feed.batch)
     epochs = -(-steps // in_one_epoch)
     rows = feed.train[: in_one_epoch * feed.batch]
     _finite(_fit(model, feed, rows, epochs=epochs, shuffle=False).history["loss"][-1])
-    return _judged(model, feed, 1 + epochs * in_one_epoch, first_loss, before)
+    return _judged(model, feed, 1 + PARITY_STEPS + epochs * in_one_epoch, first_loss, before), following
 
 
 def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
@@ -82,7 +109,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         before = _evaluate(model, feed, feed.train[: feed.batch])
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
-    extra = _each_epoch(feed, callbacks)
+    extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(spans)
     history = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra).history
     total_ns = time.perf_counter_ns() - start_ns
@@ -106,7 +133,7 @@ def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backen
     window = (EpochWindow if by_epoch else StepWindow)(clock, backend.synchronize)
     rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
     # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
-    extra = _each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
+    extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _finite(history.history["loss"][-1])
@@ -120,14 +147,14 @@ def time_epochs(model: Any, feed: Feed, callbacks: list[Any], backend: Backend) 
         return 0, []
     timer = EpochTimer(backend.synchronize, EPOCHS_MAX_NS)
     rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
-    extra = _each_epoch(feed, callbacks)
+    extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(timer)
     _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
     _require(bool(timer.epochs_ns), f"training was ended before {SHORT_EPOCHS} epochs were over")
     return SHORT_EPOCH_STEPS, timer.epochs_ns
 
 
-def _each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
+def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
     """Return what every published epoch has besides its steps: validation, checkpoints, a pass over the test set."""
     return {**feed.validation_arguments(), "callbacks": [*callbacks, *_test_pass(feed)]}
 

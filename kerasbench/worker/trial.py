@@ -1,25 +1,51 @@
-"""One trial, phase by phase: import, device, data, build, first step, learn, train, epoch, predict, finish."""
+"""One trial, phase by phase, from the import of the backend to the proof of what it ran on."""
 
 import importlib
 import math
 import resource
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
-from kerasbench.wire import Batch, Learning, Measurement, Message, Published, Resolved, Training, TrialRequest
-from kerasbench.worker import proof
+from kerasbench.wire import (
+    Batch,
+    Code,
+    Learning,
+    Measurement,
+    Message,
+    Parity,
+    Published,
+    Training,
+    TrialRequest,
+    Usage,
+)
+from kerasbench.worker import parity, proof, terms
 from kerasbench.worker.blocks import counts_epochs
+from kerasbench.worker.failure import failure_of
 from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.predict import time_predict
+from kerasbench.worker.predict import time_batches, time_passes
+from kerasbench.worker.usage import Meter
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What a trial works with once its model is built."""
+
+    request: TrialRequest
+    pipe: Pipe
+    backend: Backend
+    scenario: Scenario
+    regime: Regime
+    feed: Feed
+    model: Any
+    callbacks: list[Any]
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> None:
@@ -29,45 +55,62 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
+    ready = _prepare(request, pipe)
+    model, feed, regime = ready.model, ready.feed, ready.regime
+    begun = _begin_training(ready)
+    training, usage = _measure_training(ready, begun)
+    with pipe.phase("predict"):
+        prediction = [time_batches(model, feed, batch, request.protocol) for batch in sorted({1, feed.predict_batch})]
+        throughput = time_passes(model, feed, request.protocol)
+    with pipe.phase("finish"):
+        found = proof.gather(ready.backend, model, ready.backend.forward(model, feed.inputs(feed.train[:1])))
+        proof.check(request.device, found)
+        resolved = terms.resolve(model, ready.backend)
+        terms.check(request.options, resolved, usage)
+        peak_rss_bytes, peak_device_bytes = _peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
+    compared = begun.parity or _silenced_parity(ready)
+    measurement = Measurement(
+        training=training,
+        published=begun.published,
+        batch=begun.batch,
+        prediction=prediction,
+        throughput=throughput,
+        learning=begun.learning,
+        parity=compared,
+        proof=found,
+        resolved=resolved,
+        parameters=model.count_params(),
+        train_samples=regime.train,
+        steps_per_epoch=regime.steps,
+        full_steps_per_epoch=regime.full_steps,
+        peak_rss_bytes=peak_rss_bytes,
+        peak_device_bytes=peak_device_bytes,
+        usage=usage,
+    )
+    pipe.send(Message(measurement=measurement))
+
+
+def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
+    """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
+    terms.limit_threads(request.options.threads)
     with pipe.phase("import"):
         backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
         import keras
     with pipe.phase("device"):
-        backend.configure(request.device)
+        backend.configure(request.device, request.options)
+        if request.options.dtype is not None:
+            keras.config.set_dtype_policy(request.options.dtype)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
     with pipe.phase("scenario"):
         scenario, regime = _load(request)
     with pipe.phase("data"):
         feed = prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
     with pipe.phase("build"):
-        model = _build(scenario, regime, backend, request)
+        model = build_model(scenario, regime, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    begun = _begin_training(model, feed, callbacks, request, pipe)
-    training, cpu_ns = _measure_training(model, feed, callbacks, backend, request, pipe, begun.first_step_ns)
-    with pipe.phase("predict"):
-        prediction = [time_predict(model, feed, batch, request.protocol) for batch in sorted({1, feed.predict_batch})]
-    with pipe.phase("finish"):
-        found = proof.gather(backend, model, backend.forward(model, feed.inputs(feed.train[:1])))
-        proof.check(request.device, found)
-        measurement = Measurement(
-            training=training,
-            published=begun.published,
-            batch=begun.batch,
-            prediction=prediction,
-            learning=begun.learning,
-            proof=found,
-            resolved=_resolved(model, backend),
-            parameters=model.count_params(),
-            train_samples=regime.train,
-            steps_per_epoch=regime.steps,
-            full_steps_per_epoch=regime.full_steps,
-            peak_rss_bytes=_peak_rss_bytes(),
-            peak_device_bytes=backend.peak_device_bytes(request.device),
-            cpu_ns=cpu_ns,
-        )
-    pipe.send(Message(measurement=measurement))
+    return _Prepared(request, pipe, backend, scenario, regime, feed, model, callbacks)
 
 
 def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
@@ -78,7 +121,7 @@ def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
     return scenario, scenario.regime(request.regime)
 
 
-def _build(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRequest) -> Any:
+def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRequest) -> Any:
     model = scenario.build(regime)
     if not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
@@ -88,7 +131,8 @@ def _build(scenario: Scenario, regime: Regime, backend: Backend, request: TrialR
     if scenario.parameters is not None and counted != scenario.parameters:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-    model.jit_compile = backend.jit_default(request.device)
+    asked = request.options.jit
+    model.jit_compile = backend.jit_default(request.device) if asked is None else asked
     _share_weights(model, request.seed)
     return model
 
@@ -102,8 +146,8 @@ def _share_weights(model: Any, seed: int) -> None:
 
     rng = np.random.default_rng(seed)
     weights = model.get_weights()
-    for position, weight in enumerate(weights):
-        if weight.ndim > 1 and weight.dtype.kind == "f":
+    for position, (variable, weight) in enumerate(zip(model.weights, weights, strict=True)):
+        if weight.ndim > 1 and "float" in str(variable.dtype):
             field = math.prod(weight.shape[:-2])
             limit = math.sqrt(6 / (field * (weight.shape[-2] + weight.shape[-1])))
             weights[position] = rng.uniform(-limit, limit, weight.shape).astype(weight.dtype)
@@ -118,43 +162,41 @@ class _Begun:
     batch: Batch
     published: Published | None = None
     first_step_ns: int | None = None
+    again_ns: list[int] = field(default_factory=list)
+    parity: Parity | None = None
 
 
-def _begin_training(model: Any, feed: Feed, callbacks: list[Any], request: TrialRequest, pipe: Pipe) -> _Begun:
+def _begin_training(ready: _Prepared) -> _Begun:
     from kerasbench.worker import train
 
-    if request.protocol.kind == "published":
+    model, feed, pipe = ready.model, ready.feed, ready.pipe
+    if ready.request.protocol.kind == "published":
         with pipe.phase("published"):
-            published, learning, batch = train.run_published(model, feed, callbacks)
+            published, learning, batch = train.run_published(model, feed, ready.callbacks)
         return _Begun(learning, batch, published)
     with pipe.phase("first step"):
         first_step_ns, first_loss, batch = train.first_step(model, feed)
     with pipe.phase("learn"):
-        learning = train.learn(model, feed, first_loss)
-    return _Begun(learning, batch, None, first_step_ns)
+        learning, following = train.learn(model, feed, first_loss)
+    compared = None if parity.random_layers(model) else Parity([first_loss, *following.losses], [])
+    return _Begun(learning, batch, None, first_step_ns, following.fits_ns, compared)
 
 
-def _measure_training(
-    model: Any,
-    feed: Feed,
-    callbacks: list[Any],
-    backend: Backend,
-    request: TrialRequest,
-    pipe: Pipe,
-    first_step_ns: int | None,
-) -> tuple[Training, int]:
-    """Measure steps and short epochs; return them with the CPU time that the steps' phase took, in ns."""
+def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]:
+    """Measure steps and short epochs; return them with what the process used in the steps' phase."""
     from kerasbench.worker import train
 
-    with pipe.phase("train"):
-        cpu_ns = time.process_time_ns()
-        clock = train.measure_blocks(model, feed, callbacks, backend, request.protocol)
-        cpu_ns = time.process_time_ns() - cpu_ns
-    with pipe.phase("epoch"):
+    model, feed, callbacks, backend = ready.model, ready.feed, ready.callbacks, ready.backend
+    with ready.pipe.phase("train"):
+        meter = Meter()
+        clock = train.measure_blocks(model, feed, callbacks, backend, ready.request.protocol)
+        usage = meter.read()
+    with ready.pipe.phase("epoch"):
         epoch_steps, epochs_ns = train.time_epochs(model, feed, callbacks, backend)
     training = Training(
         unit="epoch" if counts_epochs(feed.regime.steps) else "step",
-        first_step_ns=first_step_ns,
+        first_step_ns=begun.first_step_ns,
+        again_ns=begun.again_ns,
         steps_per_block=clock.steps_per_block,
         warmup=clock.warmup,
         steady=clock.steady,
@@ -162,19 +204,23 @@ def _measure_training(
         epoch_steps=epoch_steps,
         epochs_ns=epochs_ns,
     )
-    return training, cpu_ns
+    return training, usage
 
 
-def _resolved(model: Any, backend: Backend) -> Resolved:
-    import keras
-
-    return Resolved(
-        jit=bool(model.jit_compile),
-        dtype_policy=keras.config.dtype_policy().name,
-        image_data_format=keras.config.image_data_format(),
-        threads=backend.threads(),
-        versions={"python": sys.version.split()[0], "keras": keras.__version__} | backend.versions(),
-    )
+def _silenced_parity(ready: _Prepared) -> Parity | None:
+    """Compare what a second model computes without its random numbers; None where that cannot be, or is not asked."""
+    protocol = ready.request.protocol
+    calibrated = protocol.steps_per_block is not None  # so the cell's first trial has done it: all begin alike
+    if protocol.kind != "steady" or calibrated or not parity.can_be_silenced(ready.model):
+        return None
+    with ready.pipe.phase("parity"):
+        try:
+            again = build_model(ready.scenario, ready.regime, ready.backend, ready.request)
+            return parity.check_silenced(again, ready.feed)
+        except Exception as error:
+            if failure_of(error, "parity").code is Code.OOM:
+                return None  # two models are one too many here; what has been measured stands
+            raise
 
 
 def _peak_rss_bytes() -> int:

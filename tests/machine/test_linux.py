@@ -4,8 +4,27 @@ import pytest
 
 from kerasbench.machine import linux
 
+RECORDED = Path(__file__).parent / "recorded"
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz\n\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
+MAINS = {"type": "Mains", "online": "1"}
+UNPLUGGED = {"type": "Mains", "online": "0"}
+USB = {"type": "USB", "online": "1"}
+BATTERY = {"type": "Battery", "status": "Discharging"}
+CHARGING = {"type": "Battery", "status": "Charging"}
+MOUSE = {"type": "Battery", "scope": "Device", "status": "Discharging"}
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / name).read_text("utf-8")
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return root
 
 
 @pytest.mark.parametrize(
@@ -18,3 +37,136 @@ def test_the_chip_s_name(cpuinfo: str, name: str) -> None:
 
 def test_no_proc_no_name(tmp_path: Path) -> None:
     assert linux.chip(tmp_path / "cpuinfo") == ""
+
+
+def test_governors_are_told_once_each(tmp_path: Path) -> None:
+    names = {"cpu0": "powersave\n", "cpu1": "performance\n", "cpu10": "powersave\n", "cpufreq": "not one\n"}
+    root = tree(tmp_path, {f"{cpu}/cpufreq/scaling_governor": name for cpu, name in names.items()})
+    assert linux.governors(root) == ["performance", "powersave"]
+
+
+def test_throttling_is_summed_over_cores(tmp_path: Path) -> None:
+    counts = {"cpu0": "3\n", "cpu1": "0\n", "cpu10": "4\n", "cpu11": "rubbish\n"}
+    root = tree(tmp_path, {f"{cpu}/thermal_throttle/core_throttle_count": count for cpu, count in counts.items()})
+    assert linux.throttle_count(root) == 7
+
+
+@pytest.mark.parametrize("folder", ["", "missing"])
+def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
+    root = tmp_path / folder
+    assert linux.governors(root) == []
+    assert linux.throttle_count(root) is None
+    assert linux.on_battery(root) is None
+    assert linux.quota_cores(root, tmp_path / "cgroup") is None
+    assert linux.quota_throttled(root, tmp_path / "cgroup") is None
+
+
+@pytest.mark.parametrize(
+    ("supplies", "battery"),
+    [
+        ([], None),
+        ([MAINS], False),
+        ([MAINS, CHARGING], False),
+        ([BATTERY, USB], False),
+        ([UNPLUGGED, USB, CHARGING], False),
+        ([UNPLUGGED, BATTERY], True),
+        ([UNPLUGGED, CHARGING], None),
+        ([MOUSE], None),
+        ([MOUSE, BATTERY], True),
+    ],
+)
+def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], battery: bool | None) -> None:
+    files = {f"S{at}/{name}": f"{text}\n" for at, supply in enumerate(supplies) for name, text in supply.items()}
+    assert linux.parse_power_supplies(supplies) is battery
+    assert linux.on_battery(tree(tmp_path, files)) is battery
+
+
+def test_a_recorded_battery(tmp_path: Path) -> None:
+    fields = dict(line.split("=", 1) for line in recorded("power_supply_battery_uevent.txt").splitlines())
+    root = tree(tmp_path, {"BAT0/type": "Battery\n", "BAT0/status": fields["POWER_SUPPLY_STATUS"] + "\n"})
+    assert linux.on_battery(root) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        ("max 100000\n", None),
+        ("150000 100000\n", 1.5),
+        ("50000 100000", 0.5),
+        ("-1 100000", None),
+        ("100000 0", None),
+        ("150000", None),
+        ("", None),
+        ("²00 100", None),
+    ],
+)
+def test_cpu_max(text: str, cores: float | None) -> None:
+    assert linux.parse_cpu_max(text) == cores
+
+
+@pytest.mark.parametrize(
+    ("name", "throttled"),
+    [
+        ("cpu_stat_v2.txt", 3),
+        ("cpu_stat_v2_root.txt", None),
+        ("cpu_stat_v1.txt", 675),
+        ("cpu_stat_v1_unlimited.txt", 0),
+    ],
+)
+def test_cpu_stat(name: str, throttled: int | None) -> None:
+    assert linux.parse_cpu_stat(recorded(name)).get("nr_throttled") == throttled
+
+
+def test_cpu_stat_s_rubbish_is_left_out() -> None:
+    assert linux.parse_cpu_stat("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
+
+
+def test_own_control_groups() -> None:
+    podman = "/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
+    assert linux.parse_cgroup(recorded("cgroup_v2.txt")) == {"": podman}
+    v1 = linux.parse_cgroup(recorded("cgroup_v1.txt"))
+    assert v1["cpu"] == v1["cpuacct"] == "/user.slice/user-0.slice/session-1.scope"
+    assert v1[""] == "/"
+    assert linux.parse_cgroup("0::/a:b\nrubbish\n") == {"": "/a:b"}
+
+
+def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
+    stat = recorded("cpu_stat_v2.txt")
+    root = tree(
+        tmp_path / "fs",
+        {
+            "cpu.stat": recorded("cpu_stat_v2_root.txt"),
+            "a.slice/cpu.max": "150000 100000\n",
+            "a.slice/cpu.stat": stat,
+            "a.slice/b.scope/cpu.max": "max 100000\n",
+            "a.slice/b.scope/cpu.stat": stat,
+            "other.slice/cpu.max": "1000 100000\n",
+        },
+    )
+    own = tree(tmp_path, {"cgroup": "0::/a.slice/b.scope\n"}) / "cgroup"
+    assert linux.quota_cores(root, own) == 1.5
+    assert linux.quota_throttled(root, own) == 6
+
+
+@pytest.mark.parametrize("cgroup", ["0::/\n", "0::/../../kubepods/pod\n", "0::/not/mounted/here\n"])
+def test_a_container_sees_its_quota_at_the_root(tmp_path: Path, cgroup: str) -> None:
+    root = tree(tmp_path / "fs", {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
+    own = tree(tmp_path, {"cgroup": cgroup}) / "cgroup"
+    assert linux.quota_cores(root, own) == 2
+    assert linux.quota_throttled(root, own) == 3
+
+
+def test_version_1_through_a_link(tmp_path: Path) -> None:
+    group = "cpu,cpuacct/user.slice/user-0.slice/session-1.scope"
+    files = {"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n", "cpu.stat": recorded("cpu_stat_v1.txt")}
+    top = {"cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/cpu.cfs_period_us": "100000\n"}
+    root = tree(tmp_path / "fs", {f"{group}/{name}": text for name, text in files.items()} | top)
+    (root / "cpu").symlink_to("cpu,cpuacct")
+    assert linux.quota_cores(root, RECORDED / "cgroup_v1.txt") == 0.5
+    assert linux.quota_throttled(root, RECORDED / "cgroup_v1.txt") == 675
+
+
+def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
+    root = tree(tmp_path / "fs", {"a": ""})
+    (root / "cpu").symlink_to("cpu")
+    assert linux.quota_cores(root, tmp_path / "cgroup") is None

@@ -116,3 +116,13 @@ def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
     frozen = Protocol(blocks=3, steps_per_block=4, warmup_blocks=2, predict_min_calls=5)
     training = trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)).training
     assert [block.count for block in (*training.warmup, *training.blocks)] == [4] * 5
+
+
+def test_a_model_whose_random_numbers_cannot_be_switched_off_is_not_judged(faults: Path) -> None:
+    assert trials.measured(trials.run(faults / "distorts_pictures.py", "jax")).parity is None
+
+
+def test_dropout_is_switched_off_once_in_the_trial_that_calibrates() -> None:
+    file = catalog.builtin_folder() / "tabular_conv1d.py"
+    later = dataclasses.replace(trials.SHORTEST, steps_per_block=1, warmup_blocks=1)
+    assert trials.measured(trials.run(file, "jax", protocol=later)).parity is None

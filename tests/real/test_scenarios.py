@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from kerasbench import backends, catalog
+from kerasbench import backends, catalog, parity
 from kerasbench.trial import Outcome
 from kerasbench.verdict import learned
 from kerasbench.worker.blocks import counts_epochs
@@ -86,16 +86,21 @@ def test_phases_come_in_order(backend: str) -> None:
     ended = outcome(("mnist_dense", "default"), backend)
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train", "epoch",
-        "predict", "finish", "exit",
+        "predict", "finish", "report", "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in zip(ended.phases, ended.phases[1:], strict=False))
 
 
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
-def test_all_backends_compute_the_same_first_loss(key: tuple[str, str]) -> None:
-    losses = [trials.measured(outcome(key, backend)).learning.first_loss for backend in backends.names()]
-    # Dropout draws from each backend's own generator.
-    assert max(losses) - min(losses) < (0.1 if key[0] == "tabular_conv1d" else 5e-6 * max(losses))
+def test_all_backends_compute_the_same_losses(key: tuple[str, str]) -> None:
+    found = {backend: trials.measured(outcome(key, backend)) for backend in backends.names()}
+    for measurement in found.values():
+        assert measurement.parity is not None
+        assert len(set(measurement.parity.losses)) == 6
+        assert [name.partition("_")[0] for name in measurement.parity.silenced] == ["dropout"] * (
+            key[0] == "tabular_conv1d"
+        )
+    assert parity.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
 
 
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)

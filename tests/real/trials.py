@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kerasbench import trial
 from kerasbench.devices import Device
+from kerasbench.options import DEFAULT, Options
 from kerasbench.scenario import content_hash
 from kerasbench.trial import Outcome
 from kerasbench.wire import DataKind, Measurement, Protocol, TrialRequest
@@ -17,6 +18,8 @@ SHORTEST = Protocol(
     warmup_max_ns=1,
     measure_max_ns=1,
     predict_min_calls=10,
+    predict_min_ns=0,
+    predict_warmup_ns=0,
     predict_max_ns=100_000_000,
 )
 
@@ -29,6 +32,7 @@ def run(
     timeout_s: float = 120,
     protocol: Protocol = SHORTEST,
     data: DataKind = "synthetic",
+    options: Options = DEFAULT,
 ) -> Outcome:
     request = TrialRequest(
         scenario=file.stem,
@@ -40,6 +44,7 @@ def run(
         seed=0,
         data=data,
         protocol=protocol,
+        options=options,
     )
     return trial.launch(sys.executable, timeout_s, request)
 

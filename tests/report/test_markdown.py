@@ -1,5 +1,8 @@
+import dataclasses
+
 import pytest
 
+from kerasbench.noise import Severity, Signal
 from kerasbench.report.markdown import document, escape
 from kerasbench.summary import summarize
 from kerasbench.wire import Code, Failure
@@ -70,6 +73,38 @@ def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
 )
 def test_text_from_elsewhere_cannot_break_a_table(text: str, escaped: str) -> None:
     assert escape(text) == escaped
+
+
+def test_a_disturbed_trial_is_marked_and_its_reason_stands_below() -> None:
+    noise = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
+    text = document(summarize(made.record(made.trial(noise=(noise,)))))
+    assert cells_of(text, "dense")[4:] == ["2.10 ms ~"]
+    assert "~: disturbed in a round, also when it was repeated (see Noise): dense torch cpu." in text
+    below = text[text.index("## Noise") :]
+    assert cells_of(below, "dense")[1:] == ["torch cpu", "1", "other processes used 40% of the CPU", "invalid"]
+
+
+def test_scattered_trials_are_named() -> None:
+    trials = [made.trial(index, found=made.measurement(step)) for index, step in enumerate((1.0, 1.3, 1.6), start=1)]
+    assert "Trials scatter by 10% or more: dense torch cpu." in document(summarize(made.record(*trials, rounds=3)))
+
+
+def test_verdicts_have_the_ratio_and_what_would_decide() -> None:
+    text = document(summarize(three_rounds(jax=1.0, torch=2.0)))
+    below = text[text.index("## Verdicts") :]
+    assert cells_of(below, "dense") == ["dense", "jax cpu", "torch cpu", "0.501 ±0.1 %", "faster", "3"]
+    assert "## Verdicts" not in document(summarize(made.record(made.trial(), made.trial(backend="jax"))))
+
+
+def test_what_the_machine_showed_before_the_run_is_said() -> None:
+    power = Signal("power", Severity.WARN, "runs on battery")
+    text = document(summarize(dataclasses.replace(made.record(made.trial()), noise=[power])))
+    assert "Before the run: runs on battery." in text
+
+
+def test_the_terms_of_a_column_are_said() -> None:
+    text = document(summarize(made.record(made.trial())))
+    assert "- torch cpu: not jit-compiled, float32, float32 products ieee, channels_last, 2 threads" in text
 
 
 def test_a_hostile_cause_stays_in_its_cell() -> None:

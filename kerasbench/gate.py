@@ -1,0 +1,88 @@
+"""The gate: no trial begins before the machine is quiet, or before it has been waited for long enough."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.machine.state import State, observe
+
+BUSY_LIMIT = 0.15  # a desktop with an open browser idles at 5 to 10 %
+CANARY_NS = 200_000_000
+CANARY_TOLERANCE = 0.05
+CANARY_MIN_READINGS = 3  # before that, the median says nothing
+CANARY_SIDE = 1024  # 8 MiB of factors, so that the caches take part; 10 ms a product on two cores
+RETRY_S = 1.0
+PATIENCE_S = 20.0  # twice a typical trial: waiting longer costs more than a trial that is repeated
+HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
+NOMINAL = 0
+
+Canary = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How a gate was passed: after how long, with which canary; ``refused`` says why it was not, in time."""
+
+    waited_s: float
+    refused: str
+    canary_ns: int
+
+
+@dataclass
+class Gate:
+    """Wait for a quiet machine. ``look`` reads its state, ``canary`` times a fixed product, in ns."""
+
+    canary: Canary
+    look: Callable[[], State] = observe
+    sleep: Callable[[float], None] = time.sleep
+    clock_s: Callable[[], float] = time.monotonic
+    _readings_ns: list[int] = field(default_factory=list)
+
+    def wait(self, on_wait: Callable[[str], None] = lambda reason: None) -> Passage:
+        """Return as soon as nothing speaks against a trial, or when patience is over."""
+        began_s = self.clock_s()
+        while True:
+            state, canary_ns = self.look(), self.canary()
+            reasons = refusals(state, canary_ns, self._readings_ns)
+            waited_s = self.clock_s() - began_s
+            patience_s = HEAT_PATIENCE_S if (state.thermal_level or NOMINAL) > NOMINAL else PATIENCE_S
+            if not reasons or waited_s >= patience_s:
+                self._readings_ns.append(canary_ns)
+                return Passage(waited_s, "; ".join(reasons), canary_ns)
+            on_wait("; ".join(reasons))
+            self.sleep(RETRY_S)
+
+
+def refusals(state: State, canary_ns: int, earlier_ns: Sequence[int]) -> list[str]:
+    """Return what speaks against beginning a trial now: load, heat, a product slower or faster than usual.
+
+    ``earlier_ns`` are the canary's readings before the other trials of the run.
+    """
+    reasons: list[str] = []
+    if state.busy_share > BUSY_LIMIT:
+        reasons.append(f"{state.busy_share:.0%} of the CPU in use")
+    if (state.thermal_level or NOMINAL) > NOMINAL:
+        reasons.append(f"thermal pressure level {state.thermal_level}")
+    if len(earlier_ns) >= CANARY_MIN_READINGS:
+        usual_ns = statistics.median(earlier_ns)
+        if abs(canary_ns - usual_ns) > CANARY_TOLERANCE * usual_ns:
+            reasons.append(f"a fixed product took {canary_ns / usual_ns:.2f} times as long as usual")
+    return reasons
+
+
+def product_canary() -> Canary:
+    """Return a function that times as many NumPy products as take 0.2 s now; it does so each time."""
+    import numpy as np
+
+    factor = np.random.default_rng(0).standard_normal((CANARY_SIDE, CANARY_SIDE)).astype(np.float32)
+
+    def timed(count: int) -> int:
+        start_ns = time.perf_counter_ns()
+        for _ in range(count):
+            factor @ factor
+        return time.perf_counter_ns() - start_ns
+
+    timed(2)  # starts the threads
+    count = max(1, round(CANARY_NS / (timed(5) / 5)))
+    return lambda: timed(count)

@@ -1,0 +1,65 @@
+"""What earlier runs on this machine tell a plan: how long each cell's trial takes, how much trials scatter."""
+
+import math
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kerasbench.errors import ResultsError
+from kerasbench.machine import Machine
+from kerasbench.plan import CellKey, Plan
+from kerasbench.results import Record, load, result_files
+from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.summary import summarize
+
+FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
+
+
+@dataclass(frozen=True)
+class History:
+    """``trial_s`` is the median duration of a cell's trials; ``scatter`` is by how much trials of one cell differ."""
+
+    trial_s: dict[CellKey, float] = field(default_factory=dict)
+    scatter: float | None = None
+    source: str = ""
+
+
+def recall(folder: Path, machine: Machine, planned: Plan) -> History:
+    """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
+    durations: dict[CellKey, list[float]] = {}
+    scatter, source = None, ""
+    for file in reversed(_newest(folder)):
+        try:
+            record = load(file)
+        except ResultsError:
+            continue
+        if record.machine != machine or record.protocol != planned.effort.protocol.kind:
+            continue
+        for trial in record.trials:
+            if trial.measurement is not None:
+                durations.setdefault(trial.cell, []).append(trial.wall_ns / 1e9)
+        if scatter is None and (found := scatter_of(record)) is not None:
+            scatter, source = found, file.name
+    return History({cell: statistics.median(spent) for cell, spent in durations.items()}, scatter, source)
+
+
+def scatter_of(record: Record) -> float | None:
+    """Return c, the typical standard deviation of a trial's logarithm once drift is taken out by pairing rounds.
+
+    The median, over all pairs of cells that are compared, of sd(log ratio) / sqrt(2); None for fewer than three rounds.
+    """
+    found = [
+        comparison.ratio.log_error * math.sqrt(comparison.ratio.trials / 2)
+        for standing in summarize(record).standings
+        for comparison in standing.comparisons
+        if comparison.ratio.trials >= MIN_TRIALS_FOR_INTERVAL
+    ]
+    return statistics.median(found) if found else None
+
+
+def _newest(folder: Path) -> list[Path]:
+    """Return the newest result files of a folder, oldest first."""
+    try:
+        return result_files(folder)[-FILES:]
+    except ResultsError:
+        return []

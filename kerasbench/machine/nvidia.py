@@ -1,0 +1,94 @@
+"""NVIDIA: what nvidia-smi says, which every driver brings along."""
+
+import subprocess
+from dataclasses import dataclass
+
+TIMEOUT_S = 5
+COMMAND = "nvidia-smi"
+# The reasons are called clocks_event_reasons since about driver 535; the older name is still understood.
+FIELDS = ("clocks.sm", "clocks_throttle_reasons.active", "temperature.gpu")
+QUERY = ",".join(FIELDS)
+FORMAT = "csv,noheader,nounits"
+# Clocks and heat change over seconds; nvidia-smi itself costs a few ms of a core each time.
+INTERVAL_MS = 1000
+# nvml.h, nvmlClocksEventReason*
+REASONS = {
+    0x1: "gpu_idle",
+    0x2: "applications_clocks_setting",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+}
+# Heat or the power supply slows the GPU down; the power cap is left out, it holds whenever a big GPU is busy.
+THERMAL_REASONS = frozenset({"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One reading of a GPU; None is what it does not tell, and no reasons are none or not told."""
+
+    sm_clock_mhz: int | None
+    reasons: list[str]
+    temperature_c: int | None
+
+
+def watch_command(index: str) -> list[str]:
+    """Return the command that prints a sample every INTERVAL_MS until it is stopped.
+
+    ``index`` is the driver's, which is CUDA's only under CUDA_DEVICE_ORDER=PCI_BUS_ID; a UUID does as well.
+    """
+    return [COMMAND, f"--id={index}", f"--query-gpu={QUERY}", f"--format={FORMAT}", f"--loop-ms={INTERVAL_MS}"]
+
+
+def parse_samples(text: str) -> list[Sample]:
+    """Return the watch command's samples, one for each whole line that tells anything."""
+    # What stops the watcher may cut its last line, and 54 °C would read as 5 °C.
+    whole = text[: text.rfind("\n") + 1]
+    samples = (_sample(line) for line in whole.splitlines())
+    return [sample for sample in samples if sample is not None]
+
+
+def reason_names(mask: int) -> list[str]:
+    """Return the names of the event reasons whose bits are set."""
+    return [name for bit, name in REASONS.items() if mask & bit]
+
+
+def compute_apps(index: str) -> list[int] | None:
+    """Return the processes that compute on a GPU, None where nvidia-smi does not tell.
+
+    They are the host's numbers: inside a container they match no process, or there are none at all.
+    """
+    command = [COMMAND, f"--id={index}", "--query-compute-apps=pid", f"--format={FORMAT}"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return parse_compute_apps(done.stdout)
+
+
+def parse_compute_apps(text: str) -> list[int]:
+    """Return the process numbers out of ``--query-compute-apps=pid``'s lines."""
+    numbers = (_number(line) for line in text.splitlines())
+    return [number for number in numbers if number is not None]
+
+
+def _sample(line: str) -> Sample | None:
+    numbers = [_number(field) for field in line.split(",")]
+    if len(numbers) != len(FIELDS) or all(number is None for number in numbers):
+        return None
+    clock, mask, temperature = numbers
+    return Sample(clock, reason_names(mask or 0), temperature)
+
+
+def _number(field: str) -> int | None:
+    """Return a decimal or 0x number; None for [N/A], [Not Supported] and whatever else stands for no value."""
+    try:
+        return int(field, 0)
+    except ValueError:
+        return None

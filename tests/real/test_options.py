@@ -1,0 +1,46 @@
+"""Options, asked for and got, in real children."""
+
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.options import Options
+from kerasbench.wire import Code
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_one_thread_is_one_busy_processor(faults: Path, backend: str) -> None:
+    found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(threads=1)))
+    assert found.resolved.threads == 1
+    assert found.usage.processors < 1.1
+
+
+@pytest.mark.parametrize("backend", backends.names())
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "float64"])
+def test_layers_compute_in_the_dtype_that_was_asked_for(faults: Path, backend: str, dtype: str) -> None:
+    found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(dtype=dtype)))
+    assert found.resolved.dtype_policy == dtype
+    assert found.resolved.compute_dtypes == [dtype.removeprefix("mixed_")]
+    assert found.resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
+
+
+@pytest.mark.parametrize(("backend", "jit"), [("tensorflow", True), ("jax", False)])
+def test_the_step_is_compiled_or_not_as_it_was_asked_for(faults: Path, backend: str, jit: bool) -> None:
+    assert trials.measured(trials.run(faults / "fine.py", backend, options=Options(jit=jit))).resolved.jit is jit
+
+
+def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(faults: Path) -> None:
+    failure = trials.run(faults / "insists_on_float32.py", "jax", options=Options(dtype="mixed_bfloat16")).failure
+    assert failure is not None
+    assert failure.code is Code.UNSUPPORTED
+    assert failure.cause == (
+        "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32"
+    )
+
+
+def test_without_a_dtype_the_scenario_s_own_is_measured(faults: Path) -> None:
+    assert trials.measured(trials.run(faults / "insists_on_float32.py", "jax")).resolved.compute_dtypes == ["float32"]

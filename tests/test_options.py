@@ -1,0 +1,68 @@
+import pytest
+
+from kerasbench import plan
+from kerasbench.devices import Device
+from kerasbench.errors import UsageError
+from kerasbench.options import DEFAULT, Options
+from tests import made
+
+
+def test_a_label_names_what_differs_from_the_default() -> None:
+    assert DEFAULT.label == ""
+    assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1).label == (
+        "jit=off dtype=mixed_float16 fp32=tf32 threads=1"
+    )
+
+
+def test_options_are_crossed_and_taken_once() -> None:
+    assert plan.options_of([], [], [], []) == [DEFAULT]
+    assert plan.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
+        Options(jit=True, dtype="float32", threads=1),
+        Options(jit=False, dtype="float32", threads=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("jit", "dtype", "fp32", "threads", "complaint"),
+    [
+        (["yes"], [], [], [], "value of --jit 'yes'"),
+        ([], ["bf16"], [], [], r"value of --dtype 'bf16'.*bfloat16"),
+        ([], [], ["tf23"], [], "did you mean 'tf32'"),
+        ([], [], [], ["0"], "whole numbers from 1 on"),
+        ([], [], [], ["two"], "whole numbers from 1 on"),
+    ],
+)
+def test_unknown_values_are_refused(
+    jit: list[str], dtype: list[str], fp32: list[str], threads: list[str], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        plan.options_of(jit, dtype, fp32, threads)
+
+
+@pytest.mark.parametrize(
+    ("device", "options", "reason"),
+    [
+        (Device("cpu"), Options(fp32="tf32"), "TF32 is a mode of NVIDIA GPUs, not of cpu"),
+        (Device("mps"), Options(fp32="tf32"), "not of mps"),
+        (Device("mps"), Options(dtype="float64"), "no float64"),
+        (Device("cpu"), Options(threads=10_000), "10000 threads were asked for"),
+        (Device("cuda"), Options(fp32="tf32"), None),
+        (Device("cpu"), Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
+    ],
+)
+def test_what_means_nothing_on_a_device_is_unsupported_before_it_is_tried(
+    device: Device, options: Options, reason: str | None
+) -> None:
+    failure = plan.unsupported(made.cell(device=device, options=options))
+    assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2m ", 120)])
+def test_durations(text: str, seconds: float) -> None:
+    assert plan.parse_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "10 minutes", "-5m", "0", "1e9"])
+def test_other_words_are_no_durations(text: str) -> None:
+    with pytest.raises(UsageError, match="not a duration"):
+        plan.parse_duration_s(text)

@@ -1,0 +1,75 @@
+import dataclasses
+
+import pytest
+
+from kerasbench import parity
+from kerasbench.wire import Code, Measurement
+from tests import made
+
+LOSSES = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8)
+Cell = tuple[str, Measurement]
+
+
+def cell(*losses: float, kind: str = "cpu", computed: str = "float32", fp32: str = "ieee") -> Cell:
+    found = made.measurement(losses=losses or LOSSES)
+    resolved = dataclasses.replace(found.resolved, compute_dtypes=[computed], fp32=fp32)
+    return kind, dataclasses.replace(found, resolved=resolved)
+
+
+def shifted(share: float, step: int) -> tuple[float, ...]:
+    return tuple(loss * (1 + share) if index == step else loss for index, loss in enumerate(LOSSES))
+
+
+def judged(**cells: Cell) -> list[str]:
+    return sorted(column[0] for column in parity.judge({(name, "cpu", ""): one for name, one in cells.items()}))
+
+
+def test_equal_losses_pass() -> None:
+    assert judged(jax=cell(), tensorflow=cell(), torch=cell()) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "step", "fails"),
+    [(5e-6, 0, False), (5e-5, 0, True), (5e-4, 1, False), (2e-3, 1, True), (2e-3, 5, True), (-2e-3, 5, True)],
+)
+def test_one_of_three_stands_out(share: float, step: int, fails: bool) -> None:
+    assert judged(jax=cell(), tensorflow=cell(), torch=cell(*shifted(share, step))) == ["torch"] * fails
+
+
+def test_of_two_that_differ_nobody_knows_which_is_right() -> None:
+    assert judged(jax=cell(), torch=cell(*shifted(0.1, 0))) == ["jax", "torch"]
+
+
+def test_one_cell_alone_is_not_judged() -> None:
+    assert judged(jax=cell()) == []
+    without = dataclasses.replace(made.measurement(), parity=None)
+    assert judged(jax=cell(), torch=("cpu", without)) == []
+
+
+def test_coarser_arithmetic_is_laid_beside_the_finest_and_allowed_more() -> None:
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(0.2, 0), computed="bfloat16")) == ["c"]
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(1e-2, 0), kind="gpu", fp32="tf32")) == []
+
+
+def test_one_precise_cell_is_the_reference_and_not_judged_by_coarser_ones() -> None:
+    assert judged(a=cell(), b=cell(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=cell(), b=cell(*shifted(5e-5, 0), kind="gpu"), c=cell(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=cell(), b=cell(*shifted(0.5, 0), computed="bfloat16")) == ["b"]
+
+
+def test_two_precise_cells_are_laid_beside_each_other() -> None:
+    assert judged(a=cell(), b=cell(*shifted(1.5e-5, 0))) == ["a", "b"]
+
+
+def test_a_small_loss_is_compared_as_it_stands() -> None:
+    tiny = (1e-9,) * 6
+    assert judged(a=cell(*tiny), b=cell(*tiny), c=cell(*(2e-9,) * 6)) == []
+
+
+def test_the_failure_says_which_step_and_by_how_much() -> None:
+    (failure, _) = parity.judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
+    assert failure.code is Code.PARITY
+    assert "the loss of step 3" in failure.cause
+    assert "(bound: 0.001)" in failure.cause
