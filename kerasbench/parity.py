@@ -14,12 +14,18 @@ FULL = {"float32", "float64"}
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five."""
+    """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five.
+
+    A later one may lie GROWTH times as far off as the one before, where that is more.
+    """
 
     first: float
     later: float
 
 
+# From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
+# tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
+GROWTH = 100
 # Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in regimes).
 EXACT = Bounds(1e-5, 1e-3)
 GPU = Bounds(1e-4, 1e-2)  # other kernels, other orders of summation; still full float32
@@ -61,12 +67,14 @@ def deviation(loss: float, reference: float) -> float:
 
 
 def _compare(losses: list[float], reference: list[float], allowed: Bounds) -> Failure | None:
+    bound = allowed.first
     for step, (loss, wanted) in enumerate(zip(losses, reference, strict=True), start=1):
-        bound = allowed.first if step == 1 else allowed.later
-        if deviation(loss, wanted) > bound:
+        found = deviation(loss, wanted)
+        if found > bound:
             cause = (
                 f"the loss of step {step} is {loss:.7g}, that of the others {wanted:.7g}, "
-                f"from the same weights and batches (bound: {bound:g})"
+                f"from the same weights and batches (bound: {bound:.2g})"
             )
             return Failure(Code.PARITY, cause, "a column that computes something else is not a fast column", "parity")
+        bound = max(allowed.later, GROWTH * found)
     return None

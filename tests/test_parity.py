@@ -63,6 +63,13 @@ def test_two_precise_cells_are_laid_beside_each_other() -> None:
     assert judged(a=cell(), b=cell(*shifted(1.5e-5, 0))) == ["a", "b"]
 
 
+def test_rounding_that_grows_step_by_step_is_chaos_and_a_sudden_difference_is_not() -> None:
+    grown = [loss * (1 + share) for loss, share in zip(LOSSES, (5e-6, 2e-4, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=cell(), b=cell(), c=cell(*grown)) == []
+    sudden = [loss * (1 + share) for loss, share in zip(LOSSES, (0, 1e-6, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=cell(), b=cell(), c=cell(*sudden)) == ["c"]
+
+
 def test_a_small_loss_is_compared_as_it_stands() -> None:
     tiny = (1e-9,) * 6
     assert judged(a=cell(*tiny), b=cell(*tiny), c=cell(*(2e-9,) * 6)) == []

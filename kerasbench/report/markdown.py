@@ -228,7 +228,7 @@ def full_epochs(summary: Summary) -> str:
             "predict_s",
         ),
         "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and the mean epoch, but "
-        "not in the median.",
+        "not in the mean after the first.",
         needed="total_s",
     )
 

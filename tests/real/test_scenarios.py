@@ -86,7 +86,7 @@ def test_phases_come_in_order(backend: str) -> None:
     ended = outcome(("mnist_dense", "default"), backend)
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train", "epoch",
-        "predict", "finish", "report", "exit",
+        "predict", "finish", "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in zip(ended.phases, ended.phases[1:], strict=False))
 

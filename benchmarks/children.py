@@ -1,0 +1,34 @@
+"""Run a benchmark's own code in a child that sees one backend on the CPU, as a trial does."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from kerasbench import backends, environment
+from kerasbench.devices import Device
+from kerasbench.options import DEFAULT
+
+CPU = Device("cpu")
+
+
+def in_child(backend: str, script: str, *arguments: str) -> Any:
+    """Run ``script child BACKEND ARGUMENTS`` and return what its last line holds as JSON; raise if it fails."""
+    with tempfile.TemporaryDirectory() as scratch:
+        variables = (
+            environment.clean()
+            | environment.for_scratch(scratch)
+            | {"KERAS_BACKEND": backend}
+            | backends.get(backend).environment(CPU, DEFAULT, scratch)
+        )
+        command = [sys.executable, script, "child", backend, *arguments]
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{ended.stderr[-2000:]}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def answer(found: Any) -> None:
+    """Say what the child found."""
+    print(json.dumps(found))

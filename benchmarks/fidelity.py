@@ -1,0 +1,193 @@
+"""Does kerasbench read what a plain `fit` takes? Both in one process, interleaved, so that drift hits both.
+
+    python benchmarks/fidelity.py steps mnist_dense cifar10_cnn     a step against epochs without marks
+    python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
+
+steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is laid beside a + b * steps,
+b by the blocks of the marked epochs before and after it.
+
+epochs: readings as a trial makes them and real epochs of the published length, with the published rows and validation,
+in turn. Each real epoch is laid beside the readings before and after it.
+
+Printed is reading / truth: the median over the pairs (a machine that changes its speed in the middle of a pair makes it
+an outlier), its 95 % order-statistic interval and the quartiles.
+"""
+
+import dataclasses
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from children import CPU, answer, in_child
+
+from kerasbench import backends, catalog
+from kerasbench.backends import Backend
+from kerasbench.lock import machine_lock
+from kerasbench.options import DEFAULT
+from kerasbench.scenario import Scenario, load
+from kerasbench.stats import percentile_interval
+from kerasbench.wire import Block, Protocol, TrialRequest
+
+PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
+SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
+SHORT_PAIRS = 50
+BLOCKS_IN_EPOCH = 4
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a child works with."""
+
+    scenario: Scenario
+    regime_name: str
+    backend: Backend
+    model: Any
+    callbacks: list[Any]
+
+
+def main(mode: str, patterns: list[str]) -> None:
+    for one in catalog.select(patterns, sys.executable, "jax"):
+        for backend in backends.names():
+            found = in_child(backend, __file__, mode, str(one.entry.file), one.regime.name)
+            ratios = sorted(found["ratios"])
+            low, high = percentile_interval(ratios, 0.5) or (math.nan, math.nan)
+            first, middle, third = statistics.quantiles(ratios, n=4)
+            print(
+                f"{one.label:<24} {backend:<10} {mode}: {middle:.3f} [{low:.3f}, {high:.3f}], quartiles {first:.3f} "
+                f"and {third:.3f}, {len(ratios)} pairs, real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
+                flush=True,
+            )
+
+
+def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
+    from kerasbench.worker.isolation import refuse_other_frameworks
+
+    refuse_other_frameworks(backend_name)
+    from kerasbench.worker.trial import build_model
+
+    backend = backends.get(backend_name)
+    backend.configure(CPU, DEFAULT)
+    scenario, _ = load(Path(file))
+    request = TrialRequest("", file, "", regime_name, backend_name, CPU, 0, "synthetic", Protocol())
+    model = build_model(scenario, scenario.regime(regime_name), backend, request)
+    callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
+    study = steps_study if mode == "steps" else epochs_study
+    study(Subject(scenario, regime_name, backend, model, callbacks))
+
+
+def steps_study(subject: Subject) -> None:
+    from kerasbench.worker import train
+    from kerasbench.worker.blocks import BlockClock
+    from kerasbench.worker.feed import prepare
+    from kerasbench.worker.window import EpochSpans
+
+    model, backend = subject.model, subject.backend
+    regime = dataclasses.replace(subject.scenario.regime(subject.regime_name), validation=0, test_each_epoch=False)
+    feed = prepare(subject.scenario, regime, 0)
+    train.first_step(model, feed)
+    step_ns = median_step_ns(train.measure_blocks(model, feed, [], backend, Protocol()).blocks)
+    steps = min(len(feed.train) // feed.batch, max(3 * BLOCKS_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
+    in_block = max(1, (steps - 2) // BLOCKS_IN_EPOCH)
+    clock = BlockClock(Protocol(blocks=10**9, steps_per_block=in_block, warmup_blocks=1), steps, 0)
+    window, spans = every_other_epoch(clock, backend.synchronize), EpochSpans()
+    rows = feed.train[: steps * feed.batch]
+    short_steps, before_ns = train.time_epochs(model, feed, [], backend)
+    epochs = 2 * SHORT_PAIRS + 3
+    model.fit(**feed.arguments(rows), verbose=0, epochs=epochs, callbacks=[window, spans])
+    _, after_ns = train.time_epochs(model, feed, [], backend)
+    short_ns = statistics.median([*before_ns, *after_ns])
+    readings = [short_ns + (steps - short_steps) * median_step_ns(blocks) for blocks in window.by_epoch]
+    answer_pairs(readings[1:], spans.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
+
+
+def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
+    """Return the clock's callback, which leaves every other epoch alone; ``by_epoch`` has the others' blocks."""
+    from kerasbench.worker.window import StepWindow
+
+    class EveryOther(StepWindow):
+        by_epoch: list[list[Block]] = []  # noqa: RUF012 - one window, one list
+        marking = False
+
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            if self.marking:
+                self.by_epoch.append([*clock.warmup, *clock.blocks])
+                clock.warmup.clear()
+                clock.blocks.clear()
+            self.marking = epoch % 2 == 1
+            super().on_epoch_begin(epoch, logs)
+
+        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+            if self.marking:
+                super().on_train_batch_begin(batch, logs)
+
+    return EveryOther(clock, synchronize)
+
+
+def epochs_study(subject: Subject) -> None:
+    from kerasbench.worker import train
+    from kerasbench.worker.feed import prepare
+
+    model, backend, callbacks = subject.model, subject.backend, subject.callbacks
+    regime = subject.scenario.regime(subject.regime_name)
+    pool, published = prepare(subject.scenario, regime, 0), prepare(subject.scenario, regime, 0, whole=True)
+    train.first_step(model, pool)
+    in_block = train.measure_blocks(model, pool, callbacks, backend, Protocol()).steps_per_block
+    frozen = Protocol(steps_per_block=in_block, warmup_blocks=1)
+    real_ns(model, published, callbacks)  # compiles the partial last batch and the validation pass
+    readings, truths, began_s = [reading_ns(subject, pool, frozen)], [], time.monotonic()
+    while len(truths) < PAIRS and (len(truths) < MIN_PAIRS or time.monotonic() - began_s < BUDGET_S):
+        truths.append(real_ns(model, published, callbacks))
+        readings.append(reading_ns(subject, pool, frozen))
+    answer_pairs(readings, truths, regime.steps)
+
+
+def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
+    """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
+    from kerasbench.worker import train
+    from kerasbench.worker.blocks import counts_epochs
+
+    clock = train.measure_blocks(subject.model, feed, subject.callbacks, subject.backend, protocol)
+    step_ns = median_step_ns(clock.blocks)
+    if counts_epochs(feed.regime.steps):
+        return step_ns
+    short_steps, epochs_ns = train.time_epochs(subject.model, feed, subject.callbacks, subject.backend)
+    return statistics.median(epochs_ns) + step_ns * (feed.regime.full_steps - short_steps)
+
+
+def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
+    """Return the mean duration of real epochs after the first, by callbacks that only see epochs."""
+    from kerasbench.worker import train
+    from kerasbench.worker.window import EpochSpans
+
+    spans = EpochSpans()
+    extra = train.each_epoch(feed, callbacks)
+    extra["callbacks"].append(spans)
+    epochs = 2 if feed.regime.steps > 100 else 6 if feed.regime.steps > 1 else 200
+    model.fit(**feed.arguments(feed.train), verbose=0, epochs=epochs, **extra)
+    return statistics.fmean(spans.epochs_ns[1:])
+
+
+def median_step_ns(blocks: list[Block]) -> float:
+    return statistics.median(block.ns / block.count for block in blocks)
+
+
+def answer_pairs(readings: list[float], truths: list[int] | list[float], steps: int) -> None:
+    """Lay each truth beside the geometric mean of the readings before and after it."""
+    around = [math.sqrt(before * after) for before, after in pairwise(readings)]
+    ratios = [reading / truth for reading, truth in zip(around, truths, strict=False)]
+    answer({"ratios": ratios, "epoch_s": statistics.median(truths) / 1e9, "steps": steps})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "child":
+        child(*sys.argv[2:])
+    else:
+        with machine_lock():
+            main(sys.argv[1], sys.argv[2:])

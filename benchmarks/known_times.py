@@ -1,0 +1,95 @@
+"""Times that are known: a step that sleeps, and a step too long to be hidden by an asynchronous backend.
+
+    python benchmarks/known_times.py
+
+Sleeping: what a trial of ``sleeps.py`` reads over the 500 ms that each step sleeps; the rest is the step itself.
+Synchronised: the step that kerasbench reads for a network of large products, over what twelve more of them make an
+epoch longer. Without synchronisation: the same with a clock that only reads, and does not wait for the device.
+"""
+
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from children import CPU, answer, in_child
+
+from kerasbench import backends, trial
+from kerasbench.lock import machine_lock
+from kerasbench.scenario import content_hash
+from kerasbench.wire import Protocol, TrialRequest
+
+SLEEPS = Path(__file__).with_name("sleeps.py")
+SLEEP_MS = 500
+WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 1024, 12
+
+
+def main() -> None:
+    for backend in backends.names():
+        print(f"{backend:<10} sleeping: {sleeping_ms(backend) / SLEEP_MS:.4f} of {SLEEP_MS} ms", flush=True)
+        found = in_child(backend, __file__)
+        print(
+            f"{backend:<10} a step of {found['truth_ms']:.0f} ms: synchronised {found['synchronised']:.3f} of it, "
+            f"without synchronisation {found['unsynchronised']:.3f}",
+            flush=True,
+        )
+
+
+def sleeping_ms(backend: str) -> float:
+    protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
+    request = TrialRequest(
+        SLEEPS.stem, str(SLEEPS), content_hash(SLEEPS), "default", backend, CPU, 0, "synthetic", protocol
+    )
+    outcome = trial.launch(sys.executable, 300, request)
+    assert outcome.measurement is not None, outcome.failure
+    blocks = outcome.measurement.training.blocks
+    return statistics.median(block.ns / block.count for block in blocks) / 1e6
+
+
+def child(name: str) -> None:
+    from kerasbench.worker.isolation import refuse_other_frameworks
+
+    refuse_other_frameworks(name)
+    import keras
+    import numpy as np
+
+    from kerasbench.worker.blocks import BlockClock
+    from kerasbench.worker.window import EpochSpans, StepWindow
+
+    backend = backends.get(name)
+    layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(LAYERS)]
+    model = keras.Sequential([keras.layers.Input((WIDTH,)), *layers])
+    model.compile(optimizer="sgd", loss="mse", jit_compile=backend.jit_default(CPU))
+    rng = np.random.default_rng(0)
+    x, y = (rng.random((BATCH * 2 * STEPS, WIDTH), "float32") for _ in range(2))
+    model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
+
+    def epoch_ms(steps: int) -> float:
+        """Return what an epoch of so many steps takes, the second of two."""
+        spans, rows = EpochSpans(), steps * BATCH
+        model.fit(x[:rows], y[:rows], batch_size=BATCH, verbose=0, epochs=2, callbacks=[spans])
+        return spans.epochs_ns[1] / 1e6
+
+    def read_ms(synchronize: Any) -> float:
+        """Return the step by a clock that marks each one."""
+        clock = BlockClock(Protocol(blocks=STEPS, steps_per_block=1, warmup_blocks=1), 2 * STEPS, 0)
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[StepWindow(clock, synchronize)])
+        return statistics.fmean(block.ns / block.count for block in clock.blocks) / 1e6
+
+    truth_ms = (epoch_ms(2 * STEPS) - epoch_ms(STEPS)) / STEPS  # what an epoch costs once is in neither
+    synchronised_ms, unsynchronised_ms = read_ms(backend.synchronize), read_ms(lambda model: None)
+    answer(
+        {
+            "truth_ms": truth_ms,
+            "synchronised": synchronised_ms / truth_ms,
+            "unsynchronised": unsynchronised_ms / truth_ms,
+        }
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        child(sys.argv[2])
+    else:
+        with machine_lock():
+            main()
