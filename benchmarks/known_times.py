@@ -3,8 +3,9 @@
     python benchmarks/known_times.py
 
 Sleeping: what a trial of ``sleeps.py`` reads over the 500 ms that each step sleeps; the rest is the step itself.
-Synchronised: the step that kerasbench reads for a network of large products, over what twelve more of them make an
-epoch longer. Without synchronisation: the same with a clock that only reads, and does not wait for the device.
+Synchronised: what kerasbench reads for the steps of a network of large products, over the epoch that they are
+(which also has what an epoch costs once). Without synchronisation: the same with a clock that only reads, and does not
+wait for the device.
 """
 
 import statistics
@@ -21,7 +22,7 @@ from kerasbench.wire import Protocol, TrialRequest
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
-WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 1024, 12
+WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 512, 64
 
 
 def main() -> None:
@@ -29,7 +30,7 @@ def main() -> None:
         print(f"{backend:<10} sleeping: {sleeping_ms(backend) / SLEEP_MS:.4f} of {SLEEP_MS} ms", flush=True)
         found = in_child(backend, __file__)
         print(
-            f"{backend:<10} a step of {found['truth_ms']:.0f} ms: synchronised {found['synchronised']:.3f} of it, "
+            f"{backend:<10} steps of {found['step_ms']:.0f} ms: synchronised {found['synchronised']:.3f} of the epoch, "
             f"without synchronisation {found['unsynchronised']:.3f}",
             flush=True,
         )
@@ -61,30 +62,21 @@ def child(name: str) -> None:
     model = keras.Sequential([keras.layers.Input((WIDTH,)), *layers])
     model.compile(optimizer="sgd", loss="mse", jit_compile=backend.jit_default(CPU))
     rng = np.random.default_rng(0)
-    x, y = (rng.random((BATCH * 2 * STEPS, WIDTH), "float32") for _ in range(2))
+    x, y = (rng.random((BATCH * STEPS, WIDTH), "float32") for _ in range(2))
     model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
 
-    def epoch_ms(steps: int) -> float:
-        """Return what an epoch of so many steps takes, the second of two."""
-        spans, rows = EpochSpans(), steps * BATCH
-        model.fit(x[:rows], y[:rows], batch_size=BATCH, verbose=0, epochs=2, callbacks=[spans])
-        return spans.epochs_ns[1] / 1e6
+    def covered(synchronize: Any) -> tuple[float, float]:
+        """Return the epoch in ms, and the part of it that lies in blocks, by a clock that marks each step."""
+        clock = BlockClock(Protocol(blocks=STEPS, steps_per_block=1, warmup_blocks=1), STEPS, 0)
+        spans = EpochSpans()
+        callbacks = [StepWindow(clock, synchronize), spans]
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=callbacks)
+        blocks = [*clock.warmup, *clock.blocks]
+        step_ns = sum(block.ns for block in blocks) / sum(block.count for block in blocks)
+        return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
-    def read_ms(synchronize: Any) -> float:
-        """Return the step by a clock that marks each one."""
-        clock = BlockClock(Protocol(blocks=STEPS, steps_per_block=1, warmup_blocks=1), 2 * STEPS, 0)
-        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[StepWindow(clock, synchronize)])
-        return statistics.fmean(block.ns / block.count for block in clock.blocks) / 1e6
-
-    truth_ms = (epoch_ms(2 * STEPS) - epoch_ms(STEPS)) / STEPS  # what an epoch costs once is in neither
-    synchronised_ms, unsynchronised_ms = read_ms(backend.synchronize), read_ms(lambda model: None)
-    answer(
-        {
-            "truth_ms": truth_ms,
-            "synchronised": synchronised_ms / truth_ms,
-            "unsynchronised": unsynchronised_ms / truth_ms,
-        }
-    )
+    (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)
+    answer({"step_ms": epoch_ms / STEPS, "synchronised": synchronised, "unsynchronised": unsynchronised})
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from kerasbench.metrics import BY_NAME
 from kerasbench.plan import Cell
 from kerasbench.report.console import ConsoleProgress
 from kerasbench.results import Record, Store
-from kerasbench.run import Run
+from kerasbench.rounds import Run
 from kerasbench.stats import Estimate
 from kerasbench.summary import summarize
 from kerasbench.verdict import Verdict, judge, ratio, visible_difference
@@ -49,12 +49,13 @@ def measure(count: int, folder: Path) -> None:
     selected = catalog.select([str(FILE)], sys.executable, "jax")
     hints = benchmark.hints(probes)
     for seed in range(count):
-        planned = plan.make(selected, probes, ["cpu"], hints, plan.exactly(plan.MAX_ROUNDS), seed, "synthetic", True)
-        store = Store(folder, results.now())
+        asked = plan.Asked(devices=["cpu"], effort=plan.exactly(plan.MAX_ROUNDS), seed=seed)
+        planned = plan.make(asked, selected, probes, hints)
+        store = Store.create(folder, results.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
         launch = partial(trial.launch, sys.executable, TIMEOUT_S)
-        run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, observe(), together)
-        store.save(run.execute())
+        run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, observe(), order=together)
+        store.finish(run.execute())
 
 
 def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, Estimate]]:

@@ -1,5 +1,6 @@
 """A whole run, from what was asked for to tables on disk."""
 
+import dataclasses
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,21 +10,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, history, machine, plan, results, trial
+from kerasbench import backends, catalog, history, machine, plan, results, resume, trial
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
-from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.options import Options
-from kerasbench.plan import Effort, Plan
+from kerasbench.plan import Asked, Plan
 from kerasbench.report import markdown
 from kerasbench.report.console import ConsoleProgress
-from kerasbench.results import Record, Store
-from kerasbench.run import Run
+from kerasbench.results import Record, Store, TrialRecord
+from kerasbench.resume import Interrupted
+from kerasbench.rounds import Run
 from kerasbench.summary import summarize
 from kerasbench.watch import Watch
-from kerasbench.wire import DataKind, Failure, ProbeReport
+from kerasbench.wire import Failure, ProbeReport
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
@@ -40,50 +40,38 @@ class Ended:
     unsaved: str
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a user asks for. Empty lists mean everything; ``folder`` is where the results go."""
-
-    scenarios: Sequence[str] = ()
-    backends: Sequence[str] = ()
-    devices: Sequence[str] = ()
-    options: Sequence[Options] = (DEFAULT_OPTIONS,)
-    effort: Effort = plan.DEFAULT
-    seed: int = 0
-    data: DataKind = "synthetic"
-    timeout_s: float = 300.0
-    folder: Path = Path("results")
-
-
-def measure(wanted: Wanted) -> Ended:
+def measure(asked: Asked, folder: Path, resumed: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
+
+    ``resumed``: go on with the newest run of the folder that was interrupted, as that one was asked for.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    names = plan.parse_backends(wanted.backends, backends.names())
-    labels = plan.parse_devices(wanted.devices)
+    interrupted = resume.find(folder) if resumed else None
+    asked = interrupted.record.asked if interrupted else asked
+    names = plan.parse_backends(asked.backends, backends.names())
+    asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
     with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
-        return _measure(wanted, names, labels)
+        return _measure(asked, folder, interrupted)
 
 
-def _measure(wanted: Wanted, names: list[str], labels: list[str]) -> Ended:
-    python, effort, folder = sys.executable, wanted.effort, wanted.folder
+def _measure(asked: Asked, folder: Path, interrupted: Interrupted | None) -> Ended:
+    python = sys.executable
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    probes = probe_all(names or backends.names(), python)
+    probes = probe_all(asked.backends or backends.names(), python)
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    selected = catalog.select(wanted.scenarios, python, installed[0] if installed else None)
-    planned = plan.make(
-        selected, probes, labels, hints(probes), effort, wanted.seed, wanted.data, bool(names), wanted.options
-    )
-    if wanted.data == "real":
+    selected = catalog.select(asked.scenarios, python, installed[0] if installed else None)
+    planned = plan.make(asked, selected, probes, hints(probes))
+    if asked.data == "real":
         fetch_all(planned, python)
     known = history.recall(folder, machine.fingerprint(), planned)
-    store = Store(folder, results.now())
+    store, carried = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(stderr=True, highlight=False), known)
-    launch = partial(trial.launch, python, wanted.timeout_s)
-    record = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state).execute()
+    launch = partial(trial.launch, python, asked.timeout_s)
+    run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state, carried)
+    record = run.execute()
     summary = summarize(record)
     return Ended(
         brief=markdown.brief(summary),
@@ -95,10 +83,28 @@ def _measure(wanted: Wanted, names: list[str], labels: list[str]) -> Ended:
     )
 
 
+def _store(
+    folder: Path, planned: Plan, probes: dict[str, ProbeReport | Failure], interrupted: Interrupted | None
+) -> tuple[Store, list[TrialRecord]]:
+    """Return where the run goes, and the trials of the interrupted one that count as its own.
+
+    What no longer counts (a changed scenario, another version) is kept in a file of its own.
+    """
+    if interrupted is None:
+        return Store.create(folder, results.now()), []
+    carried, superseded = resume.carry(interrupted.record, planned, probes)
+    if superseded:
+        left = dataclasses.replace(
+            interrupted.record, trials=superseded, stopped_because="superseded when it was resumed"
+        )
+        Store.create(folder, results.now()).finish(left)
+    return Store(interrupted.file.with_suffix(results.JOURNAL)), carried
+
+
 def _save(store: Store, record: Record, tables: str) -> str:
     """Save a run that is over; return why that failed, so that its tables are shown all the same."""
     try:
-        store.save(record)
+        store.finish(record)
         store.save_tables(tables)
     except ResultsError as error:
         return str(error)

@@ -1,6 +1,7 @@
 """The command line: parse, call, print, exit code.
 
-Exit codes: 0 all asked-for cells measured; 1 usage or environment; 2 some cells failed; 130 interrupted.
+Exit codes: 0 all asked-for cells measured; 1 usage or environment; 2 some cells failed; 3 regression found, where
+asked to fail on one; 130 interrupted.
 """
 
 import json
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kerasbench import __version__
-from kerasbench.errors import KerasbenchError
+from kerasbench.errors import KerasbenchError, UsageError
 
 if TYPE_CHECKING:
     from kerasbench.benchmark import Ended
 
-EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_REGRESSION, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+FORMATS = ("markdown", "csv", "json", "html")
 DEFAULT_TIMEOUT_S = {"steady": 300.0, "published": 7200.0}
 
 app = typer.Typer(
@@ -97,6 +99,7 @@ Data = Annotated[
 ProtocolName = Annotated[
     str, typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round).")
 ]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --results that was interrupted.")]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
 
 
@@ -118,6 +121,7 @@ def run(
     data: Data = "synthetic",
     protocol: ProtocolName = "steady",
     results: Results = Path("results"),
+    resume: Resume = False,
 ) -> int:
     """Measure, print the tables, keep the raw results.
 
@@ -128,7 +132,7 @@ def run(
 
     kind = plan.parse_protocol(protocol)
     budget_s = None if budget is None else plan.parse_duration_s(budget)
-    wanted = benchmark.Wanted(
+    asked = plan.Asked(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
@@ -137,9 +141,10 @@ def run(
         seed=seed,
         data=plan.parse_data(data),
         timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
-        folder=results,
     )
-    return finish(benchmark.measure(wanted))
+    if resume and asked != plan.Asked():
+        raise UsageError("--resume goes on with what the interrupted run was asked for: give no option but --results")
+    return finish(benchmark.measure(asked, results, resume))
 
 
 def finish(ended: "Ended") -> int:
@@ -158,22 +163,81 @@ def finish(ended: "Ended") -> int:
 def report(
     places: Annotated[list[Path] | None, typer.Argument(metavar="[DIR|FILE]...", help="Default: results.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where tables differ.")] = False,
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="KIND", help="markdown (beside the data), or csv, json or html on stdout."),
+    ] = "markdown",
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Draw the plots of each machine there, as PNG.")
+    ] = None,
 ) -> int:
-    """Make the tables beside result files anew from their data."""
+    """Make every page anew from its data: of runs, of machines, their index, and quotations in README.md and docs/."""
     from kerasbench import results
-    from kerasbench.report import files
+    from kerasbench.report import files, tidy
+    from kerasbench.summary import summarize
 
-    data = [file for place in places or [Path("results")] for file in results.result_files(place)]
-    if not check:
-        for file in data:
-            print(files.regenerate(file))
+    chosen = places or files.default_places(Path())
+    if form not in FORMATS:
+        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
+    if plots is not None:
+        return _written(files.draw(chosen, plots))
+    if form == "markdown":
+        pages = files.made_from(chosen)
+        return _check(files.stale(pages)) if check else _written(files.write(pages))
+    if form == "html":
+        from kerasbench.report import html
+
+        print(html.document([(one.record.machine.chip, one) for one in files.machines(chosen).values()]), end="")
         return EXIT_OK
-    differing = files.stale(data)
+    records = [results.load(file) for file in files.expand(chosen)]
+    if form == "csv":
+        print(tidy.document([summarize(record) for record in records]), end="")
+    else:
+        print(results.as_json(records))
+    return EXIT_OK
+
+
+def _written(pages: list[Path]) -> int:
+    print("\n".join(str(page) for page in pages) or "every page is as its data say")
+    return EXIT_OK
+
+
+def _check(differing: list[Path]) -> int:
     for tables in differing:
         print(
             f"kerasbench: {tables}: differs from its data; python -m kerasbench report makes it anew", file=sys.stderr
         )
     return EXIT_USAGE if differing else EXIT_OK
+
+
+@app.command()
+def compare(
+    places: Annotated[list[Path], typer.Argument(metavar="OLD NEW [MORE]...", help="Result files or folders.")],
+    fail_on: Annotated[
+        str | None, typer.Option(metavar="regression", help="Exit with 3 where a cell became slower, or fails now.")
+    ] = None,
+) -> int:
+    """Compare two sets of results cell by cell; more than two stand side by side."""
+    from kerasbench import changes, results
+    from kerasbench.report import comparison
+
+    if fail_on not in (None, "regression"):
+        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
+    if len(places) < 2:
+        raise UsageError("compare takes two or more result files or folders: OLD NEW")
+    sides = [[results.load(file) for file in results.result_files(place)] for place in places]
+    if len(places) > 2:
+        if fail_on:
+            raise UsageError("--fail-on needs two sets of results, OLD and NEW")
+        print(
+            comparison.side_by_side(
+                [(place.stem or str(place), side) for place, side in zip(places, sides, strict=True)]
+            )
+        )
+        return EXIT_OK
+    found = changes.compare(*sides)
+    print(comparison.changes(found, *(str(place) for place in places)))
+    return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
 
 
 @app.command("list")

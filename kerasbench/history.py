@@ -33,7 +33,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
             record = load(file)
         except ResultsError:
             continue
-        if record.machine != machine or record.protocol != planned.effort.protocol.kind:
+        if not record.machine.same_as(machine) or record.asked.effort.protocol.kind != planned.effort.protocol.kind:
             continue
         for trial in record.trials:
             if trial.measurement is not None:

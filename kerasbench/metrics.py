@@ -34,13 +34,16 @@ class Metric:
         having = [(value, m) for t, m in trials if (value := self.read(t, m)) is not None]
         if len(having) == 1 and (interval := self.within(having[0][1])) is not None:
             return Estimate(having[0][0], *interval, 1)
-        return self.sum_up([value for value, _ in having]) if having else None
+        values = [value for value, _ in having]
+        if not values:
+            return None
+        return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
     """Return b, the time of a step inside an epoch: the median over blocks; None where blocks are epochs."""
     training = measurement.training
-    return None if training.unit == "epoch" else _median_of_blocks(measurement)
+    return None if training.unit == "epoch" else measurement.training.median_ns
 
 
 def epoch_overhead_ns(measurement: Measurement) -> float | None:
@@ -57,7 +60,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 def steady_epoch_ns(measurement: Measurement) -> float:
     """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself."""
     if measurement.training.unit == "epoch":
-        return _median_of_blocks(measurement)
+        return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
     assert step_ns is not None and overhead_ns is not None  # the worker sends no measurement without
     return overhead_ns + step_ns * measurement.full_steps_per_epoch
@@ -105,10 +108,6 @@ def _predict_s(measurement: Measurement) -> float | None:
     return published.predict_ns[-1] / NS_PER_S if published and published.predict_ns else None
 
 
-def _median_of_blocks(measurement: Measurement) -> float:
-    return statistics.median(block.ns / block.count for block in measurement.training.blocks)
-
-
 def _ms(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
@@ -137,11 +136,11 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
         found = of(measurement)
         if found is None or len(found.calls_ns) < least:
             return None
-        return percentile(sorted(found.calls_ns), share) / NS_PER_MS
+        return percentile(found.ordered_ns, share) / NS_PER_MS
 
     def within(measurement: Measurement) -> tuple[float, float] | None:
         found = of(measurement)
-        interval = percentile_interval(sorted(found.calls_ns), share) if found else None
+        interval = percentile_interval(found.ordered_ns, share) if found else None
         return (interval[0] / NS_PER_MS, interval[1] / NS_PER_MS) if interval else None
 
     return Metric(name, "ms", title, read, within=within)

@@ -74,14 +74,30 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a user asks for. Empty lists mean everything."""
+
+    scenarios: list[str] = field(default_factory=list)
+    backends: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    options: list[Options] = field(default_factory=lambda: [DEFAULT_OPTIONS])
+    effort: Effort = field(default_factory=Effort)
+    seed: int = 0
+    data: DataKind = "synthetic"
+    timeout_s: float = 300.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """The cells of a run, and those that cannot be measured, each with its reason."""
 
+    asked: Asked
     cells: list[Cell]
     absent: list[tuple[Cell, Failure]]
-    effort: Effort
-    seed: int
-    data: DataKind = "synthetic"
+
+    @property
+    def effort(self) -> Effort:
+        return self.asked.effort
 
 
 def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -117,20 +133,15 @@ def parse_protocol(name: str) -> ProtocolKind:
 
 
 def make(
+    asked: Asked,
     scenarios: Sequence[Selected],
     probes: dict[str, ProbeReport | Failure],
-    devices: Sequence[str],
     hints: dict[str, str],
-    effort: Effort,
-    seed: int,
-    data: DataKind,
-    backends_were_named: bool,
-    options: Sequence[Options] = (DEFAULT_OPTIONS,),
 ) -> Plan:
     """Cross scenarios, backends, devices and options.
 
-    Without ``devices``, every device that a backend sees. A backend that is missing is left out, unless it was named.
-    ``hints`` say, per backend, how its missing devices are brought back.
+    Where no devices were asked for, every device that a backend sees. A backend that is missing is left out, unless it
+    was named. ``hints`` say, per backend, how its missing devices are brought back.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -138,12 +149,14 @@ def make(
     cells: list[Cell] = []
     absent: list[tuple[Cell, Failure]] = []
     for backend, report in probes.items():
-        if isinstance(report, Failure) and not backends_were_named:
+        if isinstance(report, Failure) and not asked.backends:
             continue
         seen = [] if isinstance(report, Failure) else report.devices
-        for label in devices or [device.label for device in seen] or ["cpu"]:
+        for label in asked.devices or [device.label for device in seen] or ["cpu"]:
             device = next((device for device in seen if device.label == label), None)
-            for cell in (Cell(one, backend, device or _stand_in(label), each) for one in scenarios for each in options):
+            for cell in (
+                Cell(one, backend, device or _stand_in(label), each) for one in scenarios for each in asked.options
+            ):
                 if device is None:
                     absent.append((cell, _missing(backend, label, report, hints[backend])))
                 elif (failure := unsupported(cell)) is not None:
@@ -151,8 +164,8 @@ def make(
                 else:
                     cells.append(cell)
     if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
-        raise MissingBackend(_nothing_there(probes, devices, hints))
-    return Plan(cells, absent, effort, seed, data)
+        raise MissingBackend(_nothing_there(probes, asked.devices, hints))
+    return Plan(asked, cells, absent)
 
 
 def unsupported(cell: Cell) -> Failure | None:

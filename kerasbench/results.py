@@ -1,6 +1,9 @@
 """The result file: everything that was measured, raw, in one JSON file for each run. Tables are derived from it."""
 
+import dataclasses
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +18,14 @@ from kerasbench.machine import Machine
 from kerasbench.noise import Signal, Surroundings
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import Options
+from kerasbench.plan import Asked
 from kerasbench.upgrade import SCHEMA, Incomplete, upgrade
-from kerasbench.wire import DataKind, Description, Failure, Measurement, Phase, ProtocolKind
+from kerasbench.wire import Description, Failure, Measurement, Phase
 
-INTERRUPTED = "interrupted"  # why a run stopped, in place of a reason to stop
+# Why a run stopped, in place of a reason to stop.
+INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
+JOURNAL = ".jsonl"
+MAX_FILE_BYTES = 1 << 30  # a hundred times a long run over all built-in scenarios
 
 
 @dataclass(frozen=True)
@@ -67,14 +74,11 @@ class TrialRecord:
 
 @dataclass
 class Record:
-    """A run: the machine, what was asked, and every trial in the order in which it ran."""
+    """A run: what was asked, the machine, and every trial in the order in which it ran."""
 
+    asked: Asked
     machine: Machine
     started: str
-    seed: int
-    data: DataKind
-    protocol: ProtocolKind
-    max_rounds: int
     minimal_effect: float
     scenarios: list[ScenarioRecord]
     noise: list[Signal] = field(default_factory=list)
@@ -86,6 +90,11 @@ class Record:
     kerasbench: str = __version__
     schema: int = SCHEMA
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run was ended before it had decided that there was enough."""
+        return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)
+
 
 def now() -> str:
     """Return the time as it stands in files: UTC, to the second, ISO 8601."""
@@ -93,9 +102,19 @@ def now() -> str:
 
 
 class Store:
-    """A run's files: ``<start>.json`` and the tables ``<start>.md`` beside it, each replaced as a whole."""
+    """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
 
-    def __init__(self, folder: Path, started: str) -> None:
+    The journal has a line for the run and a line for each trial, on disk before the next trial begins. At the end the
+    data file replaces it as a whole: whatever happens, at most the trial in flight is lost.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.journal = journal
+        self.data = journal.with_suffix(".json")
+        self.tables = tables_file(self.data)
+
+    @classmethod
+    def create(cls, folder: Path, started: str) -> "Store":
         """Make the folder and reserve the names.
 
         Raises:
@@ -104,16 +123,33 @@ class Store:
         stamp = started.replace(":", "").replace("Z", "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.data = _reserve(folder, stamp)
+            return cls(_reserve(folder, stamp))
         except OSError as error:
             raise ResultsError(
-                f"{folder}: results cannot be written here: {error.strerror}; choose another folder with --results DIR"
+                f"{folder}: results cannot be written here: {error.strerror}; choose another with --results DIR"
             ) from None
-        self.tables = tables_file(self.data)
 
-    def save(self, record: Record) -> None:
-        """Replace the data file by the record as it now stands; raise ResultsError where the disk refuses."""
+    def begin(self, record: Record) -> None:
+        """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
+        header = dataclasses.replace(record, trials=[])
+        replace(self.journal, b"".join(msgspec.json.encode(line) + b"\n" for line in (header, *record.trials)))
+
+    def add(self, trial: TrialRecord) -> None:
+        """Append a trial to the journal and sync; raise ResultsError where the disk refuses."""
+        try:
+            with self.journal.open("ab") as stream:
+                stream.write(msgspec.json.encode(trial) + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise ResultsError(
+                f"{self.journal}: cannot be written: {error.strerror}; it ends before this trial"
+            ) from None
+
+    def finish(self, record: Record) -> None:
+        """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
         replace(self.data, msgspec.json.encode(record) + b"\n")
+        self.journal.unlink(missing_ok=True)
 
     def save_tables(self, text: str) -> None:
         """Replace the tables; raise ResultsError where the disk refuses."""
@@ -128,43 +164,91 @@ def tables_file(data: Path) -> Path:
 def result_files(place: Path) -> list[Path]:
     """Return the result files of a folder, oldest first, or the one file itself.
 
+    A run that has a journal is not over, or was resumed: the journal stands for it.
+
     Raises:
         ResultsError: there are none.
     """
-    found = sorted(place.glob("*.json")) if place.is_dir() else [place]
-    if not found:
+    if not place.is_dir():
+        return [place]
+    by_run = {file.stem: file for suffix in (".json", JOURNAL) for file in sorted(place.glob(f"*{suffix}"))}
+    if not by_run:
         raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
-    return found
+    return [by_run[stem] for stem in sorted(by_run)]
 
 
 def load(file: Path) -> Record:
-    """Read a result file.
+    """Read a result file, or the journal of a run that is not over.
 
     Raises:
         ResultsError: it is not there, not a result file, or from a newer kerasbench.
     """
     try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
         content = file.read_bytes()
-        found: Any = msgspec.json.decode(content)
-        schema = found.get("schema") if isinstance(found, dict) else None
-        if isinstance(schema, int) and schema > SCHEMA:
-            raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); pip install -U kerasbench")
-        return msgspec.convert(upgrade(found), type=Record)
+        record = _from_journal(content, file) if file.suffix == JOURNAL else _from_json(content, file)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, Incomplete) as error:  # a ValidationError is a DecodeError
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Incomplete) as error:
         raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
+    from kerasbench.validity import complaint  # which reads metrics off trials, and so needs this module
+
+    if found := complaint(record):
+        raise ResultsError(f"{file}: not what kerasbench has written: {found}")
+    return record
+
+
+def as_json(records: Sequence[Record]) -> str:
+    """Return runs as one JSON array, whatever they were stored in, in today's schema."""
+    return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+
+
+def _from_json(content: bytes, file: Path) -> Record:
+    with suppress(msgspec.ValidationError):
+        record = msgspec.json.decode(content, type=Record)
+        if record.schema == SCHEMA:
+            return record
+    found: Any = msgspec.json.decode(content)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); pip install -U kerasbench")
+    return msgspec.convert(upgrade(found), type=Record)
+
+
+def _from_journal(content: bytes, file: Path) -> Record:
+    """Put the lines together; a last line that was cut off in the middle is the trial in flight, which is lost."""
+    header, *lines = content[: content.rfind(b"\n") + 1].splitlines() or [b""]
+    record = _from_json(header, file)
+    trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
+    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials))
+
+
+def _complete_rounds(trials: list[TrialRecord]) -> int:
+    """Return how many rounds have a trial of every cell that did not fail before."""
+    by_round: dict[int, set[tuple[str, ...]]] = {}
+    failed: dict[tuple[str, ...], int] = {}
+    for trial in trials:
+        by_round.setdefault(trial.round, set()).add(trial.cell)
+        if trial.failure is not None:
+            failed[trial.cell] = trial.round
+    first = by_round.get(1, set())
+    count = 0
+    while {cell for cell in first if failed.get(cell, count + 1) > count} <= by_round.get(count + 1, set()) != set():
+        count += 1
+    return count
 
 
 def _reserve(folder: Path, stamp: str) -> Path:
     """Create the first free file of this second's name, so that two runs never share one."""
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
-        file = folder / f"{stamp}{suffix}.json"
+        file = folder / f"{stamp}{suffix}{JOURNAL}"
         try:
-            file.touch(exist_ok=False)
+            if not file.with_suffix(".json").exists():
+                file.touch(exist_ok=False)
+                return file
         except FileExistsError:
             continue
-        return file
     raise FileExistsError(17, "a hundred runs have begun in this second")
 
 

@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
@@ -25,13 +26,19 @@ class Estimate:
     low: float | None
     high: float | None
     trials: int
+    welch_degrees: float | None = None
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the interval: one less than the trials, or Welch's for two samples."""
+        return self.trials - 1 if self.welch_degrees is None else self.welch_degrees
 
     @property
     def log_error(self) -> float:
         """Standard error of the value's logarithm; 0 for fewer than three trials."""
         if self.high is None or self.trials < MIN_TRIALS_FOR_INTERVAL:
             return 0.0
-        return math.log(self.high / self.value) / t_quantile(self.trials - 1)
+        return math.log(self.high / self.value) / t_quantile(self.degrees)
 
     @property
     def half_width(self) -> float | None:
@@ -55,6 +62,26 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), len(logs))
 
 
+def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:
+    """Return the ratio of the geometric means of two independent samples of positive values, a over b.
+
+    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite: B. L. Welch, "The
+    generalization of Student's problem when several different population variances are involved", Biometrika 34 (1947).
+    """
+    logs = [[math.log(value) for value in sample] for sample in (a, b)]
+    centre = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
+    fewest = min(len(a), len(b))
+    if fewest < MIN_TRIALS_FOR_INTERVAL:
+        return Estimate(math.exp(centre), None, None, fewest)
+    errors = [statistics.variance(sample) / len(sample) for sample in logs]
+    if not any(errors):
+        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), fewest)
+    parts = (error**2 / (len(sample) - 1) for error, sample in zip(errors, logs, strict=True))
+    degrees = sum(errors) ** 2 / sum(parts)
+    reach = t_quantile(degrees) * math.sqrt(sum(errors))
+    return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), fewest, degrees)
+
+
 def mean(values: Sequence[float]) -> Estimate:
     """Return the arithmetic mean without an interval, for what may be zero or negative: a loss, an overhead."""
     return Estimate(statistics.fmean(values), None, None, len(values))
@@ -74,16 +101,23 @@ def percentile_interval(ordered: Sequence[float], share: float) -> tuple[float, 
     By the binomial distribution of how many values lie below it, so for any distribution of independent values
     (Hahn & Meeker, Statistical Intervals, 1991).
     """
+    ranks = _percentile_ranks(len(ordered), share)
+    return None if ranks is None else (ordered[ranks[0]], ordered[ranks[1]])
+
+
+@cache
+def _percentile_ranks(count: int, share: float) -> tuple[int, int] | None:
+    """Return the ranks, from 0 on, of the two order statistics."""
     import numpy as np
     from scipy.special import bdtr
 
-    count, tail = len(ordered), (1 - CONFIDENCE) / 2
+    tail = (1 - CONFIDENCE) / 2
     at_most = bdtr(np.arange(count, dtype=float), count, share)  # P(so many values, or fewer, lie below the percentile)
     low, high = np.flatnonzero(at_most <= tail), np.flatnonzero(at_most >= 1 - tail)
-    return (ordered[int(low[-1])], ordered[int(high[0])]) if len(low) and len(high) else None
+    return (int(low[-1]), int(high[0])) if len(low) and len(high) else None
 
 
-def t_upper_tail(t: float, degrees: int) -> float:
+def t_upper_tail(t: float, degrees: float) -> float:
     """Return the probability that Student's t exceeds this value."""
     from scipy.special import stdtr
 
@@ -97,7 +131,8 @@ def t_noncentrality(threshold: float, degrees: int, power: float) -> float:
     return float(nctdtrinc(degrees, 1 - power, threshold))
 
 
-def t_quantile(degrees: int, confidence: float = CONFIDENCE) -> float:
+@cache
+def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     """Return the two-sided quantile of Student's t: 4.303 for 2 degrees of freedom at 95 %."""
     from scipy.special import stdtrit  # 0.2 s, so only once there is something to compute
 

@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kerasbench import parity
 from kerasbench.catalog import label
@@ -27,6 +27,7 @@ class CellSummary:
 
     trials: list[tuple[TrialRecord, Measurement]]
     failure: Failure | None
+    _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
 
     def by_round(self, metric: Metric) -> dict[int, float]:
         """Return the metric's value in each round that has one."""
@@ -44,7 +45,11 @@ class CellSummary:
 
     def estimate(self, name: str) -> Estimate | None:
         """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
-        return None if self.failure is not None else BY_NAME[name].estimate(self.trials)
+        if self.failure is not None:
+            return None
+        if name not in self._known:
+            self._known[name] = BY_NAME[name].estimate(self.trials)
+        return self._known[name]
 
     @property
     def scatter(self) -> float | None:
@@ -170,9 +175,7 @@ def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
         if measurement.parity is not None
     }
     failures = parity.judge(compared)
-    return {
-        column: dataclasses.replace(cell, failure=failures.get(column, cell.failure)) for column, cell in cells.items()
-    }
+    return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
 
 def stand(rows: list[Row], metric_name: str, effect: float) -> list[Standing]:

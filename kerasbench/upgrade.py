@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 class Incomplete(Exception):
@@ -51,6 +51,14 @@ def _trial_from_1(trial: dict[str, Any]) -> dict[str, Any]:
     return trial | {"measurement": {name: value for name, value in old.items() if name != "cpu_ns"} | new}
 
 
+def _from_2(record: dict[str, Any]) -> dict[str, Any]:
+    """Schema 3 holds what was asked, as a whole, so that a run can be resumed."""
+    effort = {"max_rounds": record["max_rounds"], "protocol": {"kind": record["protocol"]}}
+    gone = ("seed", "data", "protocol", "max_rounds")
+    kept = {name: value for name, value in record.items() if name not in gone}
+    return kept | {"asked": {"seed": record["seed"], "data": record["data"], "effort": effort}}
+
+
 # Only float32 could be asked for, and only CPUs had been measured, which know no TF32.
 _TERMS_OF_1 = {"compute_dtypes": ["float32"], "weight_dtypes": ["float32"], "fp32": "ieee"}
-_STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1}
+_STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1, 2: _from_2}

@@ -90,7 +90,7 @@ def claim(a_over_b: Estimate | None, effect: float) -> Claim:
     distance = abs(abs(centre) - edge)
     if error == 0:
         return Claim(verdict, 0.0)
-    return Claim(verdict, t_upper_tail(distance / error, a_over_b.trials - 1))
+    return Claim(verdict, t_upper_tail(distance / error, a_over_b.degrees))
 
 
 def rounds_to_decide(a_over_b: Estimate, effect: float) -> int | None:

@@ -6,8 +6,10 @@ nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that 
 
 import dataclasses
 import json
+import statistics
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from kerasbench.devices import Device
@@ -142,6 +144,11 @@ class Training:
     epochs_ns: list[int]
     again_ns: list[int] = field(default_factory=list)
 
+    @cached_property
+    def median_ns(self) -> float:
+        """The median over blocks of the time of what they count."""
+        return statistics.median(block.ns / block.count for block in self.blocks)
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -149,6 +156,11 @@ class Latency:
 
     batch: int
     calls_ns: list[int]
+
+    @cached_property
+    def ordered_ns(self) -> list[int]:
+        """The durations from the shortest to the longest."""
+        return sorted(self.calls_ns)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from kerasbench.machine.nvidia import Sample
 from kerasbench.machine.state import State
 from kerasbench.noise import Signal, Surroundings
 from kerasbench.options import DEFAULT, Options
-from kerasbench.plan import Cell, Effort, Plan
+from kerasbench.plan import Asked, Cell, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.wire import (
     Batch,
@@ -89,7 +89,7 @@ def surroundings(
 
 
 def plan(*cells: Cell, effort: Effort | None = None, absent: tuple[tuple[Cell, Failure], ...] = ()) -> Plan:
-    return Plan(list(cells), list(absent), effort or Effort(), seed=0)
+    return Plan(Asked(effort=effort or Effort()), list(cells), list(absent))
 
 
 def measurement(
@@ -160,12 +160,9 @@ def record(*trials: TrialRecord, rounds: int = 1) -> Record:
     names = dict.fromkeys(one.scenario for one in trials)
     scenarios = [ScenarioRecord(f"hash of {name}", entry(name).description) for name in names]
     return Record(
+        Asked(),
         MACHINE,
         "2026-01-02T03:04:05Z",
-        0,
-        "synthetic",
-        "steady",
-        rounds,
         0.03,
         scenarios,
         trials=list(trials),

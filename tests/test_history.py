@@ -30,7 +30,7 @@ def test_too_few_rounds_tell_nothing() -> None:
 
 
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
-    Store(tmp_path, "2026-01-02T03:04:05Z").save(three_rounds(scatter=0.1))
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
     (tmp_path / "2026-01-03.json").write_text("[")
     found = history.recall(tmp_path, made.MACHINE, PLANNED)
     assert found.trial_s == {cell.key: 9.0 for cell in PLANNED.cells}
@@ -39,7 +39,7 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
 
 
 def test_another_machine_s_results_say_nothing(tmp_path: Path) -> None:
-    Store(tmp_path, "2026-01-02T03:04:05Z").save(three_rounds(scatter=0.1))
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
     other = dataclasses.replace(made.MACHINE, chip="Chip 10")
     assert history.recall(tmp_path, other, PLANNED) == history.History()
     assert history.recall(tmp_path / "gone", other, PLANNED) == history.History()
@@ -47,7 +47,7 @@ def test_another_machine_s_results_say_nothing(tmp_path: Path) -> None:
 
 def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     for day, scatter in enumerate((0.4, 0.1), start=1):
-        Store(tmp_path, f"2026-01-0{day}T00:00:00Z").save(three_rounds(scatter=scatter))
+        Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(three_rounds(scatter=scatter))
     found = history.recall(tmp_path, made.MACHINE, PLANNED)
     assert found.source == "2026-01-02T000000.json"
     assert found.scatter is not None

@@ -14,7 +14,8 @@ HINTS = {"torch": "install torch with CUDA", "jax": "install jax with CUDA"}
 
 
 def make(probes: dict[str, ProbeReport | Failure], devices: tuple[str, ...] = (), named: bool = False) -> plan.Plan:
-    return plan.make([made.selected()], probes, devices, HINTS, plan.DEFAULT, 0, "synthetic", backends_were_named=named)
+    asked = plan.Asked(backends=list(probes) if named else [], devices=list(devices))
+    return plan.make(asked, [made.selected()], probes, HINTS)
 
 
 def labels(cells: list[plan.Cell]) -> list[str]:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail
+from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail, welch
 
 
 def test_the_interval_is_student_s_t_on_logarithms() -> None:
@@ -79,3 +79,29 @@ def test_order_statistics_cover_what_they_promise_whatever_the_distribution(coun
         assert found is not None
         covered += found[0] <= truth <= found[1]
     assert covered / runs > 0.92
+
+
+def test_welch_is_the_textbook_s() -> None:
+    # Variances 0.01 and 0.04 of three logarithms each.
+    a = [math.exp(value) for value in (0.9, 1.0, 1.1)]
+    b = [math.exp(value) for value in (-0.2, 0.0, 0.2)]
+    found = welch(a, b)
+    assert found.value == pytest.approx(math.e)
+    assert found.degrees == pytest.approx((0.05 / 3) ** 2 / ((0.01 / 3) ** 2 / 2 + (0.04 / 3) ** 2 / 2))
+    assert found.log_error == pytest.approx(math.sqrt(0.05 / 3))
+
+
+def test_welch_of_two_trials_has_no_interval_and_of_equal_ones_no_width() -> None:
+    assert welch([1.0, 1.0], [1.0, 1.0, 1.0]).half_width is None
+    assert welch([2.0] * 3, [1.0] * 3).half_width == 0
+
+
+def test_welch_covers_what_it_promises_for_unequal_spreads() -> None:
+    rng, runs, covered = random.Random(6), 1000, 0
+    for _ in range(runs):
+        found = welch(
+            [math.exp(rng.gauss(0, 0.02)) for _ in range(5)], [math.exp(rng.gauss(0, 0.08)) for _ in range(4)]
+        )
+        assert found.low is not None and found.high is not None
+        covered += found.low <= 1 <= found.high
+    assert 0.93 < covered / runs < 0.98

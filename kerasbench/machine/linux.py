@@ -5,6 +5,8 @@ from pathlib import Path
 CPUINFO = Path("/proc/cpuinfo")
 # x86 says "model name"; Arm boards say "Model" or "Hardware", of the board as a whole.
 CHIP_FIELDS = ("model name", "Model", "Hardware")
+DEVICES = Path("/sys/devices")
+HYBRID = {"performance": "cpu_core", "efficiency": "cpu_atom"}
 CPUS = Path("/sys/devices/system/cpu")
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 CGROUPS = Path("/sys/fs/cgroup")
@@ -28,6 +30,20 @@ def parse_chip(cpuinfo: str) -> str:
         if colon:
             fields.setdefault(name.strip(), value.strip())
     return next((fields[name] for name in CHIP_FIELDS if fields.get(name)), "")
+
+
+def cores_by_kind(root: Path = DEVICES) -> dict[str, int]:
+    """Return the logical processors of each kind of a hybrid Intel chip; empty where all are alike."""
+    found = {name: _count(_text(root / folder / "cpus")) for name, folder in HYBRID.items()}
+    return found if all(found.values()) else {}
+
+
+def _count(ranges: str) -> int:
+    """Return how many processors ``0-3,8`` names."""
+    edges = [part.partition("-") for part in ranges.strip().split(",") if part]
+    if not all(_whole(low) and (not dash or _whole(high)) for low, dash, high in edges):
+        return 0
+    return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in edges)
 
 
 def governors(root: Path = CPUS) -> list[str]:

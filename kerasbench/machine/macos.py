@@ -5,6 +5,8 @@ import subprocess
 
 TIMEOUT_S = 5
 CHIP = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+CORES = ["/usr/sbin/sysctl", "hw.perflevel0.physicalcpu", "hw.perflevel1.physicalcpu"]
+CORE_KINDS = ("performance", "efficiency")
 THERMAL_KEY = "com.apple.system.thermalpressurelevel"
 THERMAL_LEVEL = ["/usr/bin/notifyutil", "-g", THERMAL_KEY]
 POWER_SOURCE = ["/usr/bin/pmset", "-g", "batt"]
@@ -18,6 +20,17 @@ LOW_POWER = 1
 def chip() -> str:
     """Return the processor's name (``Apple M1``), empty where sysctl does not tell."""
     return _output(CHIP).strip()
+
+
+def cores_by_kind() -> dict[str, int]:
+    """Return the physical cores of each kind; empty where all are alike, as on Intel."""
+    return parse_cores_by_kind(_output(CORES))
+
+
+def parse_cores_by_kind(text: str) -> dict[str, int]:
+    """Return the counts out of sysctl's ``hw.perflevel0.physicalcpu: 4``; level 0 has the fastest cores."""
+    found = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
+    return {name: found[level] for level, name in enumerate(CORE_KINDS) if level in found} if len(found) > 1 else {}
 
 
 def thermal_level() -> int | None:

@@ -36,6 +36,26 @@ class Sample:
     temperature_c: int | None
 
 
+@dataclass(frozen=True)
+class Card:
+    """One GPU of this machine and the driver that it runs with."""
+
+    name: str
+    driver: str
+
+
+def cards() -> list[Card]:
+    """Return this machine's NVIDIA GPUs, none where there is no driver."""
+    command = [COMMAND, "--query-gpu=name,driver_version", f"--format={FORMAT}"]
+    return parse_cards(_output(command) or "")
+
+
+def parse_cards(text: str) -> list[Card]:
+    """Return the GPUs out of ``--query-gpu=name,driver_version``'s lines."""
+    fields = (line.rpartition(",") for line in text.splitlines())
+    return [Card(name.strip(), driver.strip()) for name, comma, driver in fields if comma and name.strip()]
+
+
 def watch_command(index: str) -> list[str]:
     """Return the command that prints a sample every INTERVAL_MS until it is stopped.
 
@@ -62,14 +82,17 @@ def compute_apps(index: str) -> list[int] | None:
 
     They are the host's numbers: inside a container they match no process, or there are none at all.
     """
-    command = [COMMAND, f"--id={index}", "--query-compute-apps=pid", f"--format={FORMAT}"]
+    said = _output([COMMAND, f"--id={index}", "--query-compute-apps=pid", f"--format={FORMAT}"])
+    return None if said is None else parse_compute_apps(said)
+
+
+def _output(command: list[str]) -> str | None:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=True
-        )
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    return parse_compute_apps(done.stdout)
 
 
 def parse_compute_apps(text: str) -> list[int]:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from tabulate import tabulate
 
 from kerasbench.catalog import label
+from kerasbench.crossover import break_evens, speed_ups
+from kerasbench.machine import Machine
 from kerasbench.metrics import BY_NAME
 from kerasbench.noise import SCATTER_WARN
 from kerasbench.published import Figure, Side, figures
@@ -27,11 +29,14 @@ def document(summary: Summary) -> str:
         heading(summary),
         training(summary),
         verdicts(summary),
+        devices(summary),
         full_epochs(summary),
+        predicted(summary),
         beside_published(summary),
         epochs(summary),
         prediction(summary),
         cold_start(summary),
+        repaid(summary),
         learning(summary),
         phases(summary),
         disturbances(summary),
@@ -60,16 +65,26 @@ def heading(summary: Summary) -> str:
     machine = record.machine
     system = f"{escape(machine.system)} {escape(machine.architecture)}"
     rounds = _count(record.rounds_completed, "complete round")
-    stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
+    stopped = f"; stopped because {escape(record.stopped_because)}" if record.stopped_because else ""
     lines = [
         f"# kerasbench on {escape(machine.chip)}",
-        f"{machine.cores} cores, {machine.memory_bytes / GIB:.0f} GiB, {system}. "
-        f"Begun {record.started}, {rounds}, seed {record.seed}{stopped}.",
+        f"{machine.cores} cores{_kinds(machine)}, {machine.memory_bytes / GIB:.0f} GiB{_gpus(machine)}, {system}. "
+        f"Begun {escape(record.started)}, {rounds}, seed {record.asked.seed}{stopped}.",
         escape(_versions(record)),
         escape("".join(f"Before the run: {signal.reason}. " for signal in record.noise).strip()),
-        "\n".join(f"- {_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
+        "\n".join(f"- {column_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
     ]
     return "\n\n".join(line for line in lines if line)
+
+
+def _kinds(machine: Machine) -> str:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in machine.cores_by_kind.items())
+    return f" ({kinds})" if kinds else ""
+
+
+def _gpus(machine: Machine) -> str:
+    driver = f" (driver {machine.driver})" if machine.driver else ""
+    return escape("".join(f", {gpu}" for gpu in machine.gpus) + driver)
 
 
 def training(summary: Summary) -> str:
@@ -89,7 +104,7 @@ def training_table(summary: Summary) -> str:
 def _subject(row: Row, record: Record) -> list[str]:
     regime = row.regime
     batch = f"{regime.batch:,} (all)" if regime.full_batch else f"{regime.batch:,}"
-    drawn = f"{regime.data}, synthetic" if regime.has_real_data and record.data == "synthetic" else regime.data
+    drawn = f"{regime.data}, synthetic" if regime.has_real_data and record.asked.data == "synthetic" else regime.data
     return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
 
 
@@ -127,7 +142,7 @@ def _training_notes(summary: Summary) -> str:
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
     for note, applies in _CELL_NOTES:
-        named = [f"{row.label} {_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
+        named = [f"{row.label} {column_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
         if named:
             notes.append(note.format(escape(", ".join(named))))
     return "\n".join(f"- {note}" for note in notes)
@@ -167,7 +182,7 @@ def _corrected(summary: Summary) -> str:
 def verdicts(summary: Summary) -> str:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     rows = [
-        [escape(row.label), _name(standing.fastest), *_compared(comparison, summary.record.minimal_effect)]
+        [escape(row.label), column_name(standing.fastest), *_compared(comparison, summary.record.minimal_effect)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
         if standing.fastest is not None and standing.proven
         for comparison in standing.comparisons
@@ -192,7 +207,7 @@ def _compared(one: Comparison, effect: float) -> list[str]:
         rounds = f"over {SCARCE_ROUNDS}"
     else:
         rounds = str(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
-    return [_name(one.rival), with_interval(one.ratio), one.verdict, rounds]
+    return [column_name(one.rival), with_interval(one.ratio), one.verdict, rounds]
 
 
 def _is_mostly_overhead(row: Row) -> bool:
@@ -212,23 +227,30 @@ def epochs(summary: Summary) -> str:
 
 
 def full_epochs(summary: Summary) -> str:
-    """Return what the published protocol adds: all epochs, run in full, beside what a + b * steps says of them."""
+    """Return what the published protocol adds: all epochs, run in full."""
     return _metric_tables(
         summary,
         "All published epochs",
         (
             "total_s",
             "epoch_s",
-            "later_epoch_s",
-            "predicted_epoch_s",
-            "prediction_ratio",
             "train_loss",
             "train_accuracy",
             "val_accuracy",
             "predict_s",
         ),
-        "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and the mean epoch, but "
-        "not in the mean after the first.",
+        "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch.",
+        needed="total_s",
+    )
+
+
+def predicted(summary: Summary) -> str:
+    """Return real epochs beside what a + b * steps says of them."""
+    return _metric_tables(
+        summary,
+        "Real epochs beside a + b · steps",
+        ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
+        "The mean of the published epochs after the first, which compiles; measured seconds apart.",
         needed="total_s",
     )
 
@@ -307,6 +329,46 @@ def cold_start(summary: Summary) -> str:
     )
 
 
+def repaid(summary: Summary) -> str:
+    """Return after how many steps a longer first step has paid, where that is beyond doubt."""
+    found = break_evens(summary.rows, summary.record.minimal_effect)
+    if not found:
+        return ""
+    lines = [
+        f"- {escape(one.row.label)}: {column_name(one.slow_start)} repays its {plain(one.extra_ms / 1e3)} s over "
+        f"{column_name(one.rival)} after {_count_of_steps(one.steps)}."
+        for one in found
+    ]
+    explanation = (
+        "What the first step takes longer, over what each later one takes less. Only where both are beyond doubt."
+    )
+    return "## When compiling has paid\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+
+
+def _count_of_steps(steps: float) -> str:
+    return f"{plain(max(1.0, steps)).removesuffix('.00')} steps"
+
+
+def devices(summary: Summary) -> str:
+    """Return CPU against GPU, for each backend that was measured on both."""
+    found = speed_ups(summary.rows, summary.record.minimal_effect)
+    if not found:
+        return ""
+    rows = [
+        [
+            escape(one.row.label),
+            column_name(one.cpu),
+            column_name(one.gpu),
+            with_interval(one.ratio),
+            f"GPU {one.verdict}",
+        ]
+        for one in found
+    ]
+    table = _table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
+    explanation = "Time of a step on the CPU over that on the GPU, paired by round: above 1 the GPU is faster."
+    return f"## CPU against GPU\n\n{table}\n\n{explanation}"
+
+
 def learning(summary: Summary) -> str:
     return _metric_tables(
         summary,
@@ -323,10 +385,10 @@ def _metric_tables(summary: Summary, title: str, names: Sequence[str], note: str
     if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
         return ""
     rows = [
-        [escape(row.label), _title(name), *(_value(row, column, name) for column in summary.columns)]
+        [escape(row.label), _title(name), *values]
         for row in summary.rows
         for name in names
-        if any(cell.estimate(name) for cell in row.cells.values())
+        if set(values := [_value(row, column, name) for column in summary.columns]) != {NOTHING}
     ]
     if not rows:
         return ""
@@ -349,7 +411,7 @@ def phases(summary: Summary) -> str:
     if not summary.phases_s:
         return ""
     rows = [
-        [name, *(f"{by_column[column]:.3f}" if column in by_column else NOTHING for column in summary.columns)]
+        [escape(name), *(f"{by_column[column]:.3f}" if column in by_column else NOTHING for column in summary.columns)]
         for name, by_column in summary.phases_s.items()
     ]
     table = _table(["phase (s)", *_names(summary.columns)], rows)
@@ -361,7 +423,7 @@ def disturbances(summary: Summary) -> str:
     rows = [
         [
             escape(label(trial.scenario, trial.regime)),
-            _name(trial.column),
+            column_name(trial.column),
             str(trial.round),
             escape("; ".join(signal.reason for signal in trial.noise)),
             "invalid" if trial.disturbed else NOTHING,
@@ -378,7 +440,7 @@ def disturbances(summary: Summary) -> str:
 def failures(summary: Summary) -> str:
     """Return every cell without a number, with cause and remedy."""
     rows = [
-        [escape(row.label), _name(column), failure.code, escape(failure.cause), escape(failure.remedy)]
+        [escape(row.label), column_name(column), failure.code, escape(failure.cause), escape(failure.remedy)]
         for row, column, failure in summary.failures
     ]
     if not rows:
@@ -401,11 +463,12 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _names(columns: Sequence[Column]) -> list[str]:
-    return [_name(column) for column in columns]
+    return [column_name(column) for column in columns]
 
 
-def _name(column: Column) -> str:
-    return " ".join(part for part in column if part)
+def column_name(column: Column) -> str:
+    """Return a column's name, ``jax cpu threads=1``."""
+    return escape(" ".join(part for part in column if part))
 
 
 def _count(number: int, what: str) -> str:

@@ -62,7 +62,7 @@ def test_an_interruption_prints_the_table_keeps_the_file_and_gives_exit_code_130
     faults: Path, tmp_path: Path, ending: signal.Signals
 ) -> None:
     process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
-    wait_for(lambda: any(_trials(file) for file in tmp_path.glob("*.json")))
+    wait_for(lambda: any(_trials(file) for file in tmp_path.glob("*.jsonl")))
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, ending)
     tables, progress = process.communicate(timeout=60)
@@ -75,14 +75,50 @@ def test_an_interruption_prints_the_table_keeps_the_file_and_gives_exit_code_130
 
 def test_a_child_does_not_outlive_a_parent_that_was_killed(faults: Path, tmp_path: Path) -> None:
     process = kerasbench(tmp_path, "--scenario", str(faults / "hangs_in_build.py"), "--backend", "jax", "--rounds", "1")
-    wait_for(lambda: list(tmp_path.glob("*.json")) != [])
+    wait_for(lambda: list(tmp_path.glob("*.jsonl")) != [])
     wait_for(lambda: psutil.Process(process.pid).children() != [])
     (child,) = psutil.Process(process.pid).children()
     process.kill()
     process.communicate(timeout=60)
     wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    (journal,) = tmp_path.iterdir()
+    assert load(journal).trials == []
+
+
+def kill_in_the_middle(folder: Path, after_s: float, *arguments: str) -> None:
+    """Start a run and kill it that long after one more trial was on disk, unless it has ended before."""
+    had = _journaled(folder)
+    process = kerasbench(folder, *arguments)
+    wait_for(lambda: _journaled(folder) > had or process.poll() is not None)
+    time.sleep(after_s)
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def _journaled(folder: Path) -> int:
+    return max((_trials(file) for file in folder.glob("*.jsonl")), default=0)
+
+
+def test_a_run_that_is_killed_again_and_again_is_resumed_until_it_is_complete(faults: Path, tmp_path: Path) -> None:
+    arguments = ["--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "4"]
+    kill_in_the_middle(tmp_path, 0.0, *arguments)
+    kill_in_the_middle(tmp_path, 0.7, "--resume")
+    process = kerasbench(tmp_path, "--resume")
+    _, progress = process.communicate(timeout=300)
+    assert process.returncode == 0, progress
     (data,) = tmp_path.glob("*.json")
-    assert load(data).trials == []
+    record = load(data)
+    undisturbed = [trial.round for trial in record.trials if not trial.disturbed]
+    assert {trial.round for trial in record.trials} == {1, 2, 3, 4}
+    assert len(undisturbed) == len(set(undisturbed))
+    assert list(tmp_path.glob("*.jsonl")) == []
+
+
+def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
+    process = kerasbench(tmp_path, "--resume")
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "no result files here" in complaint or "no run here was interrupted" in complaint
 
 
 def wait_for(condition: Callable[[], bool], at_most_s: float = 120) -> None:

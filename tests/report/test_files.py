@@ -1,48 +1,128 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from kerasbench.cli import main
-from kerasbench.results import Store
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.report import files
+from kerasbench.results import Record, Store
 from tests import made
+
+OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
+
+
+def store(folder: Path, record: Record | None = None, started: str = "2026-01-02T03:04:05Z") -> Store:
+    kept = Store.create(folder, started)
+    kept.finish(record or made.record(made.trial()))
+    return kept
+
+
+def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = store(tmp_path)
+    store(tmp_path, dataclasses.replace(made.record(made.trial()), machine=OTHER), "2026-01-03T00:00:00Z")
+    assert main(["report", str(tmp_path)]) == 0
+    written = capsys.readouterr().out.split()
+    assert sorted(written) == sorted(str(page) for page in tmp_path.glob("*.md"))
+    assert len(written) == 5
+    assert "2.10 ms" in kept.tables.read_text()
+    index = (tmp_path / "README.md").read_text()
+    assert "[Chip 9](machine-chip-9-" in index
+    assert "[Chip 10 \\<b\\>](machine-chip-10-b-" in index
+    assert main(["report", str(tmp_path), "--check"]) == 0
+
+
+@pytest.mark.parametrize("content", [None, "", "2.11 ms"])
+def test_pages_that_differ_from_their_data_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    kept = store(tmp_path)
+    main(["report", str(tmp_path)])
+    if content is None:
+        kept.tables.unlink()
+    else:
+        kept.tables.write_text(content)
+    capsys.readouterr()
+    assert main(["report", str(tmp_path), "--check"]) == 1
+    assert capsys.readouterr().err == (
+        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report makes it anew\n"
+    )
+
+
+def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> None:
+    old = dataclasses.replace(made.record(made.trial(found=made.measurement(9))), started="2026-01-01")
+    new = dataclasses.replace(made.record(made.trial(found=made.measurement(1))), started="2026-01-02")
+    alone = dataclasses.replace(made.record(made.trial(name="iris", found=made.measurement(5))), started="2026-01-01")
+    for record in (new, old, alone):
+        store(tmp_path, record)
+    (page,) = (text for file, text in files.made_from([tmp_path]).items() if file.name.startswith("machine-"))
+    assert "1.10 ms" in page
+    assert "9.10 ms" not in page
+    assert "5.10 ms" in page
+
+
+QUOTING = (
+    "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
+)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(tmp_path, "2026-01-02T03:04:05Z")
-    store.save(made.record(made.trial()))
-    return store
+def page(tmp_path: Path) -> Path:
+    kept = store(tmp_path / "results")
+    kept.data.rename(tmp_path / "results" / "x.json")
+    (tmp_path / "README.md").write_text(QUOTING)
+    return tmp_path / "README.md"
 
 
-def test_tables_are_made_from_their_data(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(store.data.parent)]) == 0
-    assert capsys.readouterr().out == f"{store.tables}\n"
-    assert "2.10 ms" in store.tables.read_text()
-    assert main(["report", "--check", str(store.data)]) == 0
+def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Path) -> None:
+    assert files.pages_with_quotations(page.parent) == [page]
+    pages = files.made_from([page])
+    assert files.stale(pages) == [page]
+    assert files.write(pages) == [page]
+    text = page.read_text()
+    assert text.startswith(
+        "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\n### Training step"
+    )
+    assert text.endswith("<!-- /tables -->\n\nThat was it.\n")
+    assert "### Prediction" in text
+    assert "old" not in text.split("\n")
+    assert files.write(files.made_from([page])) == []
 
 
-@pytest.mark.parametrize("text", [None, "", "2.11 ms"])
-def test_tables_that_differ_from_their_data_are_named(
-    store: Store, capsys: pytest.CaptureFixture[str], text: str | None
+def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
+    page.write_text(QUOTING.replace("training,", "trainings,"))
+    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: training, verdicts"):
+        files.made_from([page])
+    page.write_text(QUOTING.replace("x.json", "gone.json"))
+    with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
+        files.made_from([page])
+    with pytest.raises(ResultsError, match="no such page"):
+        files.made_from([page.parent / "GONE.md"])
+
+
+def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store(tmp_path)
+    assert main(["report", str(tmp_path), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("machine,scenario,regime,")
+    assert main(["report", str(tmp_path), "--format", "json"]) == 0
+    assert '"chip": "Chip 9"' in capsys.readouterr().out
+    assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
+    assert "--format takes markdown, csv" in capsys.readouterr().err
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_folder_without_results_is_an_error_that_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if text is not None:
-        store.save_tables(text)
-    assert main(["report", "--check", str(store.data.parent)]) == 1
-    assert str(store.tables) in capsys.readouterr().err
-    assert (store.tables.read_text() if store.tables.exists() else None) == text
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 2}'])
-def test_a_file_that_is_no_result_is_an_error_without_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
-) -> None:
-    (tmp_path / "x.json").write_text(content)
-    assert main(["report", str(tmp_path)]) == 1
-    complaint = capsys.readouterr().err
-    assert complaint.startswith(f"kerasbench: {tmp_path / 'x.json'}: ")
-    assert complaint.count("\n") == 1
-
-
-def test_a_folder_without_results_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 1
     assert "no result files here" in capsys.readouterr().err
+
+
+def test_machines_have_names_of_their_own() -> None:
+    assert files.slug(made.MACHINE).startswith("chip-9-")
+    assert files.slug(OTHER).startswith("chip-10-b-")
+    assert files.slug(dataclasses.replace(made.MACHINE, host="abc")) != files.slug(made.MACHINE)
+    assert files.slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
+    assert files.slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")

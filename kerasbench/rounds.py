@@ -60,7 +60,10 @@ class Observer(Interface):
 
 @dataclass
 class Run:
-    """One run. ``launch`` runs a trial, wherever it likes (trial.launch: a child process here)."""
+    """One run. ``launch`` runs a trial, wherever it likes (trial.launch: a child process here).
+
+    ``carried`` are trials of an earlier run that was interrupted, which count as this run's.
+    """
 
     planned: Plan
     store: Store
@@ -68,6 +71,7 @@ class Run:
     watch: Watcher
     observer: Observer
     state: State
+    carried: Sequence[TrialRecord] = ()
     order: Callable[[Sequence[Cell], int, int], list[Cell]] = plan.order
     clock_s: Callable[[], float] = time.monotonic
     record: Record = field(init=False)
@@ -76,25 +80,26 @@ class Run:
 
     def __post_init__(self) -> None:
         self.record = begin(self.planned, self.state)
+        self.record.trials += self.carried
         self._protocols = {cell.key: self.planned.effort.protocol for cell in self.planned.cells}
 
     def execute(self) -> Record:
-        """Measure the plan's cells round by round and return the record, which ``store`` holds after every trial.
+        """Measure the plan's cells round by round and return the record, each trial of which ``store`` holds at once.
 
         Ctrl-C ends the trial in flight and the run, and so does a disk that takes no more results; the record then
         says so. How the run ended is in the record alone: the caller saves it.
 
         Raises:
-            ResultsError: the disk refuses the result file before anything has been measured.
+            ResultsError: the disk refuses the journal before anything has been measured.
         """
-        self.store.save(self.record)
+        self.store.begin(self.record)
         self.observer.run_began(self.planned, self.record)
         try:
             self._rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = results.INTERRUPTED
         except ResultsError:
-            self.record.stopped_because = "results could not be written"
+            self.record.stopped_because = results.UNWRITTEN
         finally:
             self.observer.run_ended()
         self.record.finished = results.now()
@@ -103,8 +108,8 @@ class Run:
     def _rounds(self) -> None:
         alive, widths, began_s = list(self.planned.cells), [], self.clock_s()
         while alive and not self.record.stopped_because:
-            index = self.record.rounds_completed + 1
-            for cell in self.order(alive, self.planned.seed, index):
+            index, had = self.record.rounds_completed + 1, len(self.record.trials)
+            for cell in self.order(alive, self.planned.asked.seed, index):
                 if not self._measure(cell, index):
                     alive.remove(cell)  # it would fail again, and cost a time-out each round
             self.record.rounds_completed = index
@@ -113,21 +118,23 @@ class Run:
             self.record.stopped_because = stop_reason(
                 self.planned.effort, widths, spent_s, precision_of(self.record.minimal_effect)
             )
-            self.observer.round_ended(self.record)
+            if len(self.record.trials) > had:
+                self.observer.round_ended(self.record)
         self.record.stopped_because = self.record.stopped_because or "every cell has failed"
 
     def _measure(self, cell: Cell, index: int) -> bool:
         """Measure a cell in this round, once more where that was disturbed; tell whether it can be measured."""
-        for _ in range(1 + MAX_REPLACEMENTS):
+        tried = [one for one in self.record.trials if one.cell == cell.key and one.round == index]
+        while not is_settled(tried):
             trial = self._trial(cell, index)
+            tried.append(trial)
             self.record.trials.append(trial)
-            self.store.save(self.record)
+            self.store.add(trial)
             self.observer.trial_ended(cell, trial)
-            if not trial.disturbed:
-                break
-        if trial.measurement is None:
+        measurement = tried[-1].measurement
+        if measurement is None:
             return False
-        self._protocols[cell.key] = freeze(self._protocols[cell.key], trial.measurement)
+        self._protocols[cell.key] = freeze(self._protocols[cell.key], measurement)
         return True
 
     def _trial(self, cell: Cell, index: int) -> TrialRecord:
@@ -163,17 +170,19 @@ def begin(planned: Plan, state: State) -> Record:
         id(cell.selected.entry): cell.selected.entry for cell in [*planned.cells, *(c for c, _ in planned.absent)]
     }
     return Record(
+        asked=planned.asked,
         machine=machine.fingerprint(),
         started=results.now(),
-        seed=planned.seed,
-        data=planned.data,
-        protocol=planned.effort.protocol.kind,
-        max_rounds=planned.effort.max_rounds,
         minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[ScenarioRecord(entry.file_hash, entry.description) for entry in entries.values()],
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=noise.of_machine(state, processors()),
     )
+
+
+def is_settled(tried: Sequence[TrialRecord]) -> bool:
+    """Tell whether a cell needs no further trial in a round: one was undisturbed, or it has been repeated enough."""
+    return len(tried) > MAX_REPLACEMENTS or any(not trial.disturbed for trial in tried)
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
@@ -248,8 +257,8 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         regime=cell.selected.regime.name,
         backend=cell.backend,
         device=cell.device,
-        seed=planned.seed,
-        data=planned.data,
+        seed=planned.asked.seed,
+        data=planned.asked.data,
         protocol=protocol,
         options=cell.options,
     )

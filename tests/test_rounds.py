@@ -1,9 +1,9 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from kerasbench import plan, run
+from kerasbench import plan, rounds
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.noise import Surroundings
@@ -43,14 +43,19 @@ class Quiet:
         self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
     ) -> tuple[Outcome, Surroundings]:
         self.trials += 1
-        busy_s = 10 * (run.processors() - 0.5) if self.trials in self.disturbed else 1.0
+        busy_s = 10 * (rounds.processors() - 0.5) if self.trials in self.disturbed else 1.0
         return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
 
 
 def execute(
-    planned: plan.Plan, store: Store, launch: run.Launch, observer: Silent, watch: Quiet | None = None
+    planned: plan.Plan,
+    store: Store,
+    launch: rounds.Launch,
+    observer: Silent,
+    watch: Quiet | None = None,
+    carried: Sequence[TrialRecord] = (),
 ) -> Record:
-    return run.Run(planned, store, launch, watch or Quiet(), observer, made.state()).execute()
+    return rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), carried).execute()
 
 
 class FakeWorker:
@@ -77,7 +82,7 @@ CELLS = [made.cell(backend="torch"), made.cell(backend="jax")]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path, "2026-01-02T03:04:05Z")
+    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
 def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
@@ -143,7 +148,7 @@ def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
 
     class Looking(FakeWorker):
         def __call__(self, request: TrialRequest, *rest: Callable[..., None]) -> Outcome:
-            on_disk.append(len(load(store.data).trials))
+            on_disk.append(len(load(store.journal).trials))
             return super().__call__(request, *rest)
 
     worker = Looking(torch=noisy(1), jax=noisy(2))
@@ -161,24 +166,25 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
     record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
-    assert load(store.data).trials == record.trials
+    assert load(store.journal).trials == record.trials
 
 
 def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    save = store.save
+    add, added = store.add, [0]
 
-    def until_it_is_full(record: Record) -> None:
-        if len(record.trials) == 3:
+    def until_it_is_full(trial: TrialRecord) -> None:
+        added[0] += 1
+        if added[0] == 3:
             raise ResultsError("no space left")
-        save(record)
+        add(trial)
 
-    monkeypatch.setattr(store, "save", until_it_is_full)
+    monkeypatch.setattr(store, "add", until_it_is_full)
     record = execute(made.plan(*CELLS, effort=plan.exactly(3)), store, worker, Silent())
     assert (record.stopped_because, len(record.trials)) == ("results could not be written", 3)
-    assert len(load(store.data).trials) == 2
+    assert len(load(store.journal).trials) == 2
 
 
 def test_a_disturbed_trial_is_kept_and_repeated_in_its_round(store: Store) -> None:
@@ -223,18 +229,21 @@ WIDE, NARROW = 0.5, 0.01
     ],
 )
 def test_when_a_run_stops(widths: list[list[float | None]], reason: str) -> None:
-    found = run.stop_reason(Effort(), widths)
+    found = rounds.stop_reason(Effort(), widths)
     assert found.startswith(reason) and bool(found) is bool(reason)
 
 
 def test_on_battery_a_run_aims_at_less() -> None:
-    assert run.stop_reason(Effort(), [[0.04]] * 3, precision=run.precision_of(0.05)) == "every interval is within ±5%"
-    assert run.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=run.precision_of(0.03)) == ""
+    assert (
+        rounds.stop_reason(Effort(), [[0.04]] * 3, precision=rounds.precision_of(0.05))
+        == "every interval is within ±5%"
+    )
+    assert rounds.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=rounds.precision_of(0.03)) == ""
 
 
 @pytest.mark.parametrize(("spent_s", "ends"), [(40.0, False), (50.0, False), (51.0, True), (200.0, True)])
 def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, ends: bool) -> None:
-    found = run.stop_reason(Effort(budget_s=100.0), [[None]], spent_s)
+    found = rounds.stop_reason(Effort(budget_s=100.0), [[None]], spent_s)
     assert ("budget of 100 s" in found) is ends
 
 
@@ -246,4 +255,32 @@ def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> N
 
 def test_a_frozen_protocol_stays_as_it_is() -> None:
     frozen = Protocol(steps_per_block=8, warmup_blocks=4)
-    assert run.freeze(frozen, made.measurement()) == frozen
+    assert rounds.freeze(frozen, made.measurement()) == frozen
+
+
+@pytest.mark.parametrize("done", range(10))
+def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, done: int) -> None:
+    planned = made.plan(*CELLS, effort=plan.exactly(4))
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
+    worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
+    resumed = execute(planned, store, worker, observer, carried=whole[:done])
+    assert [(trial.round, trial.cell) for trial in resumed.trials] == [(trial.round, trial.cell) for trial in whole]
+    assert len(worker.requests) == len(observer.ended) == max(0, len(whole) - done)
+    assert load(store.journal).trials == resumed.trials
+
+
+def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
+    planned = made.plan(CELLS[0], effort=plan.exactly(2))
+    first = execute(made.plan(CELLS[0], effort=plan.exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
+    worker = FakeWorker(torch=noisy(1))
+    execute(planned, store, worker, Silent(), carried=first)
+    assert [request.protocol.steps_per_block for request in worker.requests] == [50]
+
+
+def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
+    planned = made.plan(*CELLS, effort=plan.exactly(2))
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    failed = made.trial(1, backend="torch", failure=made.FAILURE)
+    resumed = execute(planned, store, worker, Silent(), carried=[failed])
+    assert {request.backend for request in worker.requests} == {"jax"}
+    assert len(resumed.trials) == 3

@@ -1,0 +1,144 @@
+"""kerasbench from Python: run, load, compare.
+
+What they return prints as markdown, shows as HTML tables in a notebook, and becomes a pandas DataFrame where pandas is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kerasbench import changes, plan, results
+from kerasbench.changes import Change, Comparison
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.merge import by_machine, merge, outline
+from kerasbench.report import comparison, html, markdown, tidy
+from kerasbench.results import Record
+from kerasbench.summary import Summary, summarize
+
+Place = str | Path
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured."""
+
+    records: list[Record]
+
+    @property
+    def summary(self) -> Summary:
+        return summarize(merge(self.records))
+
+    def __str__(self) -> str:
+        return markdown.brief(self.summary)
+
+    def _repr_html_(self) -> str:
+        return html.fragment(str(self))
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame, one row for each cell and metric, with the columns of the CSV; needs pandas."""
+        return _pandas().DataFrame(list(tidy.rows(self.summary)), columns=list(tidy.COLUMNS))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two sets of results: each cell's ratio and verdict, and in ``regressions`` what became slower or fails now."""
+
+    found: Comparison
+    old: str = "old"
+    new: str = "new"
+
+    @property
+    def changes(self) -> list[Change]:
+        return self.found.changes
+
+    @property
+    def regressions(self) -> list[str]:
+        return [changes.cell_label(cell) for cell in self.found.regressions]
+
+    def __str__(self) -> str:
+        return comparison.changes(self.found, self.old, self.new)
+
+    def _repr_html_(self) -> str:
+        return html.fragment(str(self))
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""
+        names = ["scenario", "regime", "backend", "device", "options", "old", "new", "ratio", "low", "high", "verdict"]
+        rows = [
+            [*one.cell, one.old.value, one.new.value, one.ratio.value, one.ratio.low, one.ratio.high, one.verdict]
+            for one in self.changes
+        ]
+        return _pandas().DataFrame(rows, columns=names)
+
+
+def run(
+    scenarios: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    *,
+    quick: bool = False,
+    rounds: int | None = None,
+    rigorous: bool = False,
+    budget_s: float | None = None,
+    seed: int = 0,
+    timeout_s: float = 300.0,
+    folder: Place = "results",
+) -> Results:
+    """Measure as the command line does, keep the files in ``folder``, and return what was measured.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    """
+    from kerasbench.benchmark import measure
+
+    asked = plan.Asked(
+        scenarios=_names(scenarios),
+        backends=_names(backends),
+        devices=_names(devices),
+        effort=plan.effort_of(quick, rounds, rigorous, budget_s=budget_s),
+        seed=seed,
+        timeout_s=timeout_s,
+    )
+    ended = measure(asked, Path(folder))
+    if ended.unsaved:
+        raise ResultsError(ended.unsaved)
+    return load(ended.data)
+
+
+def load(*places: Place) -> Results:
+    """Read result files, or all of a folder; without any, those in ``results``.
+
+    Raises:
+        ResultsError: there are none, or one cannot be read. UsageError: they are of several machines.
+    """
+    chosen = [Path(place) for place in places] or [Path("results")]
+    records = [results.load(file) for place in chosen for file in results.result_files(place)]
+    machines = by_machine([outline(record) for record in records])
+    if len(machines) > 1:
+        chips = ", ".join(group[0].machine.chip for group in machines)
+        raise UsageError(f"these are results of {len(machines)} machines ({chips}): load the files of one at a time")
+    return Results(records)
+
+
+def compare(old: Results | Place, new: Results | Place) -> Compared:
+    """Compare two sets of results, loaded or by their place, cell by cell.
+
+    Raises:
+        ResultsError, UsageError: as for ``load``.
+    """
+    sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
+    names = [str(side) if not isinstance(side, Results) else name for side, name in ((old, "old"), (new, "new"))]
+    return Compared(changes.compare(sides[0].records, sides[1].records), *names)
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
+    return pd

@@ -1,0 +1,107 @@
+"""Two sets of results beside each other: what became faster, slower, new, or was lost."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kerasbench.catalog import label
+from kerasbench.merge import merge
+from kerasbench.metrics import BY_NAME
+from kerasbench.results import Record
+from kerasbench.stats import Estimate, welch
+from kerasbench.summary import HEADLINE, CellSummary, summarize
+from kerasbench.verdict import Verdict, judge_all
+from kerasbench.wire import Failure
+
+Cell = tuple[str, str, str, str, str]  # scenario, regime, backend, device, options
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that both sides measured. ``ratio`` is new over old; ``verdict`` is None between two machines."""
+
+    cell: Cell
+    old: Estimate
+    new: Estimate
+    ratio: Estimate
+    verdict: Verdict | None
+    source_changed: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of every cell. ``failed`` were measured before and are not any more."""
+
+    same_machine: bool
+    changes: list[Change]
+    added: list[Cell]
+    vanished: list[Cell]
+    failed: list[tuple[Cell, Failure]]
+
+    @property
+    def regressions(self) -> list[Cell]:
+        """The cells that became slower beyond doubt, and those that were measured before and now fail."""
+        slower = [change.cell for change in self.changes if change.verdict is Verdict.SLOWER]
+        return slower + [cell for cell, _ in self.failed]
+
+    @property
+    def overall(self) -> float | None:
+        """The geometric mean of the ratios over all cells that both sides have, new over old; None without any."""
+        logs = [math.log(change.ratio.value) for change in self.changes]
+        return math.exp(statistics.fmean(logs)) if logs else None
+
+
+def cell_label(cell: Cell) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
+    scenario, regime, *column = cell
+    return " ".join([label(scenario, regime), *(part for part in column if part)])
+
+
+def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
+    """Compare the training step of every cell: Welch's interval on logarithms, for trials are not paired between runs.
+
+    Each side is one run or several of one machine. Between different machines there are ratios, but no verdicts.
+    """
+    before, after = merge(old), merge(new)
+    cells = _measured(before), _measured(after)
+    failures = _failed(after)
+    same_machine = before.machine.same_as(after.machine)
+    common = [cell for cell in cells[0] if cell in cells[1]]
+    metric = BY_NAME[HEADLINE]
+    ratios = [welch(_values(cells[1][cell]), _values(cells[0][cell])) for cell in common]
+    effect = max(before.minimal_effect, after.minimal_effect)
+    verdicts = judge_all(ratios, effect) if same_machine else [None] * len(ratios)
+    hashes = [{one.description.name: one.file_hash for one in side.scenarios} for side in (before, after)]
+    changes = []
+    for cell, ratio, verdict in zip(common, ratios, verdicts, strict=True):
+        estimates = [side[cell].estimate(metric.name) for side in cells]
+        assert estimates[0] is not None and estimates[1] is not None
+        changed = hashes[0].get(cell[0]) != hashes[1].get(cell[0])
+        changes.append(Change(cell, estimates[0], estimates[1], ratio, verdict, changed))
+    return Comparison(
+        same_machine=same_machine,
+        changes=changes,
+        added=[cell for cell in cells[1] if cell not in cells[0]],
+        vanished=[cell for cell in cells[0] if cell not in cells[1] and cell not in failures],
+        failed=[(cell, failures[cell]) for cell in cells[0] if cell in failures],
+    )
+
+
+def _values(cell: CellSummary) -> list[float]:
+    return list(cell.by_round(BY_NAME[HEADLINE]).values())
+
+
+def _measured(record: Record) -> dict[Cell, CellSummary]:
+    return {
+        (row.scenario.name, row.regime.name, *column): cell
+        for row in summarize(record).rows
+        for column, cell in row.cells.items()
+        if cell.failure is None and _values(cell)
+    }
+
+
+def _failed(record: Record) -> dict[Cell, Failure]:
+    return {
+        (row.scenario.name, row.regime.name, *column): failure for row, column, failure in summarize(record).failures
+    }

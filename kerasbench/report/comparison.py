@@ -1,0 +1,76 @@
+"""Two or more sets of results, as markdown."""
+
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from kerasbench.changes import Change, Comparison, cell_label
+from kerasbench.merge import merge
+from kerasbench.metrics import BY_NAME
+from kerasbench.report.markdown import NOTHING, escape
+from kerasbench.report.number import with_interval
+from kerasbench.results import Record
+from kerasbench.summary import HEADLINE, summarize
+from kerasbench.verdict import Verdict
+
+UNIT = BY_NAME[HEADLINE].unit
+WORDS = {Verdict.FASTER: "**faster**", Verdict.SLOWER: "**slower**"}
+
+
+def changes(found: Comparison, old: str, new: str) -> str:
+    """Return what became of every cell between two sets of results."""
+    parts = ["## Training step, new against old", _table(["cell", old, new, "new / old", "verdict"], found)]
+    if found.overall is not None:
+        cells = len(found.changes)
+        parts.append(f"Geometric mean of new / old over {cells} cell{'s' * (cells > 1)}: {found.overall:.3f}.")
+    if not found.same_machine:
+        parts.append("Different machines: descriptive only, without verdicts.")
+    else:
+        parts.append("new / old with Welch's 95 % interval on logarithms; a verdict needs three trials on both sides.")
+    if any(change.source_changed for change in found.changes):
+        parts.append("†: the scenario's source has changed.")
+    parts += _lists(found)
+    return "\n\n".join(parts) + "\n"
+
+
+def side_by_side(sides: Sequence[tuple[str, Sequence[Record]]]) -> str:
+    """Return the training step of several machines as columns of one table; descriptive only."""
+    summaries = [(name, summarize(merge(records))) for name, records in sides]
+    columns = [(name, summary, column) for name, summary in summaries for column in summary.columns]
+    labels = list(dict.fromkeys(row.label for _, summary in summaries for row in summary.rows))
+    rows = []
+    for label in labels:
+        cells = []
+        for _, summary, column in columns:
+            row = next((row for row in summary.rows if row.label == label), None)
+            cell = row.cells.get(column) if row else None
+            found = cell.estimate(HEADLINE) if cell else None
+            failed = f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
+            cells.append(with_interval(found, UNIT) if found else failed)
+        rows.append([escape(label), *cells])
+    headers = ["scenario", *(escape(" ".join([name, *filter(None, column)])) for name, _, column in columns)]
+    table = tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    return f"## Training step\n\n{table}\n\nDifferent machines side by side: descriptive only, without verdicts.\n"
+
+
+def _table(headers: list[str], found: Comparison) -> str:
+    rows = [_row(change) for change in found.changes]
+    return tabulate(rows, [escape(header) for header in headers], tablefmt="github", disable_numparse=True)
+
+
+def _row(change: Change) -> list[str]:
+    verdict = NOTHING if change.verdict is None else WORDS.get(change.verdict, str(change.verdict))
+    return [
+        escape(cell_label(change.cell)) + (" †" if change.source_changed else ""),
+        with_interval(change.old, UNIT),
+        with_interval(change.new, UNIT),
+        with_interval(change.ratio),
+        verdict,
+    ]
+
+
+def _lists(found: Comparison) -> list[str]:
+    named = (("New", found.added), ("No longer measured", found.vanished))
+    lists = [f"{title}: {', '.join(escape(cell_label(cell)) for cell in cells)}." for title, cells in named if cells]
+    lost = [f"- {escape(cell_label(cell))}: {failure.code}: {escape(failure.cause)}" for cell, failure in found.failed]
+    return [*lists, *(["Measured before, failing now:\n\n" + "\n".join(lost)] if lost else [])]

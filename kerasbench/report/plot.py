@@ -1,0 +1,229 @@
+"""The figures of a run: steps, GPU against CPU, phases. matplotlib draws them, the optional ``kerasbench[plot]``."""
+
+import importlib.util
+import io
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from kerasbench import crossover
+from kerasbench.stats import Estimate
+from kerasbench.summary import HEADLINE, Column, Row, Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Form = Literal["svg", "png"]
+Series = Mapping[int, Estimate]  # by the index of its row
+
+# Okabe and Ito's palette, without black and yellow: a figure stands on white and on black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+MARKERS = "osD^vPX*<"  # as many as have no divisor in common with the colours: 63 pairs before one comes again
+HATCHES = ("", "////", "....")
+INK = {"svg": "#767676", "png": "#333333"}  # a grey that stands on white and on black; a PNG is always on white
+DOTS_PER_INCH = 150
+AXES_WIDTH_IN = 5.0
+ROW_IN, MARKER_IN = 0.34, 0.15  # the least height of a row, and what each of its markers needs
+MARKER_SPREAD = 0.7  # the share of a row's height over which its markers lie
+LABEL_LENGTH = 48  # characters: a longer name would leave no room for what it names
+LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
+MOST_TICKS = 8
+
+
+def is_available() -> bool:
+    """Return whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def step_times(summary: Summary, form: Form = "svg") -> bytes:
+    """Draw what a training step costs: a line of the figure for each regime, a marker for each column measured."""
+    labels = [row.label for row in summary.rows]
+    series = [(_name(column), _measured(summary.rows, column)) for column in summary.columns]
+    return _draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
+
+
+def speed_ups(summary: Summary, form: Form = "svg") -> bytes | None:
+    """Draw the time of a step on the CPU over that on the GPU; None where no backend was measured on both."""
+    series: dict[str, dict[int, Estimate]] = {}
+    labels: dict[str, int] = {}
+    for one in crossover.speed_ups(summary.rows, summary.record.minimal_effect):
+        name = f"{_name(one.cpu)} / {_name(one.gpu)}"
+        series.setdefault(name, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
+    if not series:
+        return None
+    axis = "time of a step on the CPU / on the GPU (right of 1: the GPU is faster)"
+    return _draw(lambda figure: _dots(figure, list(labels), list(series.items()), axis, reference=1.0), form)
+
+
+def phases(summary: Summary, form: Form = "svg") -> bytes:
+    """Draw where the time of a trial goes: a bar for each column, the mean of each phase one after the other."""
+    return _draw(lambda figure: _bars(figure, summary.columns, summary.phases_s), form)
+
+
+def _measured(rows: Sequence[Row], column: Column) -> dict[int, Estimate]:
+    cells = {index: row.cells[column] for index, row in enumerate(rows) if column in row.cells}
+    return {index: found for index, cell in cells.items() if (found := cell.estimate(HEADLINE)) is not None}
+
+
+def _draw(fill: Callable[["Figure"], None], form: Form) -> bytes:
+    """Return the image of a figure that ``fill`` has filled; its size is that of what was drawn."""
+    from matplotlib.figure import Figure
+
+    with _appearance(form):
+        figure = Figure()  # without pyplot: nothing to close, no window, no global state
+        fill(figure)
+        image = io.BytesIO()
+        look: dict[str, Any] = (
+            {"transparent": True, "metadata": {"Date": None}}  # the same numbers are the same file
+            if form == "svg"
+            else {"facecolor": "white", "dpi": DOTS_PER_INCH}
+        )
+        figure.savefig(image, format=form, bbox_inches="tight", pad_inches=0.1, **look)
+    return image.getvalue()
+
+
+@contextmanager
+def _appearance(form: Form) -> Iterator[None]:
+    import matplotlib
+
+    ink = INK[form]
+    rules: dict[Any, Any] = {  # matplotlib 3.11 types its names, older ones do not
+        "text.parse_math": False,  # "$" and "\" in a name are themselves
+        "text.usetex": False,
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "kerasbench",
+        "hatch.linewidth": 0.6,
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink),
+    }
+    with matplotlib.rc_context(rules), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader of an SVG has more fonts
+        yield
+
+
+def _dots(
+    figure: "Figure",
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Series]],
+    axis: str,
+    reference: float | None = None,
+) -> None:
+    """Draw a marker with its interval for each estimate, on a logarithmic axis, rows downwards."""
+    axes = _axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
+    axes.set_xscale("log")
+    axes.set_xlabel(axis)
+    _mark_axis(axes, *_ends([one for _, found in series for one in found.values()], reference))
+    if reference is not None:
+        axes.axvline(reference, linestyle="--", linewidth=1, color="#808080")
+    offsets = [MARKER_SPREAD * ((position + 0.5) / len(series) - 0.5) for position in range(len(series))]
+    handles = [_points(axes, found, offsets[position], position) for position, (_, found) in enumerate(series)]
+    _legend(axes, handles, [name for name, _ in series])
+    if not any(found for _, found in series):
+        axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
+
+
+def _points(axes: "Axes", found: Series, offset: float, position: int) -> "Line2D":
+    """Draw one column: its markers, ``points-N`` in an SVG, and before them its intervals, ``interval-N``."""
+    colour, marker = COLOURS[position % len(COLOURS)], MARKERS[position % len(MARKERS)]
+    for index, one in found.items():
+        if one.low is not None and one.high is not None:
+            ends, height = (one.low, one.high), index + offset
+            axes.plot(ends, (height, height), color=colour, linewidth=1.5, gid=f"interval-{position}-{index}")
+    heights = [index + offset for index in found]
+    values = [one.value for one in found.values()]
+    (line,) = axes.plot(values, heights, marker, color=colour, markersize=6, gid=f"points-{position}", zorder=3)
+    return line
+
+
+def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Mapping[Column, float]]) -> None:
+    """Draw a bar for each column, a piece for each phase."""
+    axes = _axes(figure, [_name(column) for column in columns], ROW_IN * 1.3)
+    axes.set_xlabel("mean time of a trial, s")
+    ends = dict.fromkeys(columns, 0.0)
+    for position, by_column in enumerate(phases_s.values()):
+        axes.barh(
+            [columns.index(column) for column in by_column],
+            list(by_column.values()),
+            left=[ends[column] for column in by_column],
+            height=0.6,
+            color=COLOURS[position % len(COLOURS)],
+            hatch=HATCHES[position // len(COLOURS) % len(HATCHES)],
+            edgecolor="white",
+            linewidth=0.3,
+        )
+        for column, duration_s in by_column.items():
+            ends[column] += duration_s
+    _legend(axes, [bars[0] for bars in axes.containers], list(phases_s))
+
+
+def _axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
+    """Return axes with a line for each label, the first one above, every second one shaded."""
+    figure.set_size_inches(AXES_WIDTH_IN, row_in * max(1, len(labels)))
+    axes = figure.add_axes((0, 0, 1, 1))  # what stands outside, labels and legend, makes the image larger
+    axes.set_facecolor("none")
+    axes.set_ylim(max(1, len(labels)) - 0.5, -0.5)
+    axes.set_yticks(range(len(labels)), [_clean(label) for label in labels])
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    for index in range(0, len(labels), 2):
+        axes.axhspan(index - 0.5, index + 0.5, color="#808080", alpha=0.1, linewidth=0)
+    return axes
+
+
+def _legend(axes: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    if not names:
+        return
+    # matplotlib leaves out a name that begins with an underscore.
+    cleaned = [f" {name}" if name.startswith("_") else name for name in map(_clean, names)]
+    columns = max(1, min(4, 60 // (max(map(len, cleaned)) + 6)))
+    axes.legend(
+        handles, cleaned, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False, borderaxespad=0.2
+    )
+
+
+def _ends(found: Sequence[Estimate], reference: float | None) -> tuple[float, float]:
+    """Return where a logarithmic axis begins and ends, with room around what stands on it."""
+    edges = [edge for one in found for edge in (one.value, one.low, one.high) if edge is not None]
+    edges += [] if reference is None else [reference]
+    low, high = (min(edges), max(edges)) if edges else (1.0, 1.0)
+    margin = max(1.25, math.sqrt(LEAST_RATIO * low / high))
+    return low / margin, high * margin
+
+
+def _mark_axis(axes: "Axes", low: float, high: float) -> None:
+    axes.set_xlim(low, high)
+    ticks = _ticks(low, high)
+    axes.set_xticks(ticks, [_number(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.grid(axis="x", color="#808080", alpha=0.3, linewidth=0.6)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10 … between the ends, or so many powers of ten alone as can be read."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    fine = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := digit * 10.0**power) <= high]
+    if len(fine) <= MOST_TICKS:
+        return fine
+    coarse = [tick for power in powers if low <= (tick := 10.0**power) <= high]
+    return coarse[:: math.ceil(len(coarse) / MOST_TICKS)]
+
+
+def _number(value: float) -> str:
+    """Return 0.01, 5, 1,000: never an exponent, which would be set as a formula."""
+    return f"{value:,.12f}".rstrip("0").rstrip(".")
+
+
+def _name(column: Column) -> str:
+    return " ".join(part for part in column if part)
+
+
+def _clean(text: str) -> str:
+    """Return one line without control characters, which no XML may hold, cut to what there is room for."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"

@@ -1,0 +1,63 @@
+"""Everything that a run amounts to, as tidy CSV: one row for each cell and metric."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from kerasbench.metrics import METRICS
+from kerasbench.summary import CellSummary, Column, Row, Summary
+
+# A contract: scripts rely on these names and their order; what is new comes last.
+COLUMNS = (
+    "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
+    "options",
+)  # fmt: skip
+MEASURED = "ok"
+
+
+def document(summaries: Sequence[Summary]) -> str:
+    """Return the CSV of one or more runs, with a line of names above."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for summary in summaries:
+        writer.writerows([_text(value) for value in row] for row in rows(summary))
+    return text.getvalue()
+
+
+def rows(summary: Summary) -> Iterator[list[str | float | None]]:
+    """Yield a run's rows in the order of COLUMNS; figures are numbers, None where there is none."""
+    chip = summary.record.machine.chip
+    for row in summary.rows:
+        for column, cell in row.cells.items():
+            subject = _subject(chip, row, column, cell)
+            if cell.failure is not None:
+                yield [*subject, "", None, None, None, "", 0, column[2]]
+                continue
+            for metric in METRICS:
+                found = cell.estimate(metric.name)
+                if found is not None:
+                    yield [
+                        *subject,
+                        metric.name,
+                        found.value,
+                        found.low,
+                        found.high,
+                        metric.unit,
+                        found.trials,
+                        column[2],
+                    ]
+
+
+def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str]:
+    backend, device, _ = column
+    status = MEASURED if cell.failure is None else cell.failure.code
+    return [chip, row.scenario.name, row.regime.name, backend, device, status]
+
+
+def _text(value: str | float | None) -> str:
+    """Return a value as it stands in the file; text is no formula to a spreadsheet and has no control characters."""
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    printable = "".join(c if c.isprintable() else " " for c in value)
+    return f"'{printable}" if printable[:1] in ("=", "+", "-", "@") else printable

@@ -1,0 +1,70 @@
+"""Going on with a run that was interrupted: what of it still counts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kerasbench.errors import ResultsError
+from kerasbench.plan import Cell, Plan
+from kerasbench.results import Record, TrialRecord, load, result_files
+from kerasbench.wire import Failure, ProbeReport
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A run that was ended before it had enough, and the file that holds it."""
+
+    file: Path
+    record: Record
+
+
+def find(folder: Path) -> Interrupted:
+    """Return the newest run of a folder that is not finished; raise ResultsError where there is none."""
+    begun = [file for file in result_files(folder) if file.is_file() and file.stat().st_size]  # 0: killed at once
+    for file in reversed(begun):
+        record = load(file)
+        if record.unfinished:
+            return Interrupted(file, record)
+    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
+
+
+def carry(
+    record: Record, planned: Plan, probes: Mapping[str, ProbeReport | Failure]
+) -> tuple[list[TrialRecord], list[TrialRecord]]:
+    """Split a run's trials into those that count as the new plan's, and those that do not.
+
+    A trial counts where what defines its cell is the same: the scenario's source, the regime, backend, device, options
+    and the versions of all packages. Trials that could not be tried at all are made anew by the plan.
+    """
+    cells = {cell.key: cell for cell in planned.cells}
+    hashes = {scenario.description.name: scenario.file_hash for scenario in record.scenarios}
+    tried = [trial for trial in record.trials if trial.round > 0]
+    counting = [
+        trial
+        for trial in tried
+        if (cell := cells.get(trial.cell)) is not None
+        and cell.selected.entry.file_hash == hashes.get(trial.scenario)
+        and cell.device == trial.device
+        and _same_versions(trial, probes.get(cell.backend))
+    ]
+    whole = _without_gaps(counting, planned.cells)
+    return whole, [trial for trial in tried if trial not in whole]
+
+
+def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:
+    """Tell whether a trial ran with the versions that are there now; a failed one said none, and counts."""
+    if trial.measurement is None:
+        return True
+    ran = trial.measurement.resolved.versions
+    return isinstance(probe, ProbeReport) and all(ran.get(name) == version for name, version in probe.versions.items())
+
+
+def _without_gaps(trials: Sequence[TrialRecord], cells: Sequence[Cell]) -> list[TrialRecord]:
+    """Leave out trials that are not followed up: a cell's rounds count from the first on without a gap."""
+    kept: list[TrialRecord] = []
+    for cell in cells:
+        own = [trial for trial in trials if trial.cell == cell.key]
+        rounds = {trial.round for trial in own}
+        last = next(index for index in range(len(rounds) + 1) if index + 1 not in rounds)
+        kept += [trial for trial in own if trial.round <= last]
+    return [trial for trial in trials if trial in kept]

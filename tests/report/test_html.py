@@ -1,0 +1,250 @@
+import dataclasses
+import itertools
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kerasbench import results
+from kerasbench.devices import Device
+from kerasbench.machine import Machine
+from kerasbench.noise import Severity, Signal
+from kerasbench.report import html, markdown, plot
+from kerasbench.summary import Summary, summarize
+from kerasbench.wire import Code, Failure, Phase
+from tests import made
+
+COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
+GPU = Device("cuda", 0, "NVIDIA H200")
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "script", "nav", "a", "h1", "h2", "h3", "p", "ul", "li",
+    "div", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img",
+}  # fmt: skip
+ATTRIBUTES = {
+    "lang", "charset", "http-equiv", "content", "name", "aria-label", "aria-labelledby", "id", "href", "class", "role",
+    "tabindex", "scope", "data-value", "alt", "src",
+}  # fmt: skip
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "a](javascript:alert(1)) [b](https://example.org)",
+    "</style></script></title><svg onload=alert(1)>",
+    "R&D &lt;b&gt; &#60;b&#62;",
+    "back\\slash\\",
+    "\\*stars\\* **bold** *em* `code` | pipe \\| pipe",
+    "\x1b[31m\x00\u202e",
+    "one\n\n# two\n\n## three\n\n- four\n| five |\n|---|\n| six |",
+)
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its tags, attributes, and the text of each cell and of everything."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.cells: list[str] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.text += data
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for name, value in self.attributes if name == attribute]
+
+
+@pytest.fixture(autouse=True)
+def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: False)
+
+
+def summary(text: str = "harmless") -> Summary:
+    """Everything that a page can show, with this text wherever a file can put text that the tables escape."""
+    noise = (Signal("others", Severity.INVALID, text),)
+    trials = [
+        made.trial(
+            index,
+            name,
+            backend,
+            found=made.measurement(step_ms=step_ms * (1 + index / 1000)),
+            device=device,
+            noise=noise if index == 2 else (),
+        )
+        for index in (1, 2, 3)
+        for name in ("dense", text)
+        for backend, device, step_ms in (("jax", made.CPU, 1.0), ("torch", made.CPU, 3.0), ("torch", GPU, 1.5))
+    ]
+    failed = made.trial(1, backend="tensorflow", failure=Failure(Code.CRASH, text, text))
+    record = made.record(*trials, failed, rounds=3)
+    machine = Machine(text, 2, 8 << 30, text, text)
+    return summarize(dataclasses.replace(record, machine=machine, noise=list(noise)))
+
+
+def rendered(cell: str) -> str:
+    """Return what a reader sees of a markdown cell that has no escapes."""
+    assert "\\" not in cell
+    return re.sub(r"^(\*\*|\*)(.*)\1$", r"\2", cell).replace("`", "")
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
+def test_every_cell_of_the_markdown_page_is_on_the_page(file: Path) -> None:
+    found = summarize(results.load(file))
+    lines = [line for line in markdown.document(found).splitlines() if line.startswith("| ")]
+    expected = [rendered(cell.strip()) for line in lines for cell in line.strip("|").split("|")]
+    assert len(expected) > 100
+    assert Page(html.document([("here", found)])).cells == expected
+
+
+def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
+    found = summary()
+    seen = Page(html.document([("there", found)])).text
+    lines = [line for line in markdown.document(found).splitlines() if line and not line.startswith("|")]
+    assert len(lines) > 20
+    for line in lines:
+        assert re.sub(r"^(- |#+ )", "", line).replace("`", "") in seen
+
+
+def test_winners_are_bold_and_failures_are_emphasised() -> None:
+    page = html.document([("here", summary())])
+    assert re.search(r"<strong>1\.10 ms ±[0-9.]+ % ~</strong>", page)
+    assert "<em>crash</em>" in page
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_from_elsewhere_is_never_markup(text: str) -> None:
+    page, harmless = (Page(html.document([(title, summary(title))])) for title in (text, "harmless"))
+    assert page.tags == harmless.tags
+    assert set(page.tags) <= TAGS
+    assert {name for name, _ in page.attributes} <= ATTRIBUTES
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_from_elsewhere_is_shown_as_it_is(text: str) -> None:
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    page = Page(html.document([("here", summary(text))]))
+    assert page.cells.count(shown) >= 2  # the cause and the remedy, at least
+    assert all(c.isprintable() or c == "\n" for c in page.text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_no_table_escapes_is_no_markup_either(text: str) -> None:
+    record = made.record(*(made.trial(backend=backend) for backend in (text, "jax")))
+    trials = [dataclasses.replace(trial, phases=[Phase(text, 0, 1)]) for trial in record.trials]
+    record = dataclasses.replace(record, started=text, stopped_because=text, trials=trials)
+    page = Page(html.document([(text, summarize(record))]))
+    assert set(page.tags) <= TAGS
+    assert page.tags.count("h1") == page.tags.count("script") == page.tags.count("style") == 1
+    assert {name for name, _ in page.attributes} <= ATTRIBUTES
+    assert all(re.fullmatch(r"#m1-[0-9]+", link) for link in page.values("href"))
+
+
+def test_nothing_is_fetched_and_the_policy_forbids_it() -> None:
+    page = html.document([("here", summary())])
+    assert re.search(r"https?://|url\(|@import", page) is None
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith(
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline';"
+    )
+
+
+def levels(page: Page) -> list[int]:
+    return [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+
+
+def test_one_machine_has_its_title_above_and_sections_below() -> None:
+    page = Page(html.document([("Chip 9", summarize(made.record(made.trial())))]))
+    assert levels(page)[0] == 1
+    assert set(levels(page)[1:]) == {2}
+    assert page.text.count("kerasbench on Chip 9") == 2  # the title of the window and the heading
+
+
+def test_each_of_several_machines_is_a_heading_of_its_own() -> None:
+    page = Page(html.document([("first", summary()), ("second", summary())]))
+    found = levels(page)
+    assert (found.count(1), found.count(2)) == (1, 2)
+    assert all(after - before <= 1 for before, after in itertools.pairwise(found))
+    assert "kerasbench on first, second" in page.text
+
+
+def test_links_and_labels_lead_to_what_is_there_once() -> None:
+    page = Page(html.document([("first", summary()), ("second", summary())]))
+    places = page.values("id")
+    assert len(places) == len(set(places)) == len(page.values("href"))
+    assert [link.removeprefix("#") for link in page.values("href")] == places
+    assert set(page.values("aria-labelledby")) <= set(places)
+
+
+def test_without_matplotlib_the_page_says_what_to_install() -> None:
+    page = Page(html.document([("here", summary())]))
+    assert "pip install 'kerasbench[plot]'" in page.text
+    assert "img" not in page.tags
+
+
+def test_with_matplotlib_each_plot_stands_in_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: True)
+    drawn = {title: one._replace(draw=lambda summary: b"<svg/>") for title, one in html.PLOTS.items()}
+    monkeypatch.setattr(html, "PLOTS", drawn)
+    page = Page(html.document([("here", summary())]))
+    assert page.values("src") == ["data:image/svg+xml;base64,PHN2Zy8+"] * 3
+    assert set(page.values("alt")) == {one.alternative for one in html.PLOTS.values()}
+    assert "pip install" not in page.text
+
+
+def test_a_plot_that_has_nothing_to_show_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: True)
+    monkeypatch.setattr(html, "PLOTS", {"Training step": html.Plot(lambda summary: None, "nothing")})
+    assert "img" not in Page(html.document([("here", summary())])).tags
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("**12.3 ms ±1.8 %**", 12.3),
+        ("≈ 1,230 ms ±1.8 %", 1230.0),
+        ("0.0000000767", 7.67e-8),
+        ("-8.51", -8.51),
+        ("2.10 ms † ~", 2.1),
+        ("52,500 (all)", 52500.0),
+        ("36.8–38.9 ⚠", 36.8),
+        ("over 30", 30.0),
+        ("–", None),
+        ("*crash*", None),
+        ("CIFAR-10", None),
+        ("2layers", None),
+        ("", None),
+    ],
+)
+def test_a_cell_is_sorted_by_the_number_that_it_begins_with(cell: str, value: float | None) -> None:
+    assert html.sort_value(cell) == value
+
+
+def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
+    trials = [made.trial(backend="jax"), made.trial(name="conv", backend="jax", failure=made.FAILURE)]
+    page = html.document([("here", summarize(made.record(*trials)))])
+    assert '<th scope="col" class="number">jax cpu</th>' in page
+    assert '<td class="number" data-value="2.1">2.10 ms</td>' in page
+    assert '<td class="number"><em>crash</em></td>' in page
+    assert '<th scope="col">data</th>' in page
+
+
+def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
+    assert "Training step" in Page(html.document([("here", summarize(made.record(rounds=0)))])).text

@@ -1,0 +1,90 @@
+import dataclasses
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import kerasbench
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.report.tidy import COLUMNS
+from kerasbench.results import Record, Store
+from kerasbench.wire import Code
+from tests import made
+
+
+def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
+    trials = [made.trial(index, found=made.measurement(step)) for index, step in enumerate(step_ms, start=1)]
+    store = Store.create(folder, "2026-01-02T03:04:05Z")
+    store.finish(record or made.record(*trials, rounds=len(step_ms)))
+    return store.data
+
+
+def test_what_is_exported() -> None:
+    exported = {"Regime", "Scenario", "ScenarioError", "compare", "datasets", "load", "run"}
+    assert set(kerasbench.__all__) == exported
+    assert all(hasattr(kerasbench, name) for name in exported)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = kerasbench.nonsense
+
+
+def test_loaded_results_print_as_tables_and_as_html(tmp_path: Path) -> None:
+    found = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
+    assert "## Training step" in str(found)
+    html = found._repr_html_()
+    assert "<table" in html and "2.10 ms" in html
+    (row,) = found.summary.rows
+    estimate = row.cells["torch", "cpu", ""].estimate("train_step_ms")
+    assert estimate is not None and estimate.trials == 3
+
+
+def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> None:
+    one, two = stored(tmp_path, 2.0), stored(tmp_path, 3.0)
+    assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(one, str(two)).records) == 2
+    other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
+    stored(tmp_path, record=other)
+    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, M1\)"):
+        kerasbench.load(tmp_path)
+
+
+def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
+    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
+    found = kerasbench.compare(old, kerasbench.load(new))
+    assert found.regressions == ["dense torch cpu"]
+    assert "**slower**" in str(found)
+    assert "<strong>slower</strong>" in found._repr_html_()
+
+
+def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
+    made_of: list[tuple[list[list[object]], list[str]]] = []
+    fake = SimpleNamespace(DataFrame=lambda rows, columns: made_of.append((rows, columns)))
+    monkeypatch.setitem(sys.modules, "pandas", fake)
+    kerasbench.load(old).to_dataframe()
+    kerasbench.compare(old, new).to_dataframe()
+    (rows, columns), (changed, names) = made_of
+    assert columns == list(COLUMNS)
+    assert all(len(row) == len(columns) for row in rows)
+    assert changed[0][names.index("verdict")] == "slower"
+    assert len(changed[0]) == len(names)
+
+
+def test_without_pandas_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install pandas"):
+        kerasbench.load(stored(tmp_path, 2.0)).to_dataframe()
+
+
+def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="no result files"):
+        kerasbench.load(tmp_path)
+    with pytest.raises(UsageError, match="exclude each other"):
+        kerasbench.run(quick=True, rounds=3, folder=tmp_path)
+    with pytest.raises(UsageError, match="unknown backend"):
+        kerasbench.run(backends="pytorch", folder=tmp_path)
+
+
+def test_a_failed_cell_is_a_row_of_the_data(tmp_path: Path) -> None:
+    found = kerasbench.load(stored(tmp_path, record=made.record(made.trial(failure=made.FAILURE))))
+    ((_, _, failure),) = found.summary.failures
+    assert failure.code is Code.CRASH

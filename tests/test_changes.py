@@ -1,0 +1,91 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.changes import cell_label, compare
+from kerasbench.report import comparison
+from kerasbench.results import Record
+from kerasbench.verdict import Verdict
+from tests import made
+
+TORCH = ("dense", "default", "torch", "cpu", "")
+
+
+def run(*steps_ms: float, backend: str = "torch", started: str = "2026-01-01") -> Record:
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0))
+        for index, step in enumerate(steps_ms, start=1)
+    ]
+    return dataclasses.replace(made.record(*trials, rounds=len(steps_ms)), started=started)
+
+
+OLD = run(2.0, 2.02, 1.98)
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict"),
+    [
+        (run(2.5, 2.52, 2.48), Verdict.SLOWER),
+        (run(1.5, 1.52, 1.48), Verdict.FASTER),
+        (run(2.0, 2.01, 1.99), Verdict.SAME),
+        (run(2.0, 3.0, 4.0), Verdict.INCONCLUSIVE),
+        (run(4.0, 4.0), Verdict.INCONCLUSIVE),  # two trials have no interval
+    ],
+)
+def test_a_cell_is_judged_by_welch(new: Record, verdict: Verdict) -> None:
+    (change,) = compare([OLD], [new]).changes
+    assert (change.cell, change.verdict) == (TORCH, verdict)
+
+
+def test_a_regression_is_a_slower_cell_or_one_that_fails_now() -> None:
+    assert compare([OLD], [run(2.5, 2.52, 2.48)]).regressions == [TORCH]
+    failed = made.record(made.trial(1, failure=made.FAILURE))
+    found = compare([OLD], [failed])
+    assert (found.regressions, found.vanished) == ([TORCH], [])
+    assert compare([OLD], [run(1.5, 1.52, 1.48)]).regressions == []
+    assert compare([failed], [failed]).regressions == []
+
+
+def test_new_and_vanished_cells_are_named() -> None:
+    found = compare([OLD], [run(1.0, backend="jax")])
+    assert (found.changes, found.added, found.vanished) == ([], [("dense", "default", "jax", "cpu", "")], [TORCH])
+    assert found.overall is None
+    text = comparison.changes(found, "old", "new")
+    assert "New: dense jax cpu." in text
+    assert "No longer measured: dense torch cpu." in text
+
+
+def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
+    other = dataclasses.replace(run(1.0, 1.0, 1.01), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
+    found = compare([OLD], [other])
+    assert not found.same_machine
+    assert found.changes[0].verdict is None
+    assert found.overall == pytest.approx(0.5, rel=0.01)
+    assert found.regressions == []
+    assert "Different machines: descriptive only" in comparison.changes(found, "a", "b")
+
+
+def test_a_changed_scenario_is_marked() -> None:
+    changed = dataclasses.replace(OLD.scenarios[0], file_hash="another")
+    found = compare([OLD], [dataclasses.replace(OLD, scenarios=[changed])])
+    assert found.changes[0].source_changed
+    assert "dense torch cpu †" in comparison.changes(found, "a", "b")
+
+
+def test_of_several_runs_the_newest_that_has_a_regime_counts() -> None:
+    older, newer = run(9.0, 9.0, 9.0, started="2026-01-01"), run(2.0, 2.0, 2.0, started="2026-01-02")
+    found = compare([older, newer], [newer, older])
+    assert found.changes[0].old.value == found.changes[0].new.value == pytest.approx(2.0)
+
+
+def test_labels_hold_what_differs() -> None:
+    assert cell_label(TORCH) == "dense torch cpu"
+    assert cell_label(("mnist", "tiny", "jax", "gpu", "threads=1")) == "mnist/tiny jax gpu threads=1"
+
+
+def test_machines_stand_side_by_side() -> None:
+    other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
+    text = comparison.side_by_side([("m1", [OLD]), ("box", [other])])
+    header, _, row = text.splitlines()[2:5]
+    assert [cell.strip() for cell in header.strip("|").split("|")] == ["scenario", "m1 torch cpu", "box torch cpu"]
+    assert "2.00 ms" in row and "1.00 ms" in row

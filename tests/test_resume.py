@@ -1,0 +1,69 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kerasbench import plan, results, resume
+from kerasbench.errors import ResultsError
+from kerasbench.options import Options
+from kerasbench.results import Record, Store, TrialRecord
+from kerasbench.wire import ProbeReport
+from tests import made
+
+JAX, TORCH = made.cell(backend="jax"), made.cell(backend="torch")
+PLANNED = made.plan(JAX, TORCH, effort=plan.exactly(3))
+PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
+
+
+def interrupted(*trials: TrialRecord) -> Record:
+    return dataclasses.replace(made.record(*trials, rounds=0), stopped_because=results.INTERRUPTED)
+
+
+def kept(*trials: TrialRecord, planned: plan.Plan = PLANNED, probes: dict[str, ProbeReport] = PROBES) -> list[bool]:
+    carried, superseded = resume.carry(interrupted(*trials), planned, probes)
+    assert len(carried) + len(superseded) == len(trials)
+    return [trial in carried for trial in trials]
+
+
+def test_what_is_complete_counts() -> None:
+    assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True] * 3
+    assert kept(made.trial(1, failure=made.FAILURE)) == [True]
+
+
+def test_a_changed_scenario_is_measured_anew() -> None:
+    changed = dataclasses.replace(made.entry(), file_hash="another")
+    cell = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
+    assert kept(made.trial(1), planned=made.plan(cell)) == [False]
+
+
+def test_another_version_is_measured_anew() -> None:
+    newer = {"torch": dataclasses.replace(PROBES["torch"], versions={"keras": "3.16.0"})}
+    assert kept(made.trial(1), probes=newer) == [False]
+
+
+def test_another_device_or_option_is_another_cell() -> None:
+    assert kept(made.trial(1, options=Options(threads=1))) == [False]
+    card = made.Device("cuda", 0, "H200")
+    planned = made.plan(made.cell(device=dataclasses.replace(card, name="A100")))
+    assert kept(made.trial(1, device=card), planned=planned) == [False]
+
+
+def test_what_follows_a_gap_does_not_count() -> None:
+    assert kept(made.trial(1), made.trial(3)) == [True, False]
+
+
+def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-01T00:00:00Z").finish(interrupted(made.trial(1)))
+    older = Store.create(tmp_path, "2026-01-02T00:00:00Z")
+    older.begin(interrupted(made.trial(1)))
+    Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
+    Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
+    assert resume.find(tmp_path).file == older.journal
+
+
+def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
+    with pytest.raises(ResultsError, match="leave out --resume"):
+        resume.find(tmp_path)
+    with pytest.raises(ResultsError, match="leave out --resume"):
+        resume.find(tmp_path / "gone")
