@@ -2,7 +2,7 @@
 
 The process is the unit of replication. A cell's value is the geometric mean of its trials' values, its interval
 Student's t on their logarithms: pooling the blocks of all trials would cover 43-55 % where 95 % is promised
-(measured by simulation; see docs/method.md).
+(found by simulation; benchmarks/coverage.py and docs/method.md have that of the interval used here).
 """
 
 import math
