@@ -31,9 +31,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of every cell. ``failed`` were measured before and are not any more."""
+    """What became of every cell. ``failed`` were measured before and are not any more.
 
-    same_machine: bool
+    ``incomparable`` says why there are ratios but no verdicts; empty where there are.
+    """
+
+    incomparable: str
     changes: list[Change]
     added: list[Cell]
     vanished: list[Cell]
@@ -61,17 +64,18 @@ def cell_label(cell: Cell) -> str:
 def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     """Compare the training step of every cell: Welch's interval on logarithms, for trials are not paired between runs.
 
-    Each side is one run or several of one machine. Between different machines there are ratios, but no verdicts.
+    Each side is one run or several of one machine. Between different machines or protocols there are ratios, but no
+    verdicts.
     """
     before, after = merge(old), merge(new)
     cells = _measured(before), _measured(after)
     failures = _failed(after)
-    same_machine = before.machine.same_as(after.machine)
+    incomparable = _incomparable(before, after)
     common = [cell for cell in cells[0] if cell in cells[1]]
     metric = BY_NAME[HEADLINE]
     ratios = [welch(_values(cells[1][cell]), _values(cells[0][cell])) for cell in common]
     effect = max(before.minimal_effect, after.minimal_effect)
-    verdicts = judge_all(ratios, effect) if same_machine else [None] * len(ratios)
+    verdicts = [None] * len(ratios) if incomparable else judge_all(ratios, effect)
     hashes = [{one.description.name: one.file_hash for one in side.scenarios} for side in (before, after)]
     changes = []
     for cell, ratio, verdict in zip(common, ratios, verdicts, strict=True):
@@ -80,12 +84,20 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
         changed = hashes[0].get(cell[0]) != hashes[1].get(cell[0])
         changes.append(Change(cell, estimates[0], estimates[1], ratio, verdict, changed))
     return Comparison(
-        same_machine=same_machine,
+        incomparable=incomparable,
         changes=changes,
         added=[cell for cell in cells[1] if cell not in cells[0]],
         vanished=[cell for cell in cells[0] if cell not in cells[1] and cell not in failures],
         failed=[(cell, failures[cell]) for cell in cells[0] if cell in failures],
     )
+
+
+def _incomparable(before: Record, after: Record) -> str:
+    if not before.machine.same_as(after.machine):
+        return "Different machines"
+    if before.asked.effort.protocol.kind != after.asked.effort.protocol.kind:
+        return "Different protocols (the published epochs hold the compilation)"
+    return ""
 
 
 def _values(cell: CellSummary) -> list[float]:

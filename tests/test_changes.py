@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from kerasbench import plan
 from kerasbench.changes import cell_label, compare
 from kerasbench.report import comparison
 from kerasbench.results import Record
@@ -58,11 +59,18 @@ def test_new_and_vanished_cells_are_named() -> None:
 def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.01), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     found = compare([OLD], [other])
-    assert not found.same_machine
+    assert found.incomparable == "Different machines"
     assert found.changes[0].verdict is None
     assert found.overall == pytest.approx(0.5, rel=0.01)
     assert found.regressions == []
     assert "Different machines: descriptive only" in comparison.changes(found, "a", "b")
+
+
+def test_between_protocols_there_are_no_verdicts_either() -> None:
+    asked = dataclasses.replace(OLD.asked, effort=plan.PUBLISHED)
+    found = compare([OLD], [dataclasses.replace(run(4.0, 4.0, 4.01), asked=asked)])
+    assert found.changes[0].verdict is None
+    assert "Different protocols" in comparison.changes(found, "a", "b")
 
 
 def test_a_changed_scenario_is_marked() -> None:

@@ -110,7 +110,9 @@ def threads() -> int | None:
 def versions() -> dict[str, str]:
     import tensorflow as tf
 
-    found = {"tensorflow": tf.__version__}
+    build = tf.sysconfig.get_build_info()
+    wheel = f"CUDA {build.get('cuda_version')}" if build.get("is_cuda_build") else "CPU"
+    found = {"tensorflow": tf.__version__, "tensorflow-wheel": wheel}
     with suppress(metadata.PackageNotFoundError):
         found[METAL_PLUGIN] = metadata.version(METAL_PLUGIN)
     return found

@@ -110,7 +110,9 @@ def threads() -> int | None:
 def versions() -> dict[str, str]:
     import torch
 
-    return {"torch": torch.__version__}
+    built = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
+    wheel = next((f"{name} {version}" for name, version in built.items() if version), "CPU")
+    return {"torch": torch.__version__, "torch-wheel": wheel}
 
 
 def _default_device() -> str:

@@ -23,8 +23,8 @@ def changes(found: Comparison, old: str, new: str) -> str:
     if found.overall is not None:
         cells = len(found.changes)
         parts.append(f"Geometric mean of new / old over {cells} cell{'s' * (cells > 1)}: {found.overall:.3f}.")
-    if not found.same_machine:
-        parts.append("Different machines: descriptive only, without verdicts.")
+    if found.incomparable:
+        parts.append(f"{found.incomparable}: descriptive only, without verdicts.")
     else:
         parts.append("new / old with Welch's 95 % interval on logarithms; a verdict needs three trials on both sides.")
     if any(change.source_changed for change in found.changes):
