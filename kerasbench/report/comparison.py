@@ -7,7 +7,7 @@ from tabulate import tabulate
 from kerasbench.changes import Change, Comparison, cell_label
 from kerasbench.merge import merge
 from kerasbench.metrics import BY_NAME
-from kerasbench.report.markdown import NOTHING, escape
+from kerasbench.report.cells import NOTHING, escape
 from kerasbench.report.number import with_interval
 from kerasbench.results import Record
 from kerasbench.summary import HEADLINE, summarize

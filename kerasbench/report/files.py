@@ -15,7 +15,8 @@ from tabulate import tabulate
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
 from kerasbench.merge import Outline, by_machine, merge, needed, outline
-from kerasbench.report import markdown
+from kerasbench.report import cells, markdown
+from kerasbench.report.beside import beside_published
 from kerasbench.results import load, replace, result_files, tables_file
 from kerasbench.summary import Summary, summarize
 
@@ -27,7 +28,7 @@ SECTIONS = {
     "devices": markdown.devices,
     "full_epochs": markdown.full_epochs,
     "predicted": markdown.predicted,
-    "beside_published": markdown.beside_published,
+    "beside_published": beside_published,
     "epochs": markdown.epochs,
     "prediction": markdown.prediction,
     "cold_start": markdown.cold_start,
@@ -187,14 +188,14 @@ def _index(rows: list[list[str]]) -> str:
 def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
     machine = summary.record.machine
     return [
-        f"[{markdown.escape(machine.chip)}](machine-{name}.md)",
+        f"[{cells.escape(machine.chip)}](machine-{name}.md)",
         str(machine.cores),
         f"{machine.memory_bytes / markdown.GIB:.0f} GiB",
-        markdown.escape(", ".join(machine.gpus)) or markdown.NOTHING,
-        ", ".join(markdown.column_name(column) for column in summary.columns),
+        cells.escape(", ".join(machine.gpus)) or cells.NOTHING,
+        ", ".join(cells.column_name(column) for column in summary.columns),
         str(len(summary.rows)),
         str(runs),
-        markdown.escape(summary.record.started),
+        cells.escape(summary.record.started),
     ]
 
 

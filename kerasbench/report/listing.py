@@ -7,7 +7,7 @@ from typing import Any
 from tabulate import tabulate
 
 from kerasbench.catalog import Entry, label
-from kerasbench.report.markdown import NOTHING, escape
+from kerasbench.report.cells import NOTHING, escape
 
 
 def as_table(entries: Sequence[Entry]) -> str:

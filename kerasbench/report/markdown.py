@@ -1,15 +1,14 @@
 """The tables of a run, as markdown."""
 
-from collections.abc import Callable, Sequence
-
-from tabulate import tabulate
+from collections.abc import Callable
 
 from kerasbench.catalog import label
 from kerasbench.crossover import break_evens, speed_ups
 from kerasbench.machine import Machine
 from kerasbench.metrics import BY_NAME
 from kerasbench.noise import SCATTER_WARN
-from kerasbench.published import Figure, Side, figures
+from kerasbench.report.beside import beside_published
+from kerasbench.report.cells import NOTHING, column_name, column_names, count, draw_table, escape, metric_tables
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
@@ -17,7 +16,6 @@ from kerasbench.summary import HEADLINE, Column, Comparison, Row, Standing, Summ
 from kerasbench.verdict import MANY_VERDICTS, Verdict, rounds_to_decide
 
 GIB = 1 << 30
-NOTHING = "–"
 IDLE, NOISY = " †", " ~"
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
@@ -64,7 +62,7 @@ def heading(summary: Summary) -> str:
     record = summary.record
     machine = record.machine
     system = f"{escape(machine.system)} {escape(machine.architecture)}"
-    rounds = _count(record.rounds_completed, "complete round")
+    rounds = count(record.rounds_completed, "complete round")
     stopped = f"; stopped because {escape(record.stopped_because)}" if record.stopped_because else ""
     lines = [
         f"# kerasbench on {escape(machine.chip)}",
@@ -98,7 +96,7 @@ def training_table(summary: Summary) -> str:
         [*_subject(row, summary.record), *(_timed(row, column, standing) for column in summary.columns)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
     ]
-    return _table(["scenario", "data", "batch", "steps", *_names(summary.columns)], body)
+    return draw_table(["scenario", "data", "batch", "steps", *column_names(summary.columns)], body)
 
 
 def _subject(row: Row, record: Record) -> list[str]:
@@ -128,7 +126,7 @@ def _training_notes(summary: Summary) -> str:
     rounds = summary.record.rounds_completed
     if rounds < MIN_TRIALS_FOR_INTERVAL:
         notes.append(
-            f"Bold: the fastest measured in {_count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
+            f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
             "rounds give no interval, so this is no verdict."
         )
     else:
@@ -189,7 +187,7 @@ def verdicts(summary: Summary) -> str:
     ]
     if not rows:
         return ""
-    table = _table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
+    table = draw_table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     effect = f"{summary.record.minimal_effect:.0%}"
     explanation = (
         f"The fastest cell's time over the other's, paired by round, with its 95 % interval{_corrected(summary)}. "
@@ -217,7 +215,7 @@ def _is_mostly_overhead(row: Row) -> bool:
 
 def epochs(summary: Summary) -> str:
     """Return what the headline is made of: a (each epoch), b (each step), and the epoch a + b * steps."""
-    return _metric_tables(
+    return metric_tables(
         summary,
         "Epoch",
         ("epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
@@ -228,7 +226,7 @@ def epochs(summary: Summary) -> str:
 
 def full_epochs(summary: Summary) -> str:
     """Return what the published protocol adds: all epochs, run in full."""
-    return _metric_tables(
+    return metric_tables(
         summary,
         "All published epochs",
         (
@@ -246,7 +244,7 @@ def full_epochs(summary: Summary) -> str:
 
 def predicted(summary: Summary) -> str:
     """Return real epochs beside what a + b * steps says of them."""
-    return _metric_tables(
+    return metric_tables(
         summary,
         "Real epochs beside a + b · steps",
         ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
@@ -255,53 +253,8 @@ def predicted(summary: Summary) -> str:
     )
 
 
-def beside_published(summary: Summary) -> str:
-    """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
-    known = figures()
-    rows = [
-        _beside(row, figure, summary.columns)
-        for row in summary.rows
-        if (figure := known.get((row.scenario.name, row.regime.name)))
-    ]
-    if not rows:
-        return ""
-    headers = ["scenario", "published CPU", "published GPU", "GPU / CPU", "their machine", *_names(summary.columns)]
-    notes = [
-        f"- {escape(row.label)}: {escape('; '.join(remarks))}."
-        for row in summary.rows
-        if (figure := known.get((row.scenario.name, row.regime.name))) and (remarks := figure.remarks)
-    ]
-    explanation = (
-        "ms a step, with validation and all else that an epoch had: the published total over its steps, or what was "
-        "published of an epoch or a step. Above 1, the author's GPU was the slower one. ⚠: a figure not to be believed."
-    )
-    parts = ["## Beside the published figures", _table(headers, rows), explanation, "\n".join(notes)]
-    return "\n\n".join(parts).rstrip()
-
-
-def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[str]:
-    steps = row.regime.steps
-    ratio = figure.gpu_over_cpu(steps)
-    return [
-        escape(row.label),
-        _side(figure.cpu, steps),
-        _side(figure.gpu, steps),
-        NOTHING if ratio is None else f"{ratio:.2f}",
-        escape(f"{figure.hardware}; {figure.software}"),
-        *(_value(row, column, HEADLINE) for column in columns),
-    ]
-
-
-def _side(side: Side | None, steps: int) -> str:
-    span = side.ms_per_step(steps) if side else None
-    if side is None or span is None:
-        return NOTHING
-    low, high = (plain(value) for value in span)
-    return (low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else "")
-
-
 def prediction(summary: Summary) -> str:
-    return _metric_tables(
+    return metric_tables(
         summary,
         "Prediction",
         (
@@ -320,7 +273,7 @@ def prediction(summary: Summary) -> str:
 
 
 def cold_start(summary: Summary) -> str:
-    return _metric_tables(
+    return metric_tables(
         summary,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
@@ -364,13 +317,13 @@ def devices(summary: Summary) -> str:
         ]
         for one in found
     ]
-    table = _table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
+    table = draw_table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     explanation = "Time of a step on the CPU over that on the GPU, paired by round: above 1 the GPU is faster."
     return f"## CPU against GPU\n\n{table}\n\n{explanation}"
 
 
 def learning(summary: Summary) -> str:
-    return _metric_tables(
+    return metric_tables(
         summary,
         "Learning",
         ("final_loss", "final_accuracy"),
@@ -378,32 +331,6 @@ def learning(summary: Summary) -> str:
         "computed the same thing. They say nothing of the model at the end of its training. On samples that were not "
         "trained on, where the publication had any.",
     )
-
-
-def _metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
-    """Return a section with a row for each regime and figure; nothing where no cell has the ``needed`` one."""
-    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
-        return ""
-    rows = [
-        [escape(row.label), _title(name), *values]
-        for row in summary.rows
-        for name in names
-        if set(values := [_value(row, column, name) for column in summary.columns]) != {NOTHING}
-    ]
-    if not rows:
-        return ""
-    return f"## {title}\n\n{_table(['scenario', 'figure', *_names(summary.columns)], rows)}\n\n{note}"
-
-
-def _title(name: str) -> str:
-    metric = BY_NAME[name]
-    return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
-
-
-def _value(row: Row, column: Column, name: str) -> str:
-    cell = row.cells.get(column)
-    found = cell.estimate(name) if cell else None
-    return with_interval(found) if found else NOTHING
 
 
 def phases(summary: Summary) -> str:
@@ -414,7 +341,7 @@ def phases(summary: Summary) -> str:
         [escape(name), *(f"{by_column[column]:.3f}" if column in by_column else NOTHING for column in summary.columns)]
         for name, by_column in summary.phases_s.items()
     ]
-    table = _table(["phase (s)", *_names(summary.columns)], rows)
+    table = draw_table(["phase (s)", *column_names(summary.columns)], rows)
     return f"## Where the time of a trial goes\n\n{table}\n\nMean over all trials that succeeded."
 
 
@@ -433,7 +360,7 @@ def disturbances(summary: Summary) -> str:
     ]
     if not rows:
         return ""
-    table = _table(["scenario", "column", "round", "what disturbed it", ""], rows)
+    table = draw_table(["scenario", "column", "round", "what disturbed it", ""], rows)
     return f"## Noise\n\n{table}\n\nAn invalid trial is kept in the data and repeated once in its round."
 
 
@@ -445,7 +372,7 @@ def failures(summary: Summary) -> str:
     ]
     if not rows:
         return ""
-    return "## Failures\n\n" + _table(["scenario", "column", "code", "cause", "remedy"], rows)
+    return "## Failures\n\n" + draw_table(["scenario", "column", "code", "cause", "remedy"], rows)
 
 
 def _versions(record: Record) -> str:
@@ -455,29 +382,3 @@ def _versions(record: Record) -> str:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
             found.setdefault(package, set()).add(version)
     return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in sorted(found.items()))
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    # disable_numparse: cells are text already; tabulate would reformat "1,230".
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
-
-
-def _names(columns: Sequence[Column]) -> list[str]:
-    return [column_name(column) for column in columns]
-
-
-def column_name(column: Column) -> str:
-    """Return a column's name, ``jax cpu threads=1``."""
-    return escape(" ".join(part for part in column if part))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def escape(text: str) -> str:
-    """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
-    one_line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    for character in "\\`*[]<>|#":  # an underscore inside a word is no markup
-        one_line = one_line.replace(character, f"\\{character}")
-    return one_line

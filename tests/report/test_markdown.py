@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from kerasbench.noise import Severity, Signal
-from kerasbench.report.markdown import document, escape
+from kerasbench.report.cells import escape
+from kerasbench.report.markdown import document
 from kerasbench.summary import summarize
 from kerasbench.wire import Code, Failure
 from tests import made

@@ -1,0 +1,63 @@
+"""What every table is made of: figures with their intervals, names of columns, text that cannot break a table."""
+
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from kerasbench.metrics import BY_NAME
+from kerasbench.report.number import with_interval
+from kerasbench.summary import Column, Row, Summary
+
+NOTHING = "–"
+
+
+def metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
+    """Return a section with a row for each regime and figure; nothing where no cell has the ``needed`` one."""
+    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
+        return ""
+    rows = [
+        [escape(row.label), title_of(name), *values]
+        for row in summary.rows
+        for name in names
+        if set(values := [value(row, column, name) for column in summary.columns]) != {NOTHING}
+    ]
+    if not rows:
+        return ""
+    return f"## {title}\n\n{draw_table(['scenario', 'figure', *column_names(summary.columns)], rows)}\n\n{note}"
+
+
+def title_of(name: str) -> str:
+    metric = BY_NAME[name]
+    return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+
+
+def value(row: Row, column: Column, name: str) -> str:
+    cell = row.cells.get(column)
+    found = cell.estimate(name) if cell else None
+    return with_interval(found) if found else NOTHING
+
+
+def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    # disable_numparse: cells are text already; tabulate would reformat "1,230".
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+
+
+def column_names(columns: Sequence[Column]) -> list[str]:
+    return [column_name(column) for column in columns]
+
+
+def column_name(column: Column) -> str:
+    """Return a column's name, ``jax cpu threads=1``."""
+    return escape(" ".join(part for part in column if part))
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def escape(text: str) -> str:
+    """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
+    one_line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    for character in "\\`*[]<>|#":  # an underscore inside a word is no markup
+        one_line = one_line.replace(character, f"\\{character}")
+    return one_line
