@@ -164,14 +164,19 @@ def tables_file(data: Path) -> Path:
 def result_files(place: Path) -> list[Path]:
     """Return the result files of a folder, oldest first, or the one file itself.
 
-    A run that has a journal is not over, or was resumed: the journal stands for it.
+    A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
+    killed before it had begun.
 
     Raises:
         ResultsError: there are none.
     """
     if not place.is_dir():
         return [place]
-    by_run = {file.stem: file for suffix in (".json", JOURNAL) for file in sorted(place.glob(f"*{suffix}"))}
+    found = [
+        *sorted(place.glob("*.json")),
+        *(file for file in sorted(place.glob(f"*{JOURNAL}")) if file.stat().st_size),
+    ]
+    by_run = {file.stem: file for file in found}
     if not by_run:
         raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
     return [by_run[stem] for stem in sorted(by_run)]

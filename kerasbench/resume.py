@@ -20,8 +20,7 @@ class Interrupted:
 
 def find(folder: Path) -> Interrupted:
     """Return the newest run of a folder that is not finished; raise ResultsError where there is none."""
-    begun = [file for file in result_files(folder) if file.is_file() and file.stat().st_size]  # 0: killed at once
-    for file in reversed(begun):
+    for file in reversed(result_files(folder) if folder.is_dir() else []):
         record = load(file)
         if record.unfinished:
             return Interrupted(file, record)

@@ -120,7 +120,8 @@ class Run:
             )
             if len(self.record.trials) > had:
                 self.observer.round_ended(self.record)
-        self.record.stopped_because = self.record.stopped_because or "every cell has failed"
+        nothing = "every cell has failed" if self.planned.cells else "no cell can be measured"
+        self.record.stopped_because = self.record.stopped_because or nothing
 
     def _measure(self, cell: Cell, index: int) -> bool:
         """Measure a cell in this round, once more where that was disturbed; tell whether it can be measured."""

@@ -84,6 +84,12 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
     assert [file.name for file in tmp_path.iterdir()] == [store.journal.name]
 
 
+def test_a_run_that_was_killed_before_it_had_begun_is_no_result(store: Store, tmp_path: Path) -> None:
+    assert store.journal.exists()
+    with pytest.raises(ResultsError, match="no result files here"):
+        result_files(tmp_path)
+
+
 def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path) -> None:
     store.finish(made.record())
     assert result_files(tmp_path) == [store.data]

@@ -17,7 +17,7 @@ from kerasbench.report.number import percent, plain, seconds
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import summarize
-from kerasbench.verdict import visible_difference
+from kerasbench.verdict import half_width, visible_difference
 
 TYPICAL_SCATTER = 0.05  # of trials on a small cloud machine, paired by rounds (docs/method.md); quiet ones do better
 
@@ -161,12 +161,13 @@ def announce(planned: Plan, effect: float, about_s: float, history: History) -> 
     scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
     basis = f"as in {history.source}" if history.scatter is not None else "a guess: no earlier results of this machine"
     sight = " and ".join(
-        f"{percent(visible_difference(count, scatter, effect))} after {count}" for count in dict.fromkeys((least, most))
+        f"{percent(visible_difference(count, scatter, effect))} after {count} rounds (a ratio's interval: "
+        f"±{percent(half_width(count, scatter))})"
+        for count in dict.fromkeys((least, most))
     )
     return [
         *lines,
-        f"differences that will be called in nine of ten cases: {sight} rounds (trials scatter by "
-        f"{percent(scatter)}, {basis})",
+        f"differences that will be called in nine of ten cases: {sight}; trials scatter by {percent(scatter)}, {basis}",
     ]
 
 

@@ -68,8 +68,8 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     size, sight = announce(planned, 0.03, 90.0, History(scatter=0.01, source="old.json"))
     assert size == "2 cells, 3 to 5 rounds, at most about 1 min 30 s if nothing disturbs it"
     assert sight == (
-        "differences that will be called in nine of ten cases: 8.9 % after 3 and 5.9 % after 5 rounds "
-        "(trials scatter by 1.0 %, as in old.json)"
+        "differences that will be called in nine of ten cases: 8.9 % after 3 rounds (a ratio's interval: ±3.5 %) "
+        "and 5.9 % after 5 rounds (a ratio's interval: ±1.8 %); trials scatter by 1.0 %, as in old.json"
     )
 
 
