@@ -3,12 +3,12 @@
 What they return prints as markdown, shows as HTML tables in a notebook, and becomes a pandas DataFrame where pandas is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kerasbench import changes, plan, results
+from kerasbench import changes, interpreters, plan, results
 from kerasbench.changes import Change, Comparison
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.merge import by_machine, merge, outline
@@ -84,12 +84,16 @@ def run(
     seed: int = 0,
     timeout_s: float = 300.0,
     folder: Place = "results",
+    python: Mapping[str, Place] | None = None,
 ) -> Results:
     """Measure as the command line does, keep the files in ``folder``, and return what was measured.
+
+    ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
+    from kerasbench import backends as known
     from kerasbench.benchmark import measure
 
     asked = plan.Asked(
@@ -100,7 +104,8 @@ def run(
         seed=seed,
         timeout_s=timeout_s,
     )
-    ended = measure(asked, Path(folder))
+    named = [f"{backend}={place}" for backend, place in (python or {}).items()]
+    ended = measure(asked, Path(folder), interpreters.find(named, known.names()))
     if ended.unsaved:
         raise ResultsError(ended.unsaved)
     return load(ended.data)

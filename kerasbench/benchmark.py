@@ -1,18 +1,18 @@
 """A whole run, from what was asked for to tables on disk."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from kerasbench import backends, catalog, history, machine, plan, results, resume, trial
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
+from kerasbench.interpreters import Interpreters
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Plan
@@ -22,8 +22,9 @@ from kerasbench.results import Record, Store, TrialRecord
 from kerasbench.resume import Interrupted
 from kerasbench.rounds import Run
 from kerasbench.summary import summarize
+from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
-from kerasbench.wire import Failure, ProbeReport
+from kerasbench.wire import Failure, ProbeReport, TrialRequest
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
@@ -40,10 +41,11 @@ class Ended:
     unsaved: str
 
 
-def measure(asked: Asked, folder: Path, resumed: bool = False) -> Ended:
+def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
 
-    ``resumed``: go on with the newest run of the folder that was interrupted, as that one was asked for.
+    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was interrupted, as
+    that one was asked for.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
@@ -53,23 +55,27 @@ def measure(asked: Asked, folder: Path, resumed: bool = False) -> Ended:
     asked = interrupted.record.asked if interrupted else asked
     names = plan.parse_backends(asked.backends, backends.names())
     asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
+    interpreters.require(names or backends.names())
     with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
-        return _measure(asked, folder, interrupted)
+        return _measure(asked, folder, interpreters, interrupted)
 
 
-def _measure(asked: Asked, folder: Path, interrupted: Interrupted | None) -> Ended:
-    python = sys.executable
+def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None) -> Ended:
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    probes = probe_all(asked.backends or backends.names(), python)
+    probes = probe_all(asked.backends or backends.names(), interpreters)
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    selected = catalog.select(asked.scenarios, python, installed[0] if installed else None)
-    planned = plan.make(asked, selected, probes, hints(probes))
+    describer = installed[0] if installed else None
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
+    planned = plan.make(asked, selected, probes, hints(probes), interpreters.named)
     if asked.data == "real":
-        fetch_all(planned, python)
+        fetch_all(planned, interpreters)
     known = history.recall(folder, machine.fingerprint(), planned)
     store, carried = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(stderr=True, highlight=False), known)
-    launch = partial(trial.launch, python, asked.timeout_s)
+
+    def launch(request: TrialRequest, *listeners: Any) -> Outcome:
+        return trial.launch(interpreters.of(request.backend), asked.timeout_s, request, *listeners)
+
     run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state, carried)
     record = run.execute()
     summary = summarize(record)
@@ -111,17 +117,17 @@ def _save(store: Store, record: Record, tables: str) -> str:
     return ""
 
 
-def probe_all(names: Sequence[str], python: str) -> dict[str, ProbeReport | Failure]:
+def probe_all(names: Sequence[str], interpreters: Interpreters) -> dict[str, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
     with ThreadPoolExecutor(len(names)) as pool:
-        return dict(zip(names, pool.map(lambda name: trial.probe(name, python), names), strict=True))
+        return dict(zip(names, pool.map(lambda name: trial.probe(name, interpreters.of(name)), names), strict=True))
 
 
-def fetch_all(planned: Plan, python: str) -> None:
+def fetch_all(planned: Plan, interpreters: Interpreters) -> None:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario where one cannot be had."""
     regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
     for cell, one in regimes.values():
-        said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, python)
+        said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, interpreters.of(cell.backend))
         if isinstance(said, Failure):
             raise UnusableScenario(f"{one.label}: {said.cause}")
 

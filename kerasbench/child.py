@@ -54,11 +54,12 @@ def run(
     spawned_ns = time.monotonic_ns()
     try:
         process = subprocess.Popen(
-            [python, "-P", str(worker), str(write_end)],
+            [python, str(worker), str(write_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(environment),
+            # Not -P, which Pythons do not know that are too old and shall say so.
+            env={**environment, "PYTHONSAFEPATH": "1"},
             pass_fds=(write_end,),
             start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
         )

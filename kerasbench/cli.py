@@ -100,6 +100,10 @@ ProtocolName = Annotated[
     str, typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round).")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --results that was interrupted.")]
+Python = Annotated[
+    Names,
+    typer.Option(metavar="NAME=PATH", help="The interpreter of a backend. Default: kerasbench.toml, or this one."),
+]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
 
 
@@ -120,6 +124,7 @@ def run(
     seed: Seed = 0,
     data: Data = "synthetic",
     protocol: ProtocolName = "steady",
+    python: Python = None,
     results: Results = Path("results"),
     resume: Resume = False,
 ) -> int:
@@ -128,7 +133,7 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench import benchmark, plan
+    from kerasbench import backends, benchmark, interpreters, plan
 
     kind = plan.parse_protocol(protocol)
     budget_s = None if budget is None else plan.parse_duration_s(budget)
@@ -143,8 +148,10 @@ def run(
         timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
     )
     if resume and asked != plan.Asked():
-        raise UsageError("--resume goes on with what the interrupted run was asked for: give no option but --results")
-    return finish(benchmark.measure(asked, results, resume))
+        raise UsageError(
+            "--resume goes on with what the interrupted run was asked for: give no option but --results and --python"
+        )
+    return finish(benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume))
 
 
 def finish(ended: "Ended") -> int:

@@ -1,6 +1,7 @@
 """The environment that a child starts in: what the backend and the device need, and nothing that leaks in."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,9 +36,14 @@ SCRUBBED_PREFIXES = (
 )
 
 
-def clean(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the inherited variables without those that would change a measurement."""
-    return {name: value for name, value in inherited.items() if not name.startswith(SCRUBBED_PREFIXES)}
+# These lead one interpreter to its packages, and another one astray.
+OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
+
+
+def clean(python: str = sys.executable, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the inherited variables without those that would change a measurement, for a child of an interpreter."""
+    scrubbed = SCRUBBED_PREFIXES if python == sys.executable else SCRUBBED_PREFIXES + OF_THIS_INTERPRETER
+    return {name: value for name, value in inherited.items() if not name.startswith(scrubbed)}
 
 
 def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
@@ -13,7 +13,7 @@ from kerasbench.devices import Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import DTYPES, Fp32, Options
-from kerasbench.wire import Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
+from kerasbench.wire import FIND, Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
 
 JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
@@ -137,11 +137,13 @@ def make(
     scenarios: Sequence[Selected],
     probes: dict[str, ProbeReport | Failure],
     hints: dict[str, str],
+    named: Collection[str] = (),
 ) -> Plan:
     """Cross scenarios, backends, devices and options.
 
-    Where no devices were asked for, every device that a backend sees. A backend that is missing is left out, unless it
-    was named. ``hints`` say, per backend, how its missing devices are brought back.
+    Where no devices were asked for, every device that a backend sees. A backend that is not installed is left out,
+    unless it was asked for or is one of ``named``, whose interpreters were named; one that is installed and does not
+    load is not left out. ``hints`` say, per backend, how its missing devices are brought back.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -149,7 +151,7 @@ def make(
     cells: list[Cell] = []
     absent: list[tuple[Cell, Failure]] = []
     for backend, report in probes.items():
-        if isinstance(report, Failure) and not asked.backends:
+        if isinstance(report, Failure) and report.phase == FIND and not asked.backends and backend not in named:
             continue
         seen = [] if isinstance(report, Failure) else report.devices
         for label in asked.devices or [device.label for device in seen] or ["cpu"]:

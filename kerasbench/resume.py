@@ -55,7 +55,9 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     if trial.measurement is None:
         return True
     ran = trial.measurement.resolved.versions
-    return isinstance(probe, ProbeReport) and all(ran.get(name) == version for name, version in probe.versions.items())
+    if not isinstance(probe, ProbeReport):
+        return False
+    return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
 
 
 def _without_gaps(trials: Sequence[TrialRecord], cells: Sequence[Cell]) -> list[TrialRecord]:

@@ -86,7 +86,7 @@ def _launch(
 ) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = (
-            environment.clean()
+            environment.clean(python)
             | environment.for_scratch(scratch)
             | {"KERAS_BACKEND": request.backend}
             | backends.get(request.backend).environment(request.device, request.options, scratch)
@@ -106,7 +106,7 @@ def probe(backend: str, python: str) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
     received = _Received(lambda phase: None)
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean() | environment.for_scratch(scratch) | visible_cuda()
+        variables = environment.clean(python) | environment.for_scratch(scratch) | visible_cuda()
         variables |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
         ended = child.run(python, variables, encode_request(ProbeRequest(backend)), PROBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
@@ -118,7 +118,7 @@ def describe(file: str, python: str, backend: str | None = None) -> Description 
     received = _Received(lambda phase: None)
     request = encode_request(DescribeRequest(file))
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean() | environment.for_scratch(scratch)
+        variables = environment.clean(python) | environment.for_scratch(scratch)
         variables |= {"KERAS_BACKEND": backend} if backend else {}
         ended = child.run(python, variables, request, DESCRIBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
@@ -130,7 +130,7 @@ def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
     received = _Received(lambda phase: None)
     request = encode_request(FetchRequest(file, regime))
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean() | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
+        variables = environment.clean(python) | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
         environment.share_datasets(scratch)
         ended = child.run(python, variables, request, FETCH_TIMEOUT_S, received.take)
     answer = received.answer or Message()

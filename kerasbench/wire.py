@@ -18,6 +18,7 @@ from kerasbench.options import Options
 
 DataKind = Literal["synthetic", "real"]
 ProtocolKind = Literal["steady", "published"]
+FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
 
 class Code(StrEnum):

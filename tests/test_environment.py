@@ -25,7 +25,13 @@ from kerasbench import environment
 )
 def test_what_would_change_a_measurement_does_not_reach_a_child(name: str) -> None:
     kept = {"PATH": "/bin", "CUDA_HOME": "/usr/local/cuda", "HIP_PATH": "/opt/rocm", "LD_LIBRARY_PATH": "/lib"}
-    assert environment.clean({name: "1"} | kept) == kept
+    assert environment.clean(inherited={name: "1"} | kept) == kept
+
+
+@pytest.mark.parametrize("name", environment.OF_THIS_INTERPRETER)
+def test_what_leads_this_interpreter_to_its_packages_does_not_reach_another(name: str) -> None:
+    assert environment.clean(inherited={name: "/here"}) == {name: "/here"}
+    assert environment.clean("/another/bin/python", {name: "/here"}) == {}
 
 
 def test_a_child_keeps_its_files_in_its_scratch_folder() -> None:

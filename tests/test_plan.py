@@ -3,19 +3,25 @@ import pytest
 from kerasbench import plan
 from kerasbench.devices import Device
 from kerasbench.errors import MissingBackend, UsageError
-from kerasbench.wire import Code, Failure, ProbeReport
+from kerasbench.wire import FIND, Code, Failure, ProbeReport
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
 TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
 JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
-GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'")
+GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'", FIND)
+BROKEN = Failure(Code.UNAVAILABLE, "ImportError: jaxlib is missing", "reinstall the backend", "import")
 HINTS = {"torch": "install torch with CUDA", "jax": "install jax with CUDA"}
 
 
-def make(probes: dict[str, ProbeReport | Failure], devices: tuple[str, ...] = (), named: bool = False) -> plan.Plan:
+def make(
+    probes: dict[str, ProbeReport | Failure],
+    devices: tuple[str, ...] = (),
+    named: bool = False,
+    interpreters: tuple[str, ...] = (),
+) -> plan.Plan:
     asked = plan.Asked(backends=list(probes) if named else [], devices=list(devices))
-    return plan.make(asked, [made.selected()], probes, HINTS)
+    return plan.make(asked, [made.selected()], probes, HINTS, interpreters)
 
 
 def labels(cells: list[plan.Cell]) -> list[str]:
@@ -51,6 +57,16 @@ def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
     assert make({"torch": TORCH, "jax": GONE}).absent == []
     named = make({"torch": TORCH, "jax": GONE}, named=True)
     assert [(cell.label, failure.cause) for cell, failure in named.absent] == [("dense jax cpu", GONE.cause)]
+
+
+def test_a_backend_whose_interpreter_was_named_is_expected_to_be_there() -> None:
+    found = make({"torch": TORCH, "jax": GONE}, interpreters=("jax",))
+    assert labels([cell for cell, _ in found.absent]) == ["dense jax cpu"]
+
+
+def test_a_backend_that_is_installed_and_does_not_load_is_never_left_out() -> None:
+    found = make({"torch": TORCH, "jax": BROKEN})
+    assert [(cell.label, failure.cause) for cell, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
 
 
 def test_no_backend_at_all_says_what_to_install() -> None:

@@ -9,8 +9,25 @@ import time
 STARTED_NS = time.monotonic_ns()
 
 import importlib.util  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
+
+OLDEST_PYTHON = (3, 11)
+
+
+def refuse_old_python(descriptor: int) -> None:
+    """Say that this interpreter is too old, in words that it understands, and leave."""
+    if sys.version_info < OLDEST_PYTHON:
+        failure = {
+            "code": "unavailable",
+            "cause": "%s is Python %d.%d" % (sys.executable, *sys.version_info[:2]),  # noqa: UP031
+            "remedy": "kerasbench needs an environment of Python %d.%d or newer" % OLDEST_PYTHON,  # noqa: UP031
+            "phase": "import",
+        }
+        os.write(descriptor, json.dumps({"failure": failure}).encode() + b"\n")
+        sys.exit(1)
 
 
 def adopt_package() -> None:
@@ -26,6 +43,7 @@ def adopt_package() -> None:
 
 
 if __name__ == "__main__":
+    refuse_old_python(int(sys.argv[1]))
     adopt_package()
     from kerasbench.worker.session import serve
 

@@ -5,7 +5,7 @@ import sys
 from importlib import metadata, util
 
 from kerasbench import backends
-from kerasbench.wire import Code, Failure, ProbeReport, ProbeRequest
+from kerasbench.wire import FIND, Code, Failure, ProbeReport, ProbeRequest
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.isolation import refuse_other_frameworks
 
@@ -22,7 +22,7 @@ def probe(request: ProbeRequest) -> ProbeReport:
         if util.find_spec(package) is None:
             cause = f"{package} is not installed in {sys.prefix}"
             remedy = f"pip install 'kerasbench[{request.backend}]'"
-            raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, "import"))
+            raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, FIND))
     importlib.import_module(backend.PACKAGE)
     return ProbeReport(
         backend=request.backend,
