@@ -1,5 +1,6 @@
 """Which machine this is."""
 
+import dataclasses
 import hashlib
 import platform
 import sys
@@ -35,17 +36,27 @@ class Machine:
         """What stays when the system or a driver is updated."""
         return (self.chip, self.cores, self.memory_bytes >> 30, self.architecture, *self.gpus, self.host)
 
+    @property
+    def tells_gpus(self) -> bool:
+        """False for a Mac without any: either an older kerasbench looked, or system_profiler did not answer in time."""
+        return bool(self.gpus) or not self.system.startswith("Darwin")
+
     def same_as(self, other: "Machine") -> bool:
-        """Tell whether results of both may be compared; a host that was not recorded may be any."""
-        if self.host and other.host:
-            return self.identity == other.identity
-        return self.identity[:-1] == other.identity[:-1]
+        """Tell whether results of both may be compared; a host, or a Mac's GPU, that was not recorded may be any."""
+        hosts = bool(self.host and other.host)
+        gpus = self.tells_gpus and other.tells_gpus
+        one, two = (
+            dataclasses.replace(machine, host=machine.host if hosts else "", gpus=machine.gpus if gpus else [])
+            for machine in (self, other)
+        )
+        return one.identity == two.identity
 
 
 def fingerprint() -> Machine:
     """Return this machine's."""
     apple = sys.platform == "darwin"
     chip = macos.chip() if apple else linux.chip()
+    gpus, driver = _apple_gpu() if apple else _cards()
     return Machine(
         chip=chip or platform.processor() or platform.machine(),
         cores=processors(),
@@ -53,7 +64,20 @@ def fingerprint() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
-        gpus=[] if apple else [card.name for card in nvidia.cards()],
-        driver="" if apple else next((card.driver for card in nvidia.cards()), ""),
+        gpus=gpus,
+        driver=driver,
         host=hashlib.sha256(platform.node().encode()).hexdigest()[:12],
     )
+
+
+def _apple_gpu() -> tuple[list[str], str]:
+    """Return the Apple GPU, if there is one; its driver is the system."""
+    gpu = macos.gpu()
+    return [gpu.label] if gpu else [], ""
+
+
+def _cards() -> tuple[list[str], str]:
+    """Return NVIDIA's cards and then AMD's, and the versions of their drivers."""
+    nvidias, amds = nvidia.cards(), linux.amd_cards()
+    drivers = [nvidias[0].driver if nvidias else "", linux.amd_driver() if amds else ""]
+    return [card.name for card in nvidias] + amds, ", ".join(driver for driver in drivers if driver)

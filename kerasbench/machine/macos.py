@@ -1,12 +1,30 @@
-"""macOS: what sysctl, notifyutil and pmset say, none of which needs root."""
+"""macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root."""
 
 import re
 import subprocess
+from dataclasses import dataclass
+
+import msgspec
 
 TIMEOUT_S = 5
-CHIP = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-CORES = ["/usr/sbin/sysctl", "hw.perflevel0.physicalcpu", "hw.perflevel1.physicalcpu"]
+# system_profiler asks every display too: 0.1 to 0.4 s where somebody has published it, and a busy Mac takes longer.
+PROFILER_TIMEOUT_S = 15
+SYSCTL = "/usr/sbin/sysctl"
+CHIP = [SYSCTL, "-n", "machdep.cpu.brand_string"]
+# -i passes over names that are not known: Intel has no level 1, and older systems do not name their levels.
+CORES = [SYSCTL, "-i", *(f"hw.perflevel{level}.{fact}" for level in (0, 1) for fact in ("physicalcpu", "name"))]
+# What the levels are where they have no names; an M5 Max calls them Super and Performance.
 CORE_KINDS = ("performance", "efficiency")
+# JSON, whose keys are the same from macOS 12 to 26; the plain text is laid out for people.
+GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
+APPLE = "Apple"
+# About the process that asks, and sysctl runs as its parent does: what a translated process starts is translated too.
+TRANSLATED = [SYSCTL, "-n", "sysctl.proc_translated"]
+# About the machine: 1 for a translated process as well.
+APPLE_SILICON = [SYSCTL, "-n", "hw.optional.arm64"]
+# platform.mac_ver() reads a file that macOS replaces for a Python built with an older SDK: 10.16 for 11, 16.0 for 26
+# (cpython#135675). sw_vers comes with the system, and the variable keeps a user's own setting of it away.
+VERSION = ["/usr/bin/env", "SYSTEM_VERSION_COMPAT=0", "/usr/bin/sw_vers", "-productVersion"]
 THERMAL_KEY = "com.apple.system.thermalpressurelevel"
 THERMAL_LEVEL = ["/usr/bin/notifyutil", "-g", THERMAL_KEY]
 POWER_SOURCE = ["/usr/bin/pmset", "-g", "batt"]
@@ -15,6 +33,31 @@ BATTERY_OF_SOURCE = {"AC Power": False, "Battery Power": True, "UPS Power": True
 # Macs with a high-power mode say powermode (0 automatic, 1 low, 2 high), the others lowpowermode (0, 1).
 POWER_MODE = re.compile(r"^\s*(?:low)?powermode\s+(\d+)\s*$", re.MULTILINE)
 LOW_POWER = 1
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An Apple GPU; ``cores`` is None where they are not told, as in a virtual machine."""
+
+    name: str
+    cores: int | None = None
+
+    @property
+    def label(self) -> str:
+        """``Apple M1 (8-core GPU)``: the same chip is sold with different numbers of them."""
+        return self.name if self.cores is None else f"{self.name} ({self.cores}-core GPU)"
+
+
+class _Card(msgspec.Struct):
+    """What system_profiler tells of a GPU; its ``_name`` may be a key such as ``kHW_AppleM1Item``."""
+
+    model: str = msgspec.field(default="", name="sppci_model")
+    maker: str = msgspec.field(default="", name="spdisplays_vendor")
+    cores: str = msgspec.field(default="", name="sppci_cores")
+
+
+class _Profile(msgspec.Struct):
+    cards: list[_Card] = msgspec.field(name="SPDisplaysDataType")
 
 
 def chip() -> str:
@@ -29,8 +72,51 @@ def cores_by_kind() -> dict[str, int]:
 
 def parse_cores_by_kind(text: str) -> dict[str, int]:
     """Return the counts out of sysctl's ``hw.perflevel0.physicalcpu: 4``; level 0 has the fastest cores."""
-    found = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
-    return {name: found[level] for level, name in enumerate(CORE_KINDS) if level in found} if len(found) > 1 else {}
+    counts = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
+    told = {int(level): name.lower() for level, name in re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text)}
+    kinds = dict(enumerate(CORE_KINDS)) | told
+    return {kinds[level]: counts[level] for level in sorted(counts) if level in kinds} if len(counts) > 1 else {}
+
+
+def gpu() -> Gpu | None:
+    """Return the Apple GPU, None where there is none; it takes some tenths of a second."""
+    return parse_gpu(_output(GPUS, PROFILER_TIMEOUT_S))
+
+
+def parse_gpu(text: str) -> Gpu | None:
+    """Return the Apple GPU out of system_profiler's JSON; Intel's and AMD's in older Macs are none."""
+    try:
+        cards = msgspec.json.decode(text, type=_Profile).cards
+    except msgspec.DecodeError:
+        return None
+    found = (Gpu(card.model, _whole(card.cores)) for card in cards if card.model and APPLE in card.maker)
+    return next(found, None)
+
+
+def translated() -> bool:
+    """Return whether this process is an Intel one that Rosetta translates on Apple silicon."""
+    return parse_switch(_output(TRANSLATED))
+
+
+def is_apple_silicon() -> bool:
+    """Return whether the machine is Apple silicon, whatever this process is."""
+    return parse_switch(_output(APPLE_SILICON))
+
+
+def parse_switch(text: str) -> bool:
+    """Return whether ``sysctl -n``'s text is 1; on Intel the name is unknown and there is none."""
+    return text.strip() == "1"
+
+
+def version() -> tuple[int, int] | None:
+    """Return macOS' version (``(26, 6)``), None if not told."""
+    return parse_version(_output(VERSION))
+
+
+def parse_version(text: str) -> tuple[int, int] | None:
+    """Return major and minor out of ``sw_vers -productVersion``'s 26.6.2; 26 alone is 26.0."""
+    found = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", text.strip())
+    return (int(found[1]), int(found[2] or 0)) if found else None
 
 
 def thermal_level() -> int | None:
@@ -42,9 +128,7 @@ def parse_thermal_level(text: str) -> int | None:
     """Return the level out of ``notifyutil -g``'s text."""
     fields = text.split()
     # A failure is told on standard output too, as "<key>: Failed with code 9", which is no level 9.
-    if len(fields) == 2 and fields[0] == THERMAL_KEY and fields[1].isascii() and fields[1].isdecimal():
-        return int(fields[1])
-    return None
+    return _whole(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
 
 
 def on_battery() -> bool | None:
@@ -69,11 +153,15 @@ def parse_low_power(text: str) -> bool | None:
     return int(mode[1]) == LOW_POWER if mode else None
 
 
-def _output(command: list[str]) -> str:
-    """Return what a command prints, empty where it fails or takes more than TIMEOUT_S."""
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _output(command: list[str], timeout_s: float = TIMEOUT_S) -> str:
+    """Return what a command prints, empty where it fails or takes too long."""
     try:
         return subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=True
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout_s, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""

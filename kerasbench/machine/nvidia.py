@@ -1,6 +1,7 @@
 """NVIDIA: what nvidia-smi says, which every driver brings along."""
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 TIMEOUT_S = 5
@@ -25,6 +26,10 @@ REASONS = {
 }
 # Heat or the power supply slows the GPU down; the power cap is left out, it holds whenever a big GPU is busy.
 THERMAL_REASONS = frozenset({"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"})
+
+
+# The oldest driver of each CUDA major version, the newest first (CUDA Toolkit release notes, minimum driver versions).
+OLDEST_DRIVER = {13: 580, 12: 525}
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,12 @@ def parse_cards(text: str) -> list[Card]:
     """Return the GPUs out of ``--query-gpu=name,driver_version``'s lines."""
     fields = (line.rpartition(",") for line in text.splitlines())
     return [Card(name.strip(), driver.strip()) for name, comma, driver in fields if comma and name.strip()]
+
+
+def cuda_of(cards: Sequence[Card]) -> int | None:
+    """Return the newest CUDA major version that these cards' driver speaks, None without a card or a known driver."""
+    majors = [int(major) for card in cards if (major := card.driver.partition(".")[0]).isdecimal()]
+    return next((cuda for cuda, least in OLDEST_DRIVER.items() if majors and min(majors) >= least), None)
 
 
 def watch_command(index: str) -> list[str]:

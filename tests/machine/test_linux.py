@@ -12,6 +12,9 @@ UNPLUGGED = {"type": "Mains", "online": "0"}
 USB = {"type": "USB", "online": "1"}
 BATTERY = {"type": "Battery", "status": "Discharging"}
 CHARGING = {"type": "Battery", "status": "Charging"}
+# A processor's node of KFD, and the GPU of a Ryzen (Strix Halo).
+KFD_CPU = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\nvendor_id 0\ndrm_render_minor 0\n"
+KFD_APU = "cpu_cores_count 0\nsimd_count 80\ngfx_target_version 110501\nvendor_id 4098\ndrm_render_minor 129\n"
 MOUSE = {"type": "Battery", "scope": "Device", "status": "Discharging"}
 
 
@@ -114,11 +117,11 @@ def test_cpu_max(text: str, cores: float | None) -> None:
     ],
 )
 def test_cpu_stat(name: str, throttled: int | None) -> None:
-    assert linux.parse_cpu_stat(recorded(name)).get("nr_throttled") == throttled
+    assert linux.parse_pairs(recorded(name)).get("nr_throttled") == throttled
 
 
 def test_cpu_stat_s_rubbish_is_left_out() -> None:
-    assert linux.parse_cpu_stat("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
+    assert linux.parse_pairs("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
 
 
 def test_own_control_groups() -> None:
@@ -170,3 +173,64 @@ def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
     root = tree(tmp_path / "fs", {"a": ""})
     (root / "cpu").symlink_to("cpu")
     assert linux.quota_cores(root, tmp_path / "cgroup") is None
+
+
+@pytest.mark.parametrize(
+    ("devices", "makers"),
+    [
+        ([], []),
+        (
+            [("0x060000", "0x8086"), ("0x020000", "0x10de"), ("0x040300", "0x1002")],
+            [],
+        ),  # their bridges, ports and sound
+        ([("0x030000", "0x8086"), ("0x030200", "0x10de"), ("0x030200", "0x10de")], ["Intel", "NVIDIA"]),
+        ([("0x120000", "0x1002"), ("0x120100", "0x8086")], ["AMD"]),
+        ([("0x038000", "0x1af4"), ("0x030000", "")], ["0x1af4"]),
+    ],
+)
+def test_makers_of_gpus(tmp_path: Path, devices: list[tuple[str, str]], makers: list[str]) -> None:
+    for at, (kind, vendor) in enumerate(devices):
+        tree(tmp_path, {f"0000:{at:02x}:00.0/class": f"{kind}\n", f"0000:{at:02x}:00.0/vendor": f"{vendor}\n"})
+    assert linux.display_makers(tmp_path) == makers
+
+
+def test_no_pci_bus(tmp_path: Path) -> None:
+    assert linux.display_makers(tmp_path / "missing") == []
+
+
+def test_amd_s_cards_in_their_driver_s_order(tmp_path: Path) -> None:
+    files = {"0": KFD_CPU, "2": recorded("kfd_properties_mi100.txt"), "10": KFD_APU}
+    nodes = tree(tmp_path / "nodes", {f"{node}/properties": text for node, text in files.items()})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == ["gfx908", "gfx1151"]
+
+
+def test_a_server_s_card_tells_its_product(tmp_path: Path) -> None:
+    nodes = tree(tmp_path / "nodes", {"1/properties": recorded("kfd_properties_mi100.txt"), "2/properties": KFD_APU})
+    products = {"renderD128/device/product_name": "AMD Instinct MI100\n", "renderD129/device/product_name": "\n"}
+    assert linux.amd_cards(nodes, tree(tmp_path / "drm", products)) == ["AMD Instinct MI100", "gfx1151"]
+
+
+def test_an_old_driver_tells_a_code_name(tmp_path: Path) -> None:
+    properties = KFD_APU.replace("gfx_target_version 110501\n", "")
+    nodes = tree(tmp_path / "nodes", {"1/properties": properties, "1/name": "vega20\n"})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == ["vega20"]
+
+
+@pytest.mark.parametrize("properties", ["", "rubbish", KFD_CPU, KFD_APU.replace("4098", "4318")])
+def test_what_is_no_amd_card(tmp_path: Path, properties: str) -> None:
+    nodes = tree(tmp_path / "nodes", {"0/properties": properties, "0/name": "raven\n"})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == []
+    assert linux.amd_cards(tmp_path / "missing", tmp_path / "drm") == []
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(90010, "gfx90a"), (90402, "gfx942"), (100300, "gfx1030"), (110501, "gfx1151"), (120001, "gfx1201"), (0, "")],
+)
+def test_an_instruction_set_s_name(version: int, name: str) -> None:
+    assert linux.instruction_set(version) == name
+
+
+def test_amd_s_driver(tmp_path: Path) -> None:
+    assert linux.amd_driver(tree(tmp_path, {"version": "6.12.12\n"}) / "version") == "6.12.12"
+    assert linux.amd_driver(tmp_path / "missing") == ""

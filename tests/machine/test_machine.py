@@ -38,11 +38,60 @@ def test_hosts_tell_equal_machines_apart_where_both_are_known() -> None:
     assert one.same_as(MACHINE) and MACHINE.same_as(other)
 
 
-def test_apple_s_kinds_of_cores() -> None:
-    text = "hw.perflevel0.physicalcpu: 4\nhw.perflevel1.physicalcpu: 6\n"
-    assert macos.parse_cores_by_kind(text) == {"performance": 4, "efficiency": 6}
-    assert macos.parse_cores_by_kind("hw.perflevel0.physicalcpu: 8\n") == {}
-    assert macos.parse_cores_by_kind("") == {}
+@pytest.mark.parametrize(
+    ("system", "one", "other", "same"),
+    [
+        ("Darwin 24.1.0", [], ["Apple M1 (8-core GPU)"], True),  # an older kerasbench recorded no Mac's GPU
+        ("Darwin 24.1.0", ["Apple M1 (7-core GPU)"], ["Apple M1 (8-core GPU)"], False),
+        ("Linux 6.1", [], ["NVIDIA H200"], False),
+    ],
+)
+def test_a_mac_s_gpu_that_was_not_recorded(system: str, one: list[str], other: list[str], same: bool) -> None:
+    for host in ("", "a"):
+        first, second = (dataclasses.replace(MACHINE, system=system, gpus=gpus, host=host) for gpus in (one, other))
+        assert first.same_as(second) is same
+        assert second.same_as(first) is same
+    assert not first.same_as(dataclasses.replace(second, host="b"))
+
+
+def test_a_machine_s_page_keeps_its_name() -> None:
+    machine = dataclasses.replace(MACHINE, gpus=["NVIDIA H200"], host="a")
+    assert machine.identity == ("Chip 9", 2, 8, "x86_64", "NVIDIA H200", "a")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus"),
+    [
+        (macos.Gpu("Apple M1", 8), ["Apple M1 (8-core GPU)"]),
+        (macos.Gpu("Apple M1"), ["Apple M1"]),
+        (None, []),
+    ],
+)
+def test_a_mac_s_gpu(gpu: macos.Gpu | None, gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr(macos, "gpu", lambda: gpu)
+    found = fingerprint()
+    assert (found.gpus, found.driver) == (gpus, "")
+
+
+@pytest.mark.parametrize(
+    ("cards", "amds", "gpus", "driver"),
+    [
+        ([], [], [], ""),
+        ([nvidia.Card("NVIDIA H200", "570.1")], [], ["NVIDIA H200"], "570.1"),
+        ([], ["gfx90a", "gfx90a"], ["gfx90a", "gfx90a"], "6.12.12"),
+        ([nvidia.Card("NVIDIA H200", "570.1")], ["gfx90a"], ["NVIDIA H200", "gfx90a"], "570.1, 6.12.12"),
+    ],
+)
+def test_nvidia_s_cards_go_before_amd_s(
+    cards: list[nvidia.Card], amds: list[str], gpus: list[str], driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(nvidia, "cards", lambda: cards)
+    monkeypatch.setattr(linux, "amd_cards", lambda: amds)
+    monkeypatch.setattr(linux, "amd_driver", lambda: "6.12.12")
+    found = fingerprint()
+    assert (found.gpus, found.driver) == (gpus, driver)
 
 
 def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
