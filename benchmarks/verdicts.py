@@ -19,6 +19,7 @@ from rich.console import Console
 
 from kerasbench import backends, benchmark, catalog, plan, results, trial
 from kerasbench.gate import Gate, product_canary
+from kerasbench.interpreters import Interpreters
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.metrics import BY_NAME
@@ -45,12 +46,11 @@ def together(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
 
 
 def measure(count: int, folder: Path) -> None:
-    probes = benchmark.probe_all(backends.names(), sys.executable)
+    probes = benchmark.probe_all(backends.names(), Interpreters())
     selected = catalog.select([str(FILE)], sys.executable, "jax")
-    hints = benchmark.hints(probes)
     for seed in range(count):
         asked = plan.Asked(devices=["cpu"], effort=plan.exactly(plan.MAX_ROUNDS), seed=seed)
-        planned = plan.make(asked, selected, probes, hints)
+        planned = plan.make(asked, selected, probes)
         store = Store.create(folder, results.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
         launch = partial(trial.launch, sys.executable, TIMEOUT_S)

@@ -66,7 +66,7 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
     describer = installed[0] if installed else None
     selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
-    planned = plan.make(asked, selected, probes, hints(probes), interpreters.named)
+    planned = plan.make(asked, selected, probes, interpreters.named)
     if asked.data == "real":
         fetch_all(planned, interpreters)
     known = history.recall(folder, machine.fingerprint(), planned)
@@ -130,11 +130,3 @@ def fetch_all(planned: Plan, interpreters: Interpreters) -> None:
         said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, interpreters.of(cell.backend))
         if isinstance(said, Failure):
             raise UnusableScenario(f"{one.label}: {said.cause}")
-
-
-def hints(probes: dict[str, ProbeReport | Failure]) -> dict[str, str]:
-    """Return, per backend, how a device that it does not see is brought back."""
-    return {
-        name: backends.get(name).hint(report.versions if isinstance(report, ProbeReport) else {})
-        for name, report in probes.items()
-    }

@@ -32,6 +32,13 @@ class Device:
         return CPU if self.platform == CPU else GPU
 
     @property
+    def title(self) -> str:
+        """The chip, with the platform where the chip's name does not tell it: ``NVIDIA H200``, ``Apple M1 (mps)``."""
+        if self.platform in (CPU, "cuda") or not self.name:
+            return self.name
+        return f"{self.name} ({self.platform})"
+
+    @property
     def label(self) -> str:
         """``cpu``, ``gpu`` or, from the second one on, ``gpu:1``."""
         return self.kind if self.index == 0 else f"{self.kind}:{self.index}"

@@ -4,6 +4,7 @@ KerasbenchError
 ├── UsageError           a name or an option that means nothing
 ├── UnusableScenario     a scenario file that does not load
 ├── MissingBackend       nothing that was asked for is there: no backend, no device
+├── EnvironmentFailed    a backend's environment that could not be made
 ├── MachineBusy          another run is measuring on this machine
 └── ResultsError         a results file or folder that cannot be read or written
 """
@@ -25,6 +26,10 @@ class UnusableScenario(KerasbenchError):
 
 
 class MissingBackend(KerasbenchError):
+    pass
+
+
+class EnvironmentFailed(KerasbenchError):
     pass
 
 

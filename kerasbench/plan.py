@@ -19,6 +19,7 @@ JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
+DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 # On 2 cores; only until the first trials have been timed.
 TYPICAL_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 0.002, 0.01
@@ -89,11 +90,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a run, and those that cannot be measured, each with its reason."""
+    """The cells of a run, those that cannot be measured, each with its reason, and what is odd about the whole."""
 
     asked: Asked
     cells: list[Cell]
     absent: list[tuple[Cell, Failure]]
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def effort(self) -> Effort:
@@ -136,14 +138,13 @@ def make(
     asked: Asked,
     scenarios: Sequence[Selected],
     probes: dict[str, ProbeReport | Failure],
-    hints: dict[str, str],
     named: Collection[str] = (),
 ) -> Plan:
     """Cross scenarios, backends, devices and options.
 
     Where no devices were asked for, every device that a backend sees. A backend that is not installed is left out,
     unless it was asked for or is one of ``named``, whose interpreters were named; one that is installed and does not
-    load is not left out. ``hints`` say, per backend, how its missing devices are brought back.
+    load is not left out.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -160,14 +161,24 @@ def make(
                 Cell(one, backend, device or _stand_in(label), each) for one in scenarios for each in asked.options
             ):
                 if device is None:
-                    absent.append((cell, _missing(backend, label, report, hints[backend])))
+                    absent.append((cell, _missing(label, report)))
                 elif (failure := unsupported(cell)) is not None:
                     absent.append((cell, failure))
                 else:
                     cells.append(cell)
     if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
-        raise MissingBackend(_nothing_there(probes, asked.devices, hints))
-    return Plan(asked, cells, absent)
+        raise MissingBackend(_nothing_there(probes, asked.devices))
+    return Plan(asked, cells, absent, differing_keras(probes))
+
+
+def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
+    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
+    reports = [report for report in probes.values() if isinstance(report, ProbeReport)]
+    found = {report.backend: report.versions.get("keras", "") for report in reports}
+    if len(set(found.values())) < 2:
+        return []
+    versions = ", ".join(f"{name} has {version}" for name, version in found.items())
+    return [f"keras differs: {versions}; what is compared is not the backend alone"]
 
 
 def unsupported(cell: Cell) -> Failure | None:
@@ -213,27 +224,27 @@ def _stand_in(label: str) -> Device:
     return Device(kind, index)
 
 
-def _missing(backend: str, label: str, report: ProbeReport | Failure, hint: str) -> Failure:
+def _missing(label: str, report: ProbeReport | Failure) -> Failure:
     if isinstance(report, Failure):
         return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
-    return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {label}", hint)
+    return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {label}", DOCTOR)
 
 
-def _nothing_there(probes: dict[str, ProbeReport | Failure], devices: Sequence[str], hints: dict[str, str]) -> str:
+def _nothing_there(probes: dict[str, ProbeReport | Failure], devices: Sequence[str]) -> str:
     asked = f"no device {' or '.join(devices)}" if devices else "no backend"
     lines = [f"there is {asked} to measure on:"]
     for backend, report in probes.items():
         if isinstance(report, Failure):
             lines.append(f"  {backend}: {report.cause}\n    {report.remedy}")
         else:
-            lines.append(f"  {describe_probe(report)}\n    {hints[backend]}")
-    return "\n".join(lines)
+            lines.append(f"  {describe_probe(report)}")
+    return "\n".join([*lines, DOCTOR])
 
 
 def describe_probe(report: ProbeReport) -> str:
     """Return ``torch 2.13.0+cpu sees cpu``."""
     version = report.versions.get(report.backend, "")
-    seen = ", ".join(f"{device.label} ({device.name})" if device.name else device.label for device in report.devices)
+    seen = ", ".join(f"{device.label} ({device.title})" if device.title else device.label for device in report.devices)
     return f"{report.backend} {version} sees {seen}"
 
 

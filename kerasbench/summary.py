@@ -211,7 +211,7 @@ def _terms(record: Record) -> dict[Column, list[str]]:
     found: dict[Column, dict[str, None]] = {}
     for trial in record.trials:
         if trial.measurement is not None:
-            name = [trial.device.name] if trial.device.name else []
+            name = [trial.device.title] if trial.device.title else []
             found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved))] = None
     return {column: list(terms) for column, terms in sorted(found.items())}
 

@@ -1,6 +1,8 @@
 """One trial from the parent's side: environment, child, messages, and what went wrong."""
 
+import dataclasses
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,13 +10,16 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kerasbench import backends, child, environment
-from kerasbench.devices import visible_cuda
+from kerasbench.devices import GPU, visible_cuda
+from kerasbench.machine import macos
 from kerasbench.wire import (
     Code,
     DescribeRequest,
     Description,
     Failure,
     FetchRequest,
+    Inventory,
+    InventoryRequest,
     Measurement,
     Message,
     Phase,
@@ -110,7 +115,28 @@ def probe(backend: str, python: str) -> ProbeReport | Failure:
         variables |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
         ended = child.run(python, variables, encode_request(ProbeRequest(backend)), PROBE_TIMEOUT_S, received.take)
     answer = received.answer or Message()
-    return answer.probe or answer.failure or failure_of(ended, received.begun, PROBE_TIMEOUT_S)
+    report = answer.probe or answer.failure or failure_of(ended, received.begun, PROBE_TIMEOUT_S)
+    return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
+
+
+def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
+    """Return a report of a Mac with its chip's name on the GPU, which frameworks call METAL, or nothing."""
+    named = [
+        dataclasses.replace(device, name=chip or device.name) if device.kind == GPU else device
+        for device in report.devices
+    ]
+    return dataclasses.replace(report, devices=named)
+
+
+def inventory(backend: str, python: str) -> Inventory | Failure:
+    """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
+    received = _Received(lambda phase: None)
+    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+        variables = environment.clean(python) | environment.for_scratch(scratch)
+        request = encode_request(InventoryRequest(backend))
+        ended = child.run(python, variables, request, DESCRIBE_TIMEOUT_S, received.take)
+    answer = received.answer or Message()
+    return answer.inventory or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
 
 
 def describe(file: str, python: str, backend: str | None = None) -> Description | Failure:

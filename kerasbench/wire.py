@@ -84,6 +84,14 @@ class ProbeRequest:
 
 
 @dataclass(frozen=True)
+class InventoryRequest:
+    """Say what is installed, and import none of it."""
+
+    backend: str
+    task: Literal["inventory"] = "inventory"
+
+
+@dataclass(frozen=True)
 class DescribeRequest:
     """Load a scenario file and say what is in it."""
 
@@ -100,7 +108,7 @@ class FetchRequest:
     task: Literal["fetch"] = "fetch"
 
 
-Request = TrialRequest | ProbeRequest | DescribeRequest | FetchRequest
+Request = TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
 
 
 @dataclass(frozen=True)
@@ -238,7 +246,7 @@ class Resolved:
 
     ``compute_dtypes`` are those of all layers that have weights, ``weight_dtypes`` those of the weights' real arrays;
     ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
-    ``framework-default``.
+    ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU.
     """
 
     jit: bool
@@ -249,6 +257,7 @@ class Resolved:
     image_data_format: str
     threads: int | None
     versions: dict[str, str]
+    memory_grows: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -270,7 +279,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure."""
+    """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure.
+
+    ``fallbacks`` are the operations of one training step that the GPU lacks and the CPU did, with their numbers.
+    """
 
     training: Training
     published: Published | None
@@ -288,6 +300,7 @@ class Measurement:
     peak_rss_bytes: int
     peak_device_bytes: int | None
     usage: Usage
+    fallbacks: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -339,6 +352,20 @@ class ProbeReport:
 
 
 @dataclass(frozen=True)
+class Inventory:
+    """What an interpreter is and has installed. ``packages`` has versions by normalised name.
+
+    ``tags`` say for which interpreters and systems the backend's own wheel was built.
+    """
+
+    python: str
+    prefix: str
+    architecture: str
+    packages: dict[str, str]
+    tags: list[str]
+
+
+@dataclass(frozen=True)
 class Message:
     """One line on the pipe: exactly one of its fields is set."""
 
@@ -349,6 +376,7 @@ class Message:
     description: Description | None = None
     fetched: str | None = None
     probe: ProbeReport | None = None
+    inventory: Inventory | None = None
 
     def encode(self) -> bytes:
         """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
@@ -369,6 +397,8 @@ def decode_request(line: bytes) -> Request:
             return DescribeRequest(**fields)
         case "probe":
             return ProbeRequest(**fields)
+        case "inventory":
+            return InventoryRequest(**fields)
         case "fetch":
             return FetchRequest(**fields)
         case _:

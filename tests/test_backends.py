@@ -66,11 +66,6 @@ def test_jit_is_what_the_backend_normally_does(name: str, device: Device, jit: b
     assert backends.get(name).jit_default(device) is jit
 
 
-def test_a_cpu_build_of_torch_is_told_apart() -> None:
-    assert "CPU build" in backends.get("torch").hint({"torch": "2.13.0+cpu"})
-    assert "nvidia-smi" in backends.get("torch").hint({"torch": "2.13.0"})
-
-
 def test_no_framework_was_imported_for_all_this() -> None:
     for name in backends.names():
         backends.get(name).environment(CPU, DEFAULT, "")

@@ -6,10 +6,12 @@ that a child calls.
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from kerasbench.devices import Device
 from kerasbench.options import Options
+from kerasbench.target import Target
 
 
 class Backend(Protocol):
@@ -21,8 +23,8 @@ class Backend(Protocol):
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, compilation caches in a folder."""
 
-    def hint(self, versions: dict[str, str]) -> str:
-        """Return what to do when this backend sees no GPU."""
+    def requirements(self, target: Target) -> list[str]:
+        """Return what pip installs, beside keras, so that this backend uses the target's devices."""
 
     def configure(self, device: Device, options: Options) -> None:
         """Do in the child, before the first operation, what the environment cannot."""
@@ -47,6 +49,15 @@ class Backend(Protocol):
 
     def peak_device_bytes(self, device: Device) -> int | None:
         """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
+
+    def memory_grows(self, device: Device) -> bool | None:
+        """Return whether the device's memory is taken as it is needed, not all at the start; None on the CPU."""
+
+    def fallbacks(self, step: Callable[[], object]) -> dict[str, int]:
+        """Return the operations that the device lacks and the CPU did instead in one training step, with their numbers.
+
+        ``step`` runs one. It is not run where nothing may fall back, or nothing tells.
+        """
 
     def fp32(self) -> str:
         """Return how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``."""

@@ -1,23 +1,26 @@
 """JAX: CPU, CUDA or ROCm, and the Apple GPU by a plug-in (jax-mps)."""
 
 import os
-import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
 from kerasbench.devices import CPU, Device, cuda_visibility, processors
 from kerasbench.options import Options
+from kerasbench.target import Target
 
 PACKAGE = "jax"
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
+MPS_MACOS = (14,)
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     variables = cuda_visibility(device) | {
         "JAX_PLATFORMS": device.platform,
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # the default takes three quarters of the card at the first operation
+        PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
         "CUDA_CACHE_PATH": caches,
     }
@@ -28,10 +31,12 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
     return variables
 
 
-def hint(versions: dict[str, str]) -> str:
-    if sys.platform == "darwin":
-        return "pip install 'kerasbench[jax]' on Apple silicon with macOS 14 or later brings jax-mps"
-    return "on a machine with an NVIDIA GPU: pip install 'kerasbench[jax-cuda13]'"
+def requirements(target: Target) -> list[str]:
+    """jax-mps pairs with the JAX of its own minor version; from 0.11 on it wants Python 3.12, always macOS 14."""
+    if target.apple_silicon and target.gpu and target.macos >= MPS_MACOS:
+        return ["jax-mps>=0.11,<0.12" if target.python >= (3, 12) else "jax-mps>=0.10,<0.11"]
+    cuda = {13: "jax[cuda13]>=0.7", 12: "jax[cuda12]>=0.5"}
+    return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
 
 
 def configure(device: Device, options: Options) -> None:
@@ -103,6 +108,14 @@ def peak_device_bytes(device: Device) -> int | None:
     return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
 
 
+def memory_grows(device: Device) -> bool | None:
+    return None if device.platform == CPU else os.environ.get(PREALLOCATE) == "false"
+
+
+def fallbacks(step: Callable[[], object]) -> dict[str, int]:
+    return {}  # XLA compiles a step for one device, whole, or fails
+
+
 def fp32() -> str:
     """Read the mode back. Without one, XLA chooses by the GPU: TF32 where it has it."""
     import jax
@@ -125,7 +138,7 @@ def versions() -> dict[str, str]:
     for plugin in PLUGINS:
         with suppress(metadata.PackageNotFoundError):
             found[plugin] = metadata.version(plugin)
-    return found
+    return found | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in found) or "CPU"}
 
 
 def _selector(device: Any) -> str:

@@ -1,31 +1,34 @@
 """TensorFlow: CPU, CUDA, and the Apple GPU by tensorflow-metal."""
 
+import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
 from kerasbench.devices import CPU, GPU, Device, cuda_visibility, processors
 from kerasbench.options import Options
+from kerasbench.target import Target
 
 PACKAGE = "tensorflow"
+GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     return cuda_visibility(device) | {
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # the default takes the whole card from a display or a neighbour
+        GROWTH: "true",  # the default takes the whole card from a display or a neighbour
         "CUDA_CACHE_PATH": caches,
     }
 
 
-def hint(versions: dict[str, str]) -> str:
-    if sys.platform == "darwin":
-        return (
-            "pip install 'kerasbench[tensorflow]' on Python 3.11 or 3.12 (tensorflow 2.18-2.19 with tensorflow-metal)"
-        )
-    return "on a machine with an NVIDIA GPU: pip install 'kerasbench[tensorflow-cuda]'"
+def requirements(target: Target) -> list[str]:
+    """tensorflow-metal 1.2.0 needs symbols that TensorFlow 2.20 no longer exports, and has no wheel for Python 3.13."""
+    if target.apple_silicon and target.gpu and target.python < (3, 13):
+        return ["tensorflow>=2.18,<2.20", "tensorflow-metal==1.2.0"]
+    return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
 
 
 def configure(device: Device, options: Options) -> None:
@@ -90,6 +93,21 @@ def peak_device_bytes(device: Device) -> int | None:
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
     except Exception:  # a pluggable device without counters: no reason to lose a trial that is over
         return None
+
+
+def memory_grows(device: Device) -> bool | None:
+    import tensorflow as tf
+
+    gpus = tf.config.get_visible_devices("GPU")
+    if device.kind == CPU or not gpus:
+        return None
+    # The variable that environment() sets counts where nothing was said by the configuration.
+    asked = tf.config.experimental.get_memory_growth(gpus[0])
+    return bool(os.environ.get(GROWTH) == "true" if asked is None else asked)
+
+
+def fallbacks(step: Callable[[], object]) -> dict[str, int]:
+    return {}  # TensorFlow only logs where each operation goes; weights and outputs are proven
 
 
 def fp32() -> str:

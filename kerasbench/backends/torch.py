@@ -1,12 +1,19 @@
 """PyTorch: CPU, CUDA or ROCm, and the Apple GPU by MPS."""
 
-import sys
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from kerasbench.devices import CPU, Device, cuda_visibility
 from kerasbench.options import MIXED, Options
+from kerasbench.target import Target
 
 PACKAGE = "torch"
+FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
+FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
@@ -16,19 +23,16 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
         "TORCHINDUCTOR_CACHE_DIR": caches,
         "CUDA_CACHE_PATH": caches,
     }
+    if device.platform == "mps" and FALLBACK in os.environ:
+        variables[FALLBACK] = os.environ[FALLBACK]  # torch's own switch, set on purpose
     if options.threads is not None:
         variables["OMP_NUM_THREADS"] = str(options.threads)
     return variables
 
 
-def hint(versions: dict[str, str]) -> str:
-    if sys.platform == "darwin":
-        return "MPS needs macOS 14 or later, Apple silicon and an arm64 Python"
-    if "+cpu" in versions.get("torch", ""):
-        return (
-            "this torch is a CPU build: on a machine with an NVIDIA GPU, install one with CUDA (pip's default on Linux)"
-        )
-    return "on a machine with an NVIDIA GPU: check that nvidia-smi lists it and that its driver fits this torch"
+def requirements(target: Target) -> list[str]:
+    """Since 2.11, torch's Linux wheels are built for CUDA 13."""
+    return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
 
 
 def configure(device: Device, options: Options) -> None:
@@ -87,7 +91,28 @@ def peak_device_bytes(device: Device) -> int | None:
 
     if device.platform in ("cuda", "rocm"):
         return int(torch.cuda.max_memory_allocated())
-    return None  # MPS has no peak counter
+    if device.platform == "mps":
+        # No peak counter: the driver's pool grows to the peak, and nothing here gives any of it back.
+        return int(torch.mps.driver_allocated_memory())
+    return None
+
+
+def memory_grows(device: Device) -> bool | None:
+    return None if device.platform == CPU else True  # torch knows no other way
+
+
+def fallbacks(step: Callable[[], object]) -> dict[str, int]:
+    """Count torch's warnings of MPS, which it gives once in a process unless it is told to warn each time."""
+    import torch
+
+    if _default_device() != "mps" or os.environ.get(FALLBACK, "0") == "0":
+        return {}
+    torch.set_warn_always(True)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        step()
+    torch.set_warn_always(False)
+    return dict(Counter(found[1] for one in said if (found := FELL_BACK.search(str(one.message)))))
 
 
 def fp32() -> str:

@@ -151,7 +151,10 @@ def announce(planned: Plan, effect: float, about_s: float, history: History) -> 
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least, cells = planned.effort.max_rounds, planned.effort.min_rounds, len(planned.cells)
     rounds = f"{most} round{'s' * (most > 1)}" if least == most else f"{least} to {most} rounds"
-    lines = [f"{cells} cell{'s' * (cells != 1)}, {rounds}, at most about {seconds(about_s)} if nothing disturbs it"]
+    lines = [
+        *planned.warnings,
+        f"{cells} cell{'s' * (cells != 1)}, {rounds}, at most about {seconds(about_s)} if nothing disturbs it",
+    ]
     if planned.effort.budget_s is not None:
         lines.append(
             f"no further round once {seconds(planned.effort.budget_s)} would not hold it; the first is completed"

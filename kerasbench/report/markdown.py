@@ -1,23 +1,19 @@
 """The tables of a run, as markdown."""
 
-from collections.abc import Callable
-
 from kerasbench.catalog import label
 from kerasbench.crossover import break_evens, speed_ups
 from kerasbench.machine import Machine
 from kerasbench.metrics import BY_NAME
-from kerasbench.noise import SCATTER_WARN
 from kerasbench.report.beside import beside_published
 from kerasbench.report.cells import NOTHING, column_name, column_names, count, draw_table, escape, metric_tables
+from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
-from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import HEADLINE, Column, Comparison, Row, Standing, Summary
-from kerasbench.verdict import MANY_VERDICTS, Verdict, rounds_to_decide
+from kerasbench.verdict import Verdict, rounds_to_decide
 
 GIB = 1 << 30
 IDLE, NOISY = " †", " ~"
-OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
@@ -87,7 +83,7 @@ def _gpus(machine: Machine) -> str:
 
 def training(summary: Summary) -> str:
     """Return the headline table with its title and notes."""
-    return f"## Training step\n\n{training_table(summary)}\n\n{_training_notes(summary)}"
+    return f"## Training step\n\n{training_table(summary)}\n\n{training_notes(summary)}"
 
 
 def training_table(summary: Summary) -> str:
@@ -118,65 +114,6 @@ def _timed(row: Row, column: Column, place: Standing) -> str:
     return f"≈ {text}" if column == place.fastest or column in place.level else text
 
 
-def _training_notes(summary: Summary) -> str:
-    notes = [
-        "A step as a user of `fit` sees it: the time of an epoch of the published length over its steps. It contains "
-        "feeding the batch, the step, its metrics, and its share of what each epoch costs once (validation included).",
-    ]
-    rounds = summary.record.rounds_completed
-    if rounds < MIN_TRIALS_FOR_INTERVAL:
-        notes.append(
-            f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
-            "rounds give no interval, so this is no verdict."
-        )
-    else:
-        notes.append(
-            "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its "
-            f"row by more than {summary.record.minimal_effect:.0%}, paired by round{_corrected(summary)}. "
-            "≈: the fastest, and what cannot be told from it."
-        )
-    if any(_is_mostly_overhead(row) for row in summary.rows):
-        notes.append(
-            f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
-        )
-    for note, applies in _CELL_NOTES:
-        named = [f"{row.label} {column_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
-        if named:
-            notes.append(note.format(escape(", ".join(named))))
-    return "\n".join(f"- {note}" for note in notes)
-
-
-def _unsteady(row: Row, column: Column) -> bool:
-    trials = row.cells[column].trials
-    return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
-
-
-def _scattered(row: Row, column: Column) -> bool:
-    return (row.cells[column].scatter or 0) >= SCATTER_WARN
-
-
-_CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
-    (
-        "†: does not learn, its loss is the same before and after training: {}.",
-        lambda row, column: column in row.idle,
-    ),
-    (
-        "~: disturbed in a round, also when it was repeated (see Noise): {}.",
-        lambda row, column: bool(row.cells[column].noisy),
-    ),
-    (f"Trials scatter by {SCATTER_WARN:.0%} or more: {{}}.", _scattered),
-    (
-        "Not shown to be steady when it was measured, in most trials: {}.",
-        _unsteady,
-    ),
-)
-
-
-def _corrected(summary: Summary) -> str:
-    count = sum(len(standing.comparisons) for standing in summary.standings if standing.proven)
-    return f", {count} verdicts corrected by Holm's method" if count > MANY_VERDICTS else ""
-
-
 def verdicts(summary: Summary) -> str:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     rows = [
@@ -190,7 +127,7 @@ def verdicts(summary: Summary) -> str:
     table = draw_table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     effect = f"{summary.record.minimal_effect:.0%}"
     explanation = (
-        f"The fastest cell's time over the other's, paired by round, with its 95 % interval{_corrected(summary)}. "
+        f"The fastest cell's time over the other's, paired by round, with its 95 % interval{corrected(summary)}. "
         f"Faster: more than {effect} faster, beyond doubt. Same: within {effect}, beyond doubt. Rounds: about how many "
         "in all would decide at this scatter, of one comparison by itself."
     )
@@ -206,11 +143,6 @@ def _compared(one: Comparison, effect: float) -> list[str]:
     else:
         rounds = str(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
     return [column_name(one.rival), with_interval(one.ratio), one.verdict, rounds]
-
-
-def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(HEADLINE) for cell in row.cells.values()]
-    return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
 
 
 def epochs(summary: Summary) -> str:

@@ -14,6 +14,7 @@ from kerasbench.wire import (
     DescribeRequest,
     Failure,
     FetchRequest,
+    InventoryRequest,
     Message,
     Phase,
     ProbeRequest,
@@ -61,6 +62,10 @@ def _dispatch(request: Request, pipe: Pipe) -> None:
             with pipe.phase("import"):
                 report = probe(request)
             pipe.send(Message(probe=report))
+        case InventoryRequest():
+            from kerasbench.worker.inventory import take
+
+            pipe.send(Message(inventory=take(request)))
         case FetchRequest():
             from kerasbench.worker.fetch import fetch
 

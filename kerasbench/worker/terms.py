@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from kerasbench.backends import Backend
+from kerasbench.devices import Device
 from kerasbench.options import Options
 from kerasbench.wire import Code, Failure, Resolved, Usage
 from kerasbench.worker.failure import TrialFailure
@@ -18,7 +19,7 @@ def limit_threads(count: int | None) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
-def resolve(model: Any, backend: Backend) -> Resolved:
+def resolve(model: Any, backend: Backend, device: Device) -> Resolved:
     """Read back what was in force while the model was trained."""
     import keras
 
@@ -32,6 +33,7 @@ def resolve(model: Any, backend: Backend) -> Resolved:
         image_data_format=keras.config.image_data_format(),
         threads=backend.threads(),
         versions={"python": sys.version.split()[0], "keras": keras.__version__} | backend.versions(),
+        memory_grows=backend.memory_grows(device),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
+from kerasbench.devices import Device
 from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
 from kerasbench.wire import (
     Batch,
@@ -56,6 +57,8 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
     ready = _prepare(request, pipe)
+    from kerasbench.worker import train
+
     model, feed, regime = ready.model, ready.feed, ready.regime
     begun = _begin_training(ready)
     training, usage = _measure_training(ready, begun)
@@ -65,9 +68,10 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     with pipe.phase("finish"):
         found = proof.gather(ready.backend, model, ready.backend.forward(model, feed.inputs(feed.train[:1])))
         proof.check(request.device, found)
-        resolved = terms.resolve(model, ready.backend)
+        resolved = terms.resolve(model, ready.backend, request.device)
         terms.check(request.options, resolved, usage)
         peak_rss_bytes, peak_device_bytes = _peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
+    fallbacks = ready.backend.fallbacks(lambda: train.first_step(model, feed))
     compared = begun.parity or _silenced_parity(ready)
     measurement = Measurement(
         training=training,
@@ -86,6 +90,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         peak_rss_bytes=peak_rss_bytes,
         peak_device_bytes=peak_device_bytes,
         usage=usage,
+        fallbacks=fallbacks,
     )
     pipe.send(Message(measurement=measurement))
 
@@ -132,9 +137,14 @@ def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: T
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
-    model.jit_compile = backend.jit_default(request.device) if asked is None else asked
+    model.jit_compile = _jit_default(model, backend, request.device) if asked is None else asked
     _share_weights(model, request.seed)
     return model
+
+
+def _jit_default(model: Any, backend: Backend, device: Device) -> bool:
+    """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
+    return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
 
 
 def _share_weights(model: Any, seed: int) -> None:

@@ -1,0 +1,136 @@
+"""What a diagnosis rests on: each backend's interpreter as children found it, the machine, the shell's variables."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kerasbench import backends, environment, machine, trial
+from kerasbench.interpreters import Interpreters, runs
+from kerasbench.machine import Machine, linux, macos, nvidia
+from kerasbench.machine.nvidia import Card
+from kerasbench.machine.state import State, observe
+from kerasbench.target import Target, Version, release
+from kerasbench.wire import Code, Failure, Inventory, ProbeReport
+
+
+@dataclass(frozen=True)
+class BackendFacts:
+    """One backend: what runs it, what is installed there, and what it said when it was imported.
+
+    ``source`` is who named the interpreter; empty where nobody did.
+    """
+
+    name: str
+    interpreter: str
+    source: str
+    inventory: Inventory | Failure
+    probe: ProbeReport | Failure
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """Versions by name of what is installed; none where the interpreter did not answer."""
+        return self.inventory.packages if isinstance(self.inventory, Inventory) else {}
+
+    @property
+    def installed(self) -> bool:
+        return backends.get(self.name).PACKAGE in self.packages
+
+    @property
+    def python(self) -> Version:
+        return release(self.inventory.python) if isinstance(self.inventory, Inventory) else ()
+
+    @property
+    def sees_gpu(self) -> bool:
+        return isinstance(self.probe, ProbeReport) and any(device.kind != "cpu" for device in self.probe.devices)
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """The machine beyond its fingerprint.
+
+    ``cards`` are what the NVIDIA driver lists, ``makers`` those of the display controllers on the bus, ``macos`` its
+    version (empty elsewhere). ``apple_silicon`` is the machine's, whatever the interpreter was built for.
+    """
+
+    fingerprint: Machine
+    system: str
+    state: State
+    cards: list[Card]
+    makers: list[str]
+    apple_silicon: bool
+    macos: Version
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything. ``variables`` are those of the shell that a child does not get; ``keras_json`` is the user's own."""
+
+    machine: MachineFacts
+    backends: list[BackendFacts]
+    variables: dict[str, str]
+    keras_json: dict[str, Any]
+
+    def target(self, backend: BackendFacts) -> Target:
+        """Return what a backend's environment is, or should have been, made for."""
+        here = self.machine
+        found = backend.inventory
+        own = found.architecture if isinstance(found, Inventory) else here.fingerprint.architecture
+        # Rosetta calls the machine x86_64; what is to be installed is for the machine as it is.
+        architecture = "arm64" if here.apple_silicon else own
+        return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
+
+
+def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
+    """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
+    here = of_machine()
+    with ThreadPoolExecutor(2 * len(names)) as pool:
+        inventories = list(pool.map(lambda name: _ask(trial.inventory, name, interpreters), names))
+        probes = list(pool.map(lambda name: _ask(trial.probe, name, interpreters), names))
+    found = [
+        BackendFacts(name, interpreters.of(name), interpreters.source(name), inventory, probe)
+        for name, inventory, probe in zip(names, inventories, probes, strict=True)
+    ]
+    return Facts(here, found, held_back(os.environ), keras_json(os.environ))
+
+
+def _ask(ask: Any, name: str, interpreters: Interpreters) -> Any:
+    python = interpreters.of(name)
+    if not runs(python):
+        who = interpreters.source(name)
+        return Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {who}", "spawn")
+    return ask(name, python)
+
+
+def of_machine() -> MachineFacts:
+    apple = sys.platform == "darwin"
+    return MachineFacts(
+        fingerprint=machine.fingerprint(),
+        system=sys.platform,
+        state=observe(),
+        cards=nvidia.cards(),
+        makers=[] if apple else linux.display_makers(),
+        apple_silicon=apple and macos.is_apple_silicon(),
+        macos=(macos.version() or ()) if apple else (),
+    )
+
+
+def held_back(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
+    passed_on = environment.clean(inherited=variables)
+    return {name: value for name, value in sorted(variables.items()) if name not in passed_on}
+
+
+def keras_json(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the user's keras.json, empty where there is none or it is none."""
+    try:
+        found = json.loads(
+            (Path(variables.get("KERAS_HOME") or Path.home() / ".keras") / "keras.json").read_text("utf-8")
+        )
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
+        return {}
+    return found if isinstance(found, dict) else {}

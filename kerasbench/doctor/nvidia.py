@@ -1,0 +1,95 @@
+"""Rules about NVIDIA GPUs: the driver, the wheels, what hides a card."""
+
+from collections.abc import Iterator
+
+from kerasbench.doctor.facts import BackendFacts, Facts
+from kerasbench.doctor.finding import Finding, Severity, create, pip
+from kerasbench.machine.nvidia import OLDEST_DRIVER, cuda_of
+from kerasbench.target import release
+from kerasbench.wire import ProbeReport
+
+MAKER = "NVIDIA"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def driver_missing(facts: Facts) -> Iterator[Finding]:
+    """Notice a card on the bus of which no driver speaks."""
+    if MAKER in facts.machine.makers and not facts.machine.cards:
+        cause = "there is an NVIDIA GPU, but nvidia-smi lists none: its driver is not installed or not loaded"
+        remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
+        yield Finding(Severity.WARNING, "", cause, remedy)
+
+
+def cpu_wheel(facts: Facts) -> Iterator[Finding]:
+    """Notice a CPU-only build on a machine with an NVIDIA GPU."""
+    for one in facts.backends:
+        if facts.machine.cards and _wheel(one) == "CPU":
+            cause = f"this {one.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
+            yield Finding(Severity.WARNING, one.name, cause, create(one.name, "--cuda"), True)
+
+
+def driver_too_old(facts: Facts) -> Iterator[Finding]:
+    """Notice a build for a newer CUDA than the driver speaks."""
+    spoken = cuda_of(facts.machine.cards)
+    for one in facts.backends:
+        wanted = _cuda(one)
+        if facts.machine.cards and wanted is not None and (spoken is None or wanted > spoken):
+            driver = facts.machine.cards[0].driver
+            least = f", {OLDEST_DRIVER[wanted]} or newer" if wanted in OLDEST_DRIVER else ""
+            cause = f"this {one.name} is built for CUDA {wanted}, which driver {driver} does not speak"
+            remedy = f"update the NVIDIA driver{least}" if spoken is None else create(one.name, "--cuda", "--force")
+            yield Finding(Severity.ERROR, one.name, cause, remedy, spoken is not None)
+
+
+def hidden(facts: Facts) -> Iterator[Finding]:
+    """Notice cards that the shell hides, which kerasbench respects."""
+    value = facts.variables.get(VISIBLE)
+    shown = len([name for name in (value or "").split(",") if name.strip() not in ("", "-1")])
+    if value is not None and shown < len(facts.machine.cards):
+        cause = f"{VISIBLE}={value} shows {shown} of {len(facts.machine.cards)} NVIDIA GPUs"
+        yield Finding(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
+
+
+def blind(facts: Facts) -> Iterator[Finding]:
+    """Notice a CUDA build that sees no card although the driver fits and nothing hides it."""
+    for one in facts.backends:
+        wanted, spoken = _cuda(one), cuda_of(facts.machine.cards)
+        fits = wanted is not None and spoken is not None and wanted <= spoken
+        if fits and isinstance(one.probe, ProbeReport) and not one.sees_gpu and VISIBLE not in facts.variables:
+            cause = f"this {one.name} is built for CUDA {wanted} and sees no GPU, though nvidia-smi lists one"
+            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda", "--force"), True)
+
+
+def two_cudnns(facts: Facts) -> Iterator[Finding]:
+    """Notice both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
+    for one in facts.backends:
+        if {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= one.packages.keys() and _cuda(one) is not None:
+            cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
+            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
+
+
+def half_of_jax(facts: Facts) -> Iterator[Finding]:
+    """Notice a CUDA plug-in of another version than the JAX that is to load it."""
+    for one in facts.backends:
+        jaxlib = one.packages.get("jaxlib", "")
+        for cuda in OLDEST_DRIVER:
+            version = one.packages.get(f"jax-cuda{cuda}-plugin", jaxlib)
+            if one.name == "jax" and release(version)[:3] != release(jaxlib)[:3]:
+                cause = f"jax-cuda{cuda}-plugin {version} does not belong to jaxlib {jaxlib}"
+                yield Finding(
+                    Severity.ERROR, one.name, cause, pip(one.interpreter, "install", "-U", f"jax[cuda{cuda}]"), True
+                )
+
+
+def _wheel(one: BackendFacts) -> str:
+    return one.probe.versions.get(f"{one.name}-wheel", "") if isinstance(one.probe, ProbeReport) else ""
+
+
+def _cuda(one: BackendFacts) -> int | None:
+    """Return the CUDA major version that a backend was built for: ``CUDA 12.5.1``, ``jax-cuda13-plugin``."""
+    _, found, rest = _wheel(one).lower().partition("cuda")
+    numbers = release(rest.strip())
+    return numbers[0] if found and numbers else None
+
+
+RULES = (driver_missing, cpu_wheel, driver_too_old, hidden, blind, two_cudnns, half_of_jax)

@@ -1,0 +1,49 @@
+"""Rules about what surrounds a measurement: power, heat, quotas, variables of the shell, keras.json."""
+
+from collections.abc import Iterator
+
+from kerasbench import noise
+from kerasbench.backends.torch import FALLBACK
+from kerasbench.doctor.facts import Facts
+from kerasbench.doctor.finding import Finding, Severity
+from kerasbench.doctor.nvidia import VISIBLE
+
+DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
+REMEDIES = {
+    "power": "plug it in and switch the low-power mode off",
+    "governor": "sudo cpupower frequency-set --governor performance",
+    "quota": "give the container all processors, or say in the table that it had fewer",
+    "load": "end what else runs",
+    "heat": "let the machine cool down",
+}
+
+
+def restless(facts: Facts) -> Iterator[Finding]:
+    """Pass on what speaks against measuring on this machine now: the signals that a run would record."""
+    for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
+        yield Finding(Severity.WARNING, "", signal.reason, REMEDIES.get(signal.name, ""))
+    level = facts.machine.state.thermal_level
+    if level is not None and level >= noise.THERMAL_WARN:
+        yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", REMEDIES["heat"])
+
+
+def variables(facts: Facts) -> Iterator[Finding]:
+    """Name the variables that are set here and do not reach a trial, because they change what is measured."""
+    told = [name for name in facts.variables if name not in (VISIBLE, FALLBACK)]
+    if told:
+        yield Finding(Severity.NOTE, "", f"set in this shell and kept from trials: {', '.join(told)}")
+
+
+def keras_json(facts: Facts) -> Iterator[Finding]:
+    """Notice a keras.json that changes defaults: kerasbench's children do not read it, other programs do."""
+    changed = [
+        f"{name}={facts.keras_json[name]}"
+        for name in DEFAULTS
+        if facts.keras_json.get(name, DEFAULTS[name]) != DEFAULTS[name]
+    ]
+    if changed:
+        cause = f"your keras.json sets {', '.join(changed)}: trials do not read it, your other programs do"
+        yield Finding(Severity.NOTE, "", cause)
+
+
+RULES = (restless, variables, keras_json)

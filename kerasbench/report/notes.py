@@ -1,0 +1,100 @@
+"""What stands below the headline table: what its figures are, and what is to be said of single cells."""
+
+from collections.abc import Callable, Iterator
+
+from kerasbench.noise import SCATTER_WARN
+from kerasbench.report.cells import column_name, count, escape
+from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.summary import HEADLINE, Column, Row, Summary
+from kerasbench.verdict import MANY_VERDICTS
+
+OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
+COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
+
+
+def training_notes(summary: Summary) -> str:
+    """Return what the headline table cannot say in a cell: one line each."""
+    notes = [
+        "A step as a user of `fit` sees it: the time of an epoch of the published length over its steps. It contains "
+        "feeding the batch, the step, its metrics, and its share of what each epoch costs once (validation included).",
+    ]
+    rounds = summary.record.rounds_completed
+    if rounds < MIN_TRIALS_FOR_INTERVAL:
+        notes.append(
+            f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
+            "rounds give no interval, so this is no verdict."
+        )
+    else:
+        notes.append(
+            "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its "
+            f"row by more than {summary.record.minimal_effect:.0%}, paired by round{corrected(summary)}. "
+            "≈: the fastest, and what cannot be told from it."
+        )
+    if any(_is_mostly_overhead(row) for row in summary.rows):
+        notes.append(
+            f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
+        )
+    notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
+    notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
+    for note, applies in _CELL_NOTES:
+        named = [f"{row.label} {column_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
+        if named:
+            notes.append(note.format(escape(", ".join(named))))
+    return "\n".join(f"- {note}" for note in notes)
+
+
+def _differing(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Return the packages of which columns that are compared had different versions, and which had which."""
+    for package in COMMON:
+        found: dict[str, dict[str, None]] = {}
+        for trial in summary.record.trials:
+            if trial.measurement is not None and (version := trial.measurement.resolved.versions.get(package)):
+                found.setdefault(version, {})[column_name(trial.column)] = None
+        if len(found) > 1:
+            yield package, "; ".join(f"{version} on {', '.join(names)}" for version, names in sorted(found.items()))
+
+
+def _fallbacks(summary: Summary) -> Iterator[str]:
+    """Return, for each cell that has any, the operations of a step that fell back, and how often each."""
+    for row in summary.rows:
+        for column, cell in row.cells.items():
+            counts = {name: n for _, measurement in cell.trials for name, n in measurement.fallbacks.items()}
+            if counts:
+                named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(counts.items()))
+                yield f"{row.label} {column_name(column)}: {named}"
+
+
+def _unsteady(row: Row, column: Column) -> bool:
+    trials = row.cells[column].trials
+    return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
+
+
+def _scattered(row: Row, column: Column) -> bool:
+    return (row.cells[column].scatter or 0) >= SCATTER_WARN
+
+
+_CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
+    (
+        "†: does not learn, its loss is the same before and after training: {}.",
+        lambda row, column: column in row.idle,
+    ),
+    (
+        "~: disturbed in a round, also when it was repeated (see Noise): {}.",
+        lambda row, column: bool(row.cells[column].noisy),
+    ),
+    (f"Trials scatter by {SCATTER_WARN:.0%} or more: {{}}.", _scattered),
+    (
+        "Not shown to be steady when it was measured, in most trials: {}.",
+        _unsteady,
+    ),
+)
+
+
+def corrected(summary: Summary) -> str:
+    count = sum(len(standing.comparisons) for standing in summary.standings if standing.proven)
+    return f", {count} verdicts corrected by Holm's method" if count > MANY_VERDICTS else ""
+
+
+def _is_mostly_overhead(row: Row) -> bool:
+    found = [cell.estimate(HEADLINE) for cell in row.cells.values()]
+    return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
