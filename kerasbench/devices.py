@@ -11,6 +11,10 @@ from dataclasses import dataclass
 CPU = "cpu"
 GPU = "gpu"
 CUDA_FAMILY = ("cuda", "rocm")
+APPLE = ("mps", "metal", "METAL", "mtl")  # torch and jax-mps, tensorflow-metal and metaljax, and others of JAX
+# HIP, which ROCm builds use, has a variable of its own and heeds CUDA's too; ROCR's is of the layer below both.
+VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+BELOW = "ROCR_VISIBLE_DEVICES"
 LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
 
 
@@ -45,23 +49,24 @@ class Device:
 
 
 def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that show a process every CUDA device that the user has left visible."""
+    """Return the variables that show a process every CUDA or ROCm device that the user has left visible."""
     # Without PCI order, CUDA numbers "fastest first" and gpu:1 is another card than nvidia-smi's.
     shown = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return shown | {name: inherited[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in inherited}
+    return shown | {name: inherited[name] for name in (*VISIBILITY, BELOW) if name in inherited}
 
 
 def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that show one CUDA device to a process, or none of them for any other device.
+    """Return the variables that show one CUDA or ROCm device to a process, or none of them for any other device.
 
     ``gpu:1`` is the second of those that the user has left visible: the others may be somebody else's.
     """
     if device.platform in CUDA_FAMILY:
-        left = inherited.get("CUDA_VISIBLE_DEVICES")
+        left = next((inherited[name] for name in reversed(VISIBILITY) if name in inherited), None)
         chosen = str(device.index) if left is None else left.split(",")[device.index].strip()
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": chosen}
+        below = {BELOW: inherited[BELOW]} if BELOW in inherited else {}
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} | dict.fromkeys(VISIBILITY, chosen) | below
     # "-1", not "": an empty value is easily lost in a shell and then shows everything.
-    return {"CUDA_VISIBLE_DEVICES": "-1"}
+    return dict.fromkeys(VISIBILITY, "-1")
 
 
 def parse_label(text: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast, get_args
 
 from kerasbench.catalog import Selected
-from kerasbench.devices import Device, parse_label, processors
+from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import DTYPES, Fp32, Options
@@ -187,8 +187,10 @@ def unsupported(cell: Cell) -> Failure | None:
     if options.fp32 == "tf32" and device.platform != "cuda":
         cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
         return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
-    if options.dtype == "float64" and device.platform == "mps":
+    if options.dtype == "float64" and device.platform in APPLE:
         return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
+    if options.jit and device.platform == "metal" and cell.backend == "tensorflow":
+        return Failure(Code.UNSUPPORTED, "XLA does not compile for Metal", "--device cpu measures it compiled")
     if options.threads is not None and options.threads > processors():
         cause = f"{options.threads} threads were asked for, {processors()} processors are there"
         return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")

@@ -13,7 +13,15 @@ def test_label_is_what_a_user_asks_for(device: Device, label: str) -> None:
 
 def test_one_cuda_device_is_shown_by_its_number_on_the_bus() -> None:
     shown = cuda_visibility(Device("cuda", 2), inherited={})
-    assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
+    assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "2"}
+
+
+def test_rocm_devices_are_chosen_among_those_that_hip_and_the_layer_below_show() -> None:
+    left = {"HIP_VISIBLE_DEVICES": "4,5", "ROCR_VISIBLE_DEVICES": "0,1,2,3,4,5"}
+    shown = cuda_visibility(Device("rocm", 1), left)
+    assert shown["HIP_VISIBLE_DEVICES"] == shown["CUDA_VISIBLE_DEVICES"] == "5"
+    assert shown["ROCR_VISIBLE_DEVICES"] == left["ROCR_VISIBLE_DEVICES"]
+    assert left.items() <= visible_cuda(left).items()
 
 
 def test_only_what_the_user_has_left_visible_is_used() -> None:
@@ -26,7 +34,7 @@ def test_only_what_the_user_has_left_visible_is_used() -> None:
 
 @pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])
 def test_cuda_is_hidden_from_everything_else(platform: str) -> None:
-    assert cuda_visibility(Device(platform))["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert set(cuda_visibility(Device(platform)).values()) == {"-1"}
 
 
 def test_labels_are_parsed() -> None:

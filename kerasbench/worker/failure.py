@@ -16,6 +16,9 @@ OOM_WORDS = (
     "oom when allocating",
     "failed to allocate",
 )
+# "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
+MPS_WORDS = ("mps device", "mps backend", "mps framework")
+MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the tables name it"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
@@ -37,6 +40,9 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
     if phase == "device":
         return Failure(Code.UNAVAILABLE, cause, "the device was not there when the trial began", phase, detail)
+    if isinstance(error, (NotImplementedError, TypeError)) and any(word in cause.lower() for word in MPS_WORDS):
+        remedy = MPS_REMEDY if isinstance(error, NotImplementedError) else "--device cpu: the Apple GPU has no float64"
+        return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
     if isinstance(error, NotImplementedError):
         return Failure(Code.UNSUPPORTED, cause, "measure this cell on another device or backend", phase, detail)
     return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)

@@ -86,6 +86,7 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
         DataError: real rows cannot be had.
     """
     dataset = scenario.dataset(regime)
+    _check_pipeline(regime, draw(dataset, regime.batch_size, seed, "synthetic"))
     if whole:
         rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
         train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
@@ -96,6 +97,14 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
     rows = draw(dataset, count + fresh, seed, kind)
     train = rows[:count]
     return Feed(regime, train, train.repeated(regime.validation), rows[count:].repeated(test) if test else rows[:0])
+
+
+def _check_pipeline(regime: Regime, batch: Rows) -> None:
+    """Refuse float64, NumPy's default, from a pipeline: the Apple GPU has none, elsewhere it is cast again."""
+    if regime.feed is not None:
+        for name, array in zip("xy", regime.feed(batch.x, batch.y, len(batch))[0], strict=False):
+            if getattr(array, "dtype", None) == np.float64:
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {name} is: .astype('float32')")
 
 
 def pool_samples(regime: Regime, row_bytes: int) -> int:

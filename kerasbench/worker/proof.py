@@ -22,13 +22,21 @@ def gather(backend: Backend, model: Any, output: Any) -> Proof:
 
 
 def check(asked: Device, got: Proof) -> None:
-    """Raise TrialFailure (wrong-device) unless everything lives on the kind of device that was asked for."""
+    """Raise TrialFailure (wrong-device) unless everything lives on the one device that was asked for.
+
+    Which of several cards it is, the environment says: a process sees that one alone, so that it cannot be another.
+    """
     for what in ("weights", "optimizer", "output", "runtime"):
         strays = [place for place in getattr(got, what) if place.startswith(CPU) != (asked.platform == CPU)]
         if strays:
-            cause = f"asked for {asked.platform}:{asked.index}, but {what} lived on {', '.join(strays)}"
-            remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
-            raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+            raise _failure(f"asked for {asked.platform}:{asked.index}, but {what} lived on {', '.join(strays)}")
+    if asked.platform != CPU and len(got.runtime) > 1:
+        raise _failure(f"asked for {asked.platform}:{asked.index} alone, but the process sees {', '.join(got.runtime)}")
+
+
+def _failure(cause: str) -> TrialFailure:
+    remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
+    return TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
 
 
 def _places(backend: Backend, variables: list[Any]) -> list[str]:

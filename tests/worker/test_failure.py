@@ -18,12 +18,23 @@ from kerasbench.worker.failure import failure_of
         (AssertionError(), "device", Code.UNAVAILABLE),
         (ImportError("no module named mine"), "scenario", Code.ERROR),
         (NotImplementedError("aten::foo on MPS"), "train", Code.UNSUPPORTED),
+        (
+            TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"),
+            "data",
+            Code.UNSUPPORTED,
+        ),
+        (TypeError("build() got an unexpected keyword argument"), "build", Code.ERROR),
         (ValueError("shapes (3,) and (4,)"), "first step", Code.ERROR),
     ],
 )
 def test_an_exception_gets_its_code(error: Exception, phase: str, code: Code) -> None:
     failure = failure_of(error, phase)
     assert (failure.code, failure.phase) == (code, phase)
+
+
+def test_what_the_apple_gpu_lacks_may_fall_back_where_that_is_wanted() -> None:
+    missing = NotImplementedError("The operator 'aten::foo' is not currently implemented for the MPS device.")
+    assert "PYTORCH_ENABLE_MPS_FALLBACK=1" in failure_of(missing, "train").remedy
 
 
 def test_a_cause_is_one_short_line() -> None:

@@ -77,6 +77,14 @@ def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
     assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
 
 
+def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(x / np.float64(255), y)]
+
+    with pytest.raises(ScenarioError, match=r"not float64; x is"):
+        made(Regime(train=64, batch=16, feed=pipeline))
+
+
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [

@@ -26,3 +26,9 @@ def test_anything_that_strayed_withholds_the_row(what: str, asked: Device, got: 
     assert failure.code is Code.WRONG_DEVICE
     assert what in failure.cause
     assert stray in failure.cause
+
+
+def test_a_process_that_sees_a_second_card_proves_nothing_of_which_it_used() -> None:
+    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0", "cuda:1"])
+    with pytest.raises(TrialFailure, match="alone, but the process sees cuda:0, cuda:1"):
+        check(Device("cuda"), two)
