@@ -40,6 +40,11 @@ class CellSummary:
         return all(learned(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in self.trials)
 
     @property
+    def device_title(self) -> str:
+        """The GPU's name as a trial found it, empty for a CPU and for a cell without a trial that succeeded."""
+        return next((trial.device.title for trial, _ in self.trials), "")
+
+    @property
     def noisy(self) -> list[int]:
         return [trial.round for trial, _ in self.trials if trial.disturbed]
 

@@ -243,7 +243,7 @@ def devices(summary: Summary) -> str:
         [
             escape(one.row.label),
             column_name(one.cpu),
-            column_name(one.gpu),
+            column_name(one.gpu) + _named(one.row.cells[one.gpu].device_title),
             with_interval(one.ratio),
             f"GPU {one.verdict}",
         ]
@@ -252,6 +252,10 @@ def devices(summary: Summary) -> str:
     table = draw_table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     explanation = "Time of a step on the CPU over that on the GPU, paired by round: above 1 the GPU is faster."
     return f"## CPU against GPU\n\n{table}\n\n{explanation}"
+
+
+def _named(title: str) -> str:
+    return f", {escape(title)}" if title else ""
 
 
 def learning(summary: Summary) -> str:

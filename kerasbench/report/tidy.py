@@ -10,7 +10,7 @@ from kerasbench.summary import CellSummary, Column, Row, Summary
 # A contract: scripts rely on these names and their order; what is new comes last.
 COLUMNS = (
     "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
-    "options",
+    "options", "device_name",
 )  # fmt: skip
 MEASURED = "ok"
 
@@ -32,7 +32,7 @@ def rows(summary: Summary) -> Iterator[list[str | float | None]]:
         for column, cell in row.cells.items():
             subject = _subject(chip, row, column, cell)
             if cell.failure is not None:
-                yield [*subject, "", None, None, None, "", 0, column[2]]
+                yield [*subject, "", None, None, None, "", 0, column[2], cell.device_title]
                 continue
             for metric in METRICS:
                 found = cell.estimate(metric.name)
@@ -46,6 +46,7 @@ def rows(summary: Summary) -> Iterator[list[str | float | None]]:
                         metric.unit,
                         found.trials,
                         column[2],
+                        cell.device_title,
                     ]
 
 

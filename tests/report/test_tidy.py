@@ -1,6 +1,7 @@
 import csv
 import io
 
+from kerasbench.devices import Device
 from kerasbench.options import Options
 from kerasbench.report.tidy import COLUMNS, document
 from kerasbench.summary import summarize
@@ -12,8 +13,11 @@ def rows(*trials: made.TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 
 
 def test_the_columns_are_the_contract() -> None:
-    assert document([]) == "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options\n"
-    assert len(COLUMNS) == 13
+    assert (
+        document([])
+        == "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,device_name\n"
+    )
+    assert len(COLUMNS) == 14
 
 
 def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
@@ -29,6 +33,13 @@ def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
 def test_a_failure_is_one_row_with_its_code_and_no_figure() -> None:
     (row,) = rows(made.trial(failure=made.FAILURE))
     assert (row["status"], row["metric"], row["value"], row["trials"]) == ("crash", "", "", "0")
+
+
+def test_a_gpu_has_its_name() -> None:
+    assert {row["device_name"] for row in rows(made.trial(), made.trial(device=Device("mps", 0, "Apple M1")))} == {
+        "",
+        "Apple M1 (mps)",
+    }
 
 
 def test_options_are_told_apart() -> None:
