@@ -56,6 +56,7 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     names = plan.parse_backends(asked.backends, backends.names())
     asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
     interpreters.require(names or backends.names())
+    catalog.require(asked.scenarios)  # before seconds go into starting every framework
     with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
         return _measure(asked, folder, interpreters, interrupted)
 

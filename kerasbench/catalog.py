@@ -90,6 +90,16 @@ def select(patterns: Sequence[str], python: str, backend: str | None = None) -> 
     return chosen
 
 
+def require(patterns: Sequence[str]) -> None:
+    """Raise at once what ``select`` would raise for a name or a file that is not there, without asking a child."""
+    for pattern in patterns:
+        own = FILE_PATTERN.fullmatch(pattern)
+        if own:
+            _hash(Path(own["file"]))
+        else:
+            _candidates([pattern])
+
+
 def _candidates(patterns: Sequence[str]) -> list[Path]:
     """Return the built-in files that the patterns can mean, so that no other is loaded."""
     files = builtin_files()
@@ -142,11 +152,7 @@ def describe(file: Path, python: str, backend: str | None = None, ask: Ask = tri
 
     A file of the user's own is described each time: it may import another one that has changed.
     """
-    try:
-        require_scenario_name(file)
-        file_hash = content_hash(file)
-    except ScenarioError as error:
-        raise UnusableScenario(str(error)) from None
+    file_hash = _hash(file)
     cached = _cache_file(file, file_hash) if file.parent == builtin_folder() else None
     known = _read_cached(cached) if cached else None
     if known is not None:
@@ -157,6 +163,14 @@ def describe(file: Path, python: str, backend: str | None = None, ask: Ask = tri
     if cached:
         _write_cached(cached, said)
     return Entry(file, file_hash, said)
+
+
+def _hash(file: Path) -> str:
+    try:
+        require_scenario_name(file)
+        return content_hash(file)
+    except ScenarioError as error:
+        raise UnusableScenario(str(error)) from None
 
 
 def _cache_file(file: Path, file_hash: str) -> Path:
