@@ -15,7 +15,7 @@ from typing import Any
 
 from children import CPU, answer, in_child
 
-from kerasbench import backends, trial
+from kerasbench import backends, limits, trial
 from kerasbench.lock import machine_lock
 from kerasbench.scenario import content_hash
 from kerasbench.wire import Protocol, TrialRequest
@@ -41,7 +41,7 @@ def sleeping_ms(backend: str) -> float:
     request = TrialRequest(
         SLEEPS.stem, str(SLEEPS), content_hash(SLEEPS), "default", backend, CPU, 0, "synthetic", protocol
     )
-    outcome = trial.launch(sys.executable, 300, request)
+    outcome = trial.launch(sys.executable, request, limits.of_trial(None, None, protocol.kind, None))
     assert outcome.measurement is not None, outcome.failure
     blocks = outcome.measurement.training.blocks
     return statistics.median(block.ns / block.count for block in blocks) / 1e6

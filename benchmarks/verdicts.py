@@ -49,11 +49,11 @@ def measure(count: int, folder: Path) -> None:
     probes = benchmark.probe_all(backends.names(), Interpreters())
     selected = catalog.select([str(FILE)], sys.executable, "jax")
     for seed in range(count):
-        asked = plan.Asked(devices=["cpu"], effort=plan.exactly(plan.MAX_ROUNDS), seed=seed)
+        asked = plan.Asked(devices=["cpu"], effort=plan.exactly(plan.MAX_ROUNDS), seed=seed, timeout_s=TIMEOUT_S)
         planned = plan.make(asked, selected, probes)
         store = Store.create(folder, results.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
-        launch = partial(trial.launch, sys.executable, TIMEOUT_S)
+        launch = partial(trial.launch, sys.executable)
         run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, observe(), order=together)
         store.finish(run.execute())
 

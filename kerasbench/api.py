@@ -82,7 +82,8 @@ def run(
     rigorous: bool = False,
     budget_s: float | None = None,
     seed: int = 0,
-    timeout_s: float = 300.0,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
     folder: Place = "results",
     python: Mapping[str, Place] | None = None,
 ) -> Results:
@@ -103,6 +104,7 @@ def run(
         effort=plan.effort_of(quick, rounds, rigorous, budget_s=budget_s),
         seed=seed,
         timeout_s=timeout_s,
+        memory_limit_bytes=memory_limit_bytes,
     )
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
     ended = measure(asked, Path(folder), interpreters.find(named, known.names()))

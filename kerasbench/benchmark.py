@@ -74,8 +74,8 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     store, carried = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(stderr=True, highlight=False), known)
 
-    def launch(request: TrialRequest, *listeners: Any) -> Outcome:
-        return trial.launch(interpreters.of(request.backend), asked.timeout_s, request, *listeners)
+    def launch(request: TrialRequest, *rest: Any) -> Outcome:
+        return trial.launch(interpreters.of(request.backend), request, *rest)
 
     run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state, carried)
     record = run.execute()

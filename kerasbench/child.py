@@ -14,21 +14,33 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from kerasbench.memory import MemoryWatch
+
 WORKER = Path(__file__).parent / "worker" / "__main__.py"
 KEEP_BYTES = 16_384  # of each output stream: a traceback and what came before it
 MAX_LINE_BYTES = 64 << 20  # ten times the longest message of a real trial
 READ_BYTES = 65_536
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
+MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
+SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended. ``status`` is its exit status, negative for a signal."""
+    """How a child ended. ``status`` is its exit status, negative for a signal.
+
+    ``exceeded_bytes`` is what it held when that was found to be more than its limit, and it was stopped; ``shortage``
+    what speaks for memory having run out.
+    """
 
     status: int
     timed_out: bool
     broke_protocol: bool
+    exceeded_bytes: int | None
+    shortage: str
     spawned_ns: int
     wall_ns: int
     stdout: str
@@ -42,16 +54,19 @@ def run(
     timeout_s: float,
     on_line: Callable[[bytes], bool],
     on_tick: Callable[[], None] = lambda: None,
+    memory_bytes: int | None = None,
     worker: Path = WORKER,
 ) -> Exit:
     """Run the worker on one request.
 
     ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
-    then. ``on_tick`` is called about once a second. Whatever is raised meanwhile (KeyboardInterrupt) stops the
+    then. ``on_tick`` is called about once a second. A child that is seen, in a look a second, to hold more than
+    ``memory_bytes`` with all that it started is stopped too. Whatever is raised meanwhile (KeyboardInterrupt) stops the
     child and everything that it started.
     """
     read_end, write_end = os.pipe()
     spawned_ns = time.monotonic_ns()
+    mark = f"{os.getpid()}-{spawned_ns}"
     try:
         process = subprocess.Popen(
             [python, str(worker), str(write_end)],
@@ -59,7 +74,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             # Not -P, which Pythons do not know that are too old and shall say so.
-            env={**environment, "PYTHONSAFEPATH": "1"},
+            env={**environment, MARK: mark, "PYTHONSAFEPATH": "1"},
             pass_fds=(write_end,),
             start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
         )
@@ -68,17 +83,20 @@ def run(
         raise
     finally:
         os.close(write_end)
-    listener = _Listener(process, read_end, on_line)
+    memory = MemoryWatch(process.pid, memory_bytes)
+    listener = _Listener(process, read_end, on_line, memory)
     try:
         _give(process, request)
         listener.listen(spawned_ns + int(timeout_s * 1e9), on_tick)
     finally:
-        _stop(process)
+        _stop(process, mark)
         listener.close()
     return Exit(
         status=process.returncode,
         timed_out=listener.timed_out,
         broke_protocol=listener.broke_protocol,
+        exceeded_bytes=memory.exceeded_bytes,
+        shortage=memory.shortage(),
         spawned_ns=spawned_ns,
         wall_ns=time.monotonic_ns() - spawned_ns,
         stdout=listener.kept("stdout"),
@@ -87,13 +105,20 @@ def run(
 
 
 class _Listener:
-    """Reads a child's three pipes until the child has gone, time is up, or a line is no message."""
+    """Reads a child's three pipes until the child has gone, or must be stopped."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", messages: int, on_line: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        messages: int,
+        on_line: Callable[[bytes], bool],
+        memory: MemoryWatch,
+    ) -> None:
         assert process.stdout is not None and process.stderr is not None
         self._process = process
         self._messages = messages
         self._on_line = on_line
+        self._memory = memory
         self._partial = bytearray()
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
         self._selector = selectors.DefaultSelector()
@@ -108,29 +133,31 @@ class _Listener:
 
     def listen(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
         gone_ns: int | None = None
-        while self._selector.get_map() and not self.broke_protocol:
+        while self._selector.get_map():
             now_ns = time.monotonic_ns()
             if gone_ns is None and self._process.poll() is not None:
                 gone_ns = now_ns
             if gone_ns is not None and now_ns - gone_ns > DRAIN_S * 1e9:
                 return  # a grandchild still holds the pipes
-            if now_ns > deadline_ns:
-                self.timed_out = True
+            if self._must_stop(deadline_ns):
                 return
-            self._read(DRAIN_S if gone_ns is not None else min(POLL_S, (deadline_ns - now_ns) / 1e9))
+            self._read(DRAIN_S if gone_ns is not None else _wait_s(deadline_ns))
             on_tick()
-        if not self.broke_protocol:
-            self._wait(deadline_ns)
+        self._wait(deadline_ns, on_tick)
 
-    def _wait(self, deadline_ns: int) -> None:
+    def _wait(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
         """Wait for the exit of a child that has closed all its pipes."""
-        try:
-            self._process.wait(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9))
-        except subprocess.TimeoutExpired:
-            self.timed_out = True
+        while self._process.poll() is None and not self._must_stop(deadline_ns):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_wait_s(deadline_ns))
+            on_tick()
+
+    def _must_stop(self, deadline_ns: int) -> bool:
+        self.timed_out = time.monotonic_ns() > deadline_ns
+        return self.timed_out or self.broke_protocol or self._memory.exceeds()
 
     def _read(self, wait_s: float) -> None:
-        for key, _ in self._selector.select(max(0.0, wait_s)):
+        for key, _ in self._selector.select(wait_s):
             content = os.read(key.fd, READ_BYTES)
             if not content:
                 self._selector.unregister(key.fd)
@@ -142,10 +169,13 @@ class _Listener:
                 del kept[:-KEEP_BYTES]
 
     def _take(self, content: bytes) -> None:
-        *lines, rest = (bytes(self._partial) + content).split(b"\n")
-        self._partial = bytearray(rest)
-        accepted = all(self._on_line(line) for line in lines)
-        self.broke_protocol = self.broke_protocol or not accepted or len(rest) > MAX_LINE_BYTES
+        ended, newline, begun = content.rpartition(b"\n")
+        if newline:
+            lines = (self._partial + ended).split(b"\n")
+            self._partial.clear()
+            self.broke_protocol = self.broke_protocol or not all(self._on_line(bytes(line)) for line in lines)
+        self._partial += begun
+        self.broke_protocol = self.broke_protocol or len(self._partial) > MAX_LINE_BYTES
 
     def kept(self, stream: str) -> str:
         return self._kept[stream].decode("utf-8", "replace")
@@ -166,17 +196,36 @@ def _give(process: "subprocess.Popen[bytes]", request: bytes) -> None:
         process.stdin.flush()
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Kill the child's whole group, what it left behind included, and reap it.
+def _wait_s(deadline_ns: int) -> float:
+    return max(0.0, min(POLL_S, (deadline_ns - time.monotonic_ns()) / 1e9))
+
+
+def _stop(process: "subprocess.Popen[bytes]", mark: str) -> None:
+    """Kill the child's whole group, what it left behind included, and reap it; then what has left the group.
 
     SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
     """
     with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    for _ in range(SWEEPS):
+        if not _sweep(mark):
+            return
 
 
-def last_lines(exit_: Exit, count: int = 15) -> str:
+def _sweep(mark: str) -> bool:
+    """Kill what carries the mark, such as a daemon in a session of its own; tell whether there was any."""
+    found = False
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
+            process = psutil.Process(number)
+            if process.environ().get(MARK) == mark:
+                process.kill()
+                found = True
+    return found
+
+
+def last_lines(exit_: Exit, count: int = 40) -> str:
     """Return the end of what the child printed: stderr, or stdout where stderr is empty."""
     said = exit_.stderr.strip() or exit_.stdout.strip()
     return "\n".join(said.splitlines()[-count:])

@@ -15,13 +15,13 @@ import typer
 
 from kerasbench import __version__
 from kerasbench.errors import KerasbenchError, UsageError
+from kerasbench.printable import printable
 
 if TYPE_CHECKING:
     from kerasbench.benchmark import Ended
 
 EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_REGRESSION, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 FORMATS = ("markdown", "csv", "json", "html")
-DEFAULT_TIMEOUT_S = {"steady": 300.0, "published": 7200.0}
 
 app = typer.Typer(
     add_completion=False,
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
     except KerasbenchError as error:
-        print(f"kerasbench: {error}", file=sys.stderr)
+        print(f"kerasbench: {printable(str(error))}", file=sys.stderr)  # it may quote a scenario
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
@@ -90,7 +90,15 @@ Fp32 = Annotated[
 ]
 Threads = Annotated[Names, typer.Option(metavar="N", help="Processors a trial may use. Default: all.")]
 Timeout = Annotated[
-    float | None, typer.Option(min=1, help="Seconds after which a trial is stopped. Default: 300 (published: 7200).")
+    float | None,
+    typer.Option(
+        min=1,
+        help="Seconds after which a trial is stopped. Default: 300 (published: 7200); "
+        "a cell's later trials: ten times its first, at least 60.",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Stop a trial that holds more memory: 500m, 4g. Default: none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Draws the data, the weights and the order.")]
 Data = Annotated[
@@ -121,6 +129,7 @@ def run(
     fp32: Fp32 = None,
     threads: Threads = None,
     timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
     seed: Seed = 0,
     data: Data = "synthetic",
     protocol: ProtocolName = "steady",
@@ -133,7 +142,7 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench import backends, benchmark, interpreters, plan
+    from kerasbench import backends, benchmark, interpreters, limits, plan
 
     kind = plan.parse_protocol(protocol)
     budget_s = None if budget is None else plan.parse_duration_s(budget)
@@ -145,7 +154,8 @@ def run(
         effort=plan.effort_of(quick, rounds, rigorous, kind, budget_s),
         seed=seed,
         data=plan.parse_data(data),
-        timeout_s=timeout or DEFAULT_TIMEOUT_S[protocol],
+        timeout_s=timeout,
+        memory_limit_bytes=None if memory_limit is None else limits.parse_size_bytes(memory_limit),
     )
     if resume and asked != plan.Asked():
         raise UsageError(

@@ -76,7 +76,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user asks for. Empty lists mean everything."""
+    """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory."""
 
     scenarios: list[str] = field(default_factory=list)
     backends: list[str] = field(default_factory=list)
@@ -85,7 +85,8 @@ class Asked:
     effort: Effort = field(default_factory=Effort)
     seed: int = 0
     data: DataKind = "synthetic"
-    timeout_s: float = 300.0
+    timeout_s: float | None = None
+    memory_limit_bytes: int | None = None
 
 
 @dataclass(frozen=True)

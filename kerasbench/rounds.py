@@ -9,9 +9,10 @@ from typing import Protocol as Interface
 
 import psutil
 
-from kerasbench import machine, noise, plan, results
+from kerasbench import limits, machine, noise, plan, results
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
+from kerasbench.limits import Limits
 from kerasbench.machine.state import State
 from kerasbench.noise import Surroundings
 from kerasbench.plan import Cell, CellKey, Effort, Plan
@@ -33,7 +34,7 @@ class Launch(Interface):
     """Runs one trial and tells how it goes meanwhile."""
 
     def __call__(
-        self, request: TrialRequest, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
+        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
     ) -> Outcome: ...
 
 
@@ -144,7 +145,7 @@ class Run:
         def launched() -> Outcome:
             self.observer.trial_began(cell, index)
             cpu_ns = time.process_time_ns()
-            outcome = self.launch(request, self.observer.phase_began, self.observer.tick)
+            outcome = self.launch(request, self._limits(cell), self.observer.phase_began, self.observer.tick)
             self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
             return outcome
 
@@ -155,6 +156,13 @@ class Run:
             earlier = [one.measurement for one in undisturbed if one.measurement]
             signals += noise.of_measurement(outcome.measurement, earlier)
         return dataclasses.replace(_record(cell, index, outcome), surroundings=seen, noise=signals)
+
+    def _limits(self, cell: Cell) -> Limits:
+        asked = self.planned.asked
+        took_s = (one.wall_ns / 1e9 for one in self.record.trials if one.cell == cell.key and one.measurement)
+        return limits.of_trial(
+            asked.timeout_s, asked.memory_limit_bytes, asked.effort.protocol.kind, next(took_s, None)
+        )
 
     def _top_clock(self, device: Device, seen: Surroundings) -> int | None:
         """Return the highest SM clock that this run has seen on the card."""
@@ -216,7 +224,7 @@ def stop_reason(
     if done >= effort.max_rounds:
         return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
     if effort.budget_s is not None and spent_s + spent_s / done > effort.budget_s:
-        return f"another round would not have fitted into the budget of {effort.budget_s:g} s"
+        return _out_of_budget(effort.budget_s, spent_s, done)
     if done < effort.min_rounds or not widths[-1]:
         return ""
     if all(width is not None and width <= precision for width in widths[-1]):
@@ -224,6 +232,13 @@ def stop_reason(
     if done > effort.min_rounds and not _gained(widths[-2], widths[-1], precision):
         return "no interval that is still too wide has shrunk in the last round"
     return ""
+
+
+def _out_of_budget(budget_s: float, spent_s: float, done: int) -> str:
+    if spent_s > budget_s:
+        taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
+        return f"--budget {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
+    return f"another round would not have fitted into --budget {budget_s:g} s"
 
 
 def _gained(before: list[float | None], after: list[float | None], precision: float) -> bool:

@@ -98,6 +98,11 @@ class Scenario:
             _require_function(what, getattr(self, what))
         if self.callbacks is not None:
             _require_function("callbacks", self.callbacks)
+        if self.parameters is not None:
+            _require_count("parameters", self.parameters, 0)
+        for name, kind in (("learnable", bool), ("source", str)):
+            if not isinstance(getattr(self, name), kind):
+                raise ScenarioError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
         if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
             raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]

@@ -1,16 +1,18 @@
 """One trial from the parent's side: environment, child, messages, and what went wrong."""
 
 import dataclasses
-import signal
+import secrets
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
 from kerasbench import backends, child, environment
 from kerasbench.devices import GPU, visible_cuda
+from kerasbench.ending import failure_of, over_limit, shown
+from kerasbench.limits import Limits
 from kerasbench.machine import macos
 from kerasbench.wire import (
     Code,
@@ -25,6 +27,7 @@ from kerasbench.wire import (
     Phase,
     ProbeReport,
     ProbeRequest,
+    Request,
     TrialRequest,
     encode_request,
 )
@@ -32,7 +35,6 @@ from kerasbench.wire import (
 PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
 DESCRIBE_TIMEOUT_S = 60.0
 FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
-_NO_REMEDY = "see the child's last lines in the result file"
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,24 @@ class Outcome:
 
 @dataclass
 class _Received:
-    """The messages of one child, as they come in."""
+    """The messages of one child, as they come in: those that begin with the token that its request brought it.
 
-    on_phase: Callable[[str], None]
+    The token keeps out whatever a scenario writes to the pipe, well-formed or not. It is no secret to code that looks
+    for it in the worker's memory.
+    """
+
+    on_phase: Callable[[str], None] = lambda phase: None
+    token: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
     phases: list[Phase] = field(default_factory=list)
     begun: str = "spawn"
     answer: Message | None = None
 
     def take(self, line: bytes) -> bool:
+        token, _, said = line.partition(b" ")
+        if token != self.token:
+            return False
         try:
-            message = msgspec.json.decode(line, type=Message)
+            message = msgspec.json.decode(said, type=Message)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
         if message.begun is not None:
@@ -65,7 +75,8 @@ class _Received:
         elif message.phase is not None:
             self.phases.append(message.phase)
         elif self.answer is None:
-            self.answer = message
+            failure = message.failure and shown(message.failure)
+            self.answer = dataclasses.replace(message, failure=failure)
         else:
             return False  # a second answer: somebody else writes to the pipe
         return True
@@ -73,21 +84,21 @@ class _Received:
 
 def launch(
     python: str,
-    timeout_s: float,
     request: TrialRequest,
+    limits: Limits,
     on_phase: Callable[[str], None] = lambda phase: None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Run one trial in a child of its own and return what became of it. Only KeyboardInterrupt is raised."""
     try:
-        return _launch(python, timeout_s, request, _Received(on_phase), on_tick)
+        return _launch(python, request, limits, _Received(on_phase), on_tick)
     except OSError as error:
         cause = f"the child could not be started: {error.strerror or error}"
         return Outcome([], 0, failure=Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn"))
 
 
 def _launch(
-    python: str, timeout_s: float, request: TrialRequest, received: _Received, on_tick: Callable[[], None]
+    python: str, request: TrialRequest, limits: Limits, received: _Received, on_tick: Callable[[], None]
 ) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = (
@@ -98,24 +109,28 @@ def _launch(
         )
         if request.data == "real":
             environment.share_datasets(scratch)
-        ended = child.run(python, variables, encode_request(request), timeout_s, received.take, on_tick)
+        ended = _run(python, variables, request, limits, received, on_tick)
     phases = _with_edges(received.phases, ended)
-    answer = received.answer
-    if answer is not None and answer.measurement is not None and not ended.broke_protocol:
-        return Outcome(phases, ended.wall_ns, measurement=answer.measurement)
-    said = answer.failure if answer is not None and not ended.broke_protocol else None
-    return Outcome(phases, ended.wall_ns, failure=said or failure_of(ended, received.begun, timeout_s))
+    answer = received.answer or Message()
+    if answer.measurement is None or ended.broke_protocol:
+        said = None if ended.broke_protocol else answer.failure
+        return Outcome(phases, ended.wall_ns, failure=said or failure_of(ended, received.begun, limits))
+    used_bytes = max(answer.measurement.peak_rss_bytes, ended.exceeded_bytes or 0)
+    if limits.memory_bytes is not None and used_bytes > limits.memory_bytes:
+        return Outcome(phases, ended.wall_ns, failure=over_limit(used_bytes, limits.memory_bytes, "at its peak"))
+    return Outcome(phases, ended.wall_ns, measurement=answer.measurement)
 
 
 def probe(backend: str, python: str) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
-    received = _Received(lambda phase: None)
+    received = _Received()
+    limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = environment.clean(python) | environment.for_scratch(scratch) | visible_cuda()
         variables |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
-        ended = child.run(python, variables, encode_request(ProbeRequest(backend)), PROBE_TIMEOUT_S, received.take)
+        ended = _run(python, variables, ProbeRequest(backend), limits, received)
     answer = received.answer or Message()
-    report = answer.probe or answer.failure or failure_of(ended, received.begun, PROBE_TIMEOUT_S)
+    report = answer.probe or answer.failure or failure_of(ended, received.begun, limits)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -130,54 +145,53 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
 
 def inventory(backend: str, python: str) -> Inventory | Failure:
     """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
-    received = _Received(lambda phase: None)
+    received = _Received()
+    limits = _standard(DESCRIBE_TIMEOUT_S, "looking at what is installed")
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = environment.clean(python) | environment.for_scratch(scratch)
-        request = encode_request(InventoryRequest(backend))
-        ended = child.run(python, variables, request, DESCRIBE_TIMEOUT_S, received.take)
+        ended = _run(python, variables, InventoryRequest(backend), limits, received)
     answer = received.answer or Message()
-    return answer.inventory or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
+    return answer.inventory or answer.failure or failure_of(ended, received.begun, limits)
 
 
 def describe(file: str, python: str, backend: str | None = None) -> Description | Failure:
     """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
-    received = _Received(lambda phase: None)
-    request = encode_request(DescribeRequest(file))
+    received = _Received()
+    limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = environment.clean(python) | environment.for_scratch(scratch)
         variables |= {"KERAS_BACKEND": backend} if backend else {}
-        ended = child.run(python, variables, request, DESCRIBE_TIMEOUT_S, received.take)
+        ended = _run(python, variables, DescribeRequest(file), limits, received)
     answer = received.answer or Message()
-    return answer.description or answer.failure or failure_of(ended, received.begun, DESCRIBE_TIMEOUT_S)
+    return answer.description or answer.failure or failure_of(ended, received.begun, limits)
 
 
 def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
     """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
-    received = _Received(lambda phase: None)
-    request = encode_request(FetchRequest(file, regime))
+    received = _Received()
+    limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
         variables = environment.clean(python) | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
         environment.share_datasets(scratch)
-        ended = child.run(python, variables, request, FETCH_TIMEOUT_S, received.take)
+        ended = _run(python, variables, FetchRequest(file, regime), limits, received)
     answer = received.answer or Message()
-    return answer.fetched or answer.failure or failure_of(ended, received.begun, FETCH_TIMEOUT_S)
+    return answer.fetched or answer.failure or failure_of(ended, received.begun, limits)
 
 
-def failure_of(ended: child.Exit, phase: str, timeout_s: float) -> Failure:
-    """Say why a child that gave no answer ended."""
-    detail = child.last_lines(ended)
-    if ended.broke_protocol:
-        cause = "something other than kerasbench wrote to the result pipe"
-        return Failure(Code.INVALID, cause, "the scenario must not write to inherited file descriptors", phase, detail)
-    if ended.timed_out:
-        cause = f"stopped after {timeout_s:g} s, in phase {phase!r}"
-        return Failure(Code.TIMEOUT, cause, "--timeout SECONDS allows more", phase, detail)
-    if ended.status < 0:
-        name = signal.Signals(-ended.status).name
-        remedy = "another process or the kernel's memory killer ended it" if name == "SIGKILL" else _NO_REMEDY
-        return Failure(Code.CRASH, f"died from {name} in phase {phase!r}", remedy, phase, detail)
-    cause = f"left with exit status {ended.status} in phase {phase!r} without a result"
-    return Failure(Code.CRASH, cause, "the scenario must not end the process", phase, detail)
+def _run(
+    python: str,
+    variables: Mapping[str, str],
+    request: Request,
+    limits: Limits,
+    received: _Received,
+    on_tick: Callable[[], None] = lambda: None,
+) -> child.Exit:
+    line = received.token + b" " + encode_request(request)
+    return child.run(python, variables, line, limits.timeout_s, received.take, on_tick, limits.memory_bytes)
+
+
+def _standard(timeout_s: float, what: str) -> Limits:
+    return Limits(timeout_s, f"the limit of {timeout_s:g} s for {what}", remedy="find what takes so long")
 
 
 def _with_edges(phases: list[Phase], ended: child.Exit) -> list[Phase]:

@@ -16,6 +16,7 @@ from kerasbench.devices import Device
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import Options
 
+EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
 DataKind = Literal["synthetic", "real"]
 ProtocolKind = Literal["steady", "published"]
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
@@ -381,7 +382,8 @@ class Message:
     def encode(self) -> bytes:
         """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
         said = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
-        return json.dumps(said, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(said, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return line.encode("utf-8", "replace") + b"\n"  # a file name that is no text has lone surrogates, JSON has none
 
 
 def encode_request(request: Request) -> bytes:

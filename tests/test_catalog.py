@@ -124,6 +124,26 @@ def test_a_pattern_that_matches_nothing_is_an_error(pattern: str, complaint: str
         catalog.select([pattern], sys.executable)
 
 
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"#" * 10_000_000, "larger than 1,048,576 bytes"), (None, "cannot be read")],
+    ids=["ten megabytes", "missing"],
+)
+def test_what_cannot_be_a_scenario_is_refused_before_anything_starts(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    file = tmp_path / "mine.py"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UnusableScenario, match=complaint):
+        catalog.require(["mnist_*", f"{file}/tiny"])
+
+
+def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:
+    mine.write_text("import nothing_of_this_name")
+    catalog.require([str(mine), "mnist_*", "iris_mlp/nonsense"])
+
+
 def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "mine.py"
@@ -141,6 +161,20 @@ def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
         ("import sys; sys.exit(3)", "left with exit status 3"),
         ("import os; os._exit(0)", "left with exit status 0"),
         ("import os; os.abort()", "died from SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "died from SIGSEGV"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL from outside"),
+        ("import os; os.closerange(3, 256)", "the result pipe was taken from kerasbench"),
+        (
+            "import os, sys; fd = int(sys.argv[1]); os.dup2(os.open('/dev/null', os.O_WRONLY), fd)",
+            "the result pipe was taken from kerasbench",
+        ),
+        ("raise ValueError('\\x1b[31mno \\udcff text')", r"line 1: ValueError: no \? text"),
+        (
+            "import os, sys\n"
+            'os.write(int(sys.argv[1]), b\'{"failure": {"code": "oom", "cause": "c", "remedy": "r"}}\\n\')\n'
+            "os._exit(0)",
+            "something other than kerasbench wrote to the result pipe",
+        ),
         (
             "import os\nfor d in range(3, 20):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
             "result pipe",
@@ -155,11 +189,16 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
     assert str(file) in str(caught.value)
 
 
+def test_a_file_that_raises_at_import_is_refused_with_the_line(faults: Path) -> None:
+    with pytest.raises(UnusableScenario, match=r"raises_at_import\.py, line 1: RuntimeError: not even a scenario"):
+        catalog.describe(faults / "raises_at_import.py", sys.executable)
+
+
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kerasbench.trial.DESCRIBE_TIMEOUT_S", 0.5)
     file = tmp_path / "mine.py"
     file.write_text("while True: pass")
-    with pytest.raises(UnusableScenario, match=r"stopped after 0\.5 s"):
+    with pytest.raises(UnusableScenario, match=r"stopped in phase 'describe' by the limit of 0\.5 s"):
         catalog.describe(file, sys.executable)
 
 

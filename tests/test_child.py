@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import psutil
@@ -23,9 +24,19 @@ class Run:
         self.lines: list[bytes] = []
         self.accept = True
 
-    def __call__(self, body: str, timeout_s: float = 30, request: bytes = b"{}\n") -> child.Exit:
+    def __call__(
+        self, body: str, timeout_s: float = 30, request: bytes = b"{}\n", memory_bytes: int | None = None
+    ) -> child.Exit:
         self._script.write_text(HEAD + body)
-        return child.run(sys.executable, os.environ, request, timeout_s, self._take, worker=self._script)
+        return child.run(
+            sys.executable,
+            os.environ,
+            request,
+            timeout_s,
+            self._take,
+            memory_bytes=memory_bytes,
+            worker=self._script,
+        )
 
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
@@ -73,11 +84,13 @@ def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run) -> Non
     assert ended.timed_out
 
 
-def test_a_grandchild_does_not_outlive_its_trial(run: Run) -> None:
+@pytest.mark.parametrize("own_session", [False, True])
+def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) -> None:
     body = (
         "import subprocess\n"
-        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], pass_fds=(fd,))\n"
-        "os.write(fd, json.dumps(p.pid).encode() + b'\\n')"
+        "command = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        f"p = subprocess.Popen(command, pass_fds=(fd,), start_new_session={own_session})\n"
+        "os.write(fd, json.dumps(p.pid).encode() + b'\\n'); os._exit(0)"
     )
     ended = run(body)
     assert not ended.timed_out
@@ -94,6 +107,35 @@ def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
     ended = run("os.write(fd, b'nonsense\\n')\nwhile True: time.sleep(1)")
     assert ended.broke_protocol
     assert not ended.timed_out
+
+
+def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(run: Run) -> None:
+    limit_bytes = 100 << 20
+    body = f"held = b'x' * {2 * limit_bytes}\nfor d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)"
+    ended = run(body, memory_bytes=limit_bytes)
+    assert ended.exceeded_bytes is not None and ended.exceeded_bytes > limit_bytes
+    assert (ended.timed_out, ended.status) == (False, -9)
+
+
+def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
+    body = (
+        "part = b'a line\\n' * 10_000\n"
+        "for _ in range(100):\n    os.write(1, part)\n    os.write(2, part)\n"  # a million lines each
+        "os.write(2, b'\\xff no newline \\x1b[31m' * 100_000)"
+    )
+    tracemalloc.start()
+    ended = run(body)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert ended.status == 0
+    assert ended.stdout.endswith("a line\n") and ended.stderr.endswith("no newline \x1b[31m")
+    assert peak_bytes < 4 << 20  # what is read at once, and what is kept
+
+
+def test_a_message_without_an_end_ends_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "MAX_LINE_BYTES", 1 << 20)
+    assert run("while True: os.write(fd, b'x' * 60_000)").broke_protocol
+    assert run.lines == []
 
 
 def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:

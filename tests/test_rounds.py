@@ -1,11 +1,14 @@
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kerasbench import plan, rounds
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
+from kerasbench.limits import Limits
 from kerasbench.noise import Surroundings
 from kerasbench.plan import Cell, Effort
 from kerasbench.results import Record, Store, TrialRecord, load
@@ -64,11 +67,13 @@ class FakeWorker:
     def __init__(self, **answers: list[Measurement | made.Failure]) -> None:
         self.answers = answers
         self.requests: list[TrialRequest] = []
+        self.limits: list[Limits] = []
 
     def __call__(
-        self, request: TrialRequest, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
+        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
     ) -> Outcome:
         self.requests.append(request)
+        self.limits.append(limits)
         asked = sum(one.backend == request.backend for one in self.requests)
         answers = self.answers[request.backend]
         answer = answers[min(asked, len(answers)) - 1]
@@ -147,7 +152,7 @@ def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
     on_disk: list[int] = []
 
     class Looking(FakeWorker):
-        def __call__(self, request: TrialRequest, *rest: Callable[..., None]) -> Outcome:
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
             on_disk.append(len(load(store.journal).trials))
             return super().__call__(request, *rest)
 
@@ -158,7 +163,7 @@ def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
 
 def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
     class Interrupted(FakeWorker):
-        def __call__(self, request: TrialRequest, *rest: Callable[..., None]) -> Outcome:
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
             if len(self.requests) == 3:
                 raise KeyboardInterrupt
             return super().__call__(request, *rest)
@@ -241,16 +246,44 @@ def test_on_battery_a_run_aims_at_less() -> None:
     assert rounds.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=rounds.precision_of(0.03)) == ""
 
 
-@pytest.mark.parametrize(("spent_s", "ends"), [(40.0, False), (50.0, False), (51.0, True), (200.0, True)])
-def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, ends: bool) -> None:
-    found = rounds.stop_reason(Effort(budget_s=100.0), [[None]], spent_s)
-    assert ("budget of 100 s" in found) is ends
+@pytest.mark.parametrize(
+    ("spent_s", "done", "reason"),
+    [
+        (40.0, 1, ""),
+        (50.0, 1, ""),
+        (51.0, 1, "another round would not have fitted into --budget 100 s"),
+        (90.0, 2, "another round would not have fitted into --budget 100 s"),
+        (
+            200.0,
+            1,
+            "--budget 100 s is used up: the first round, which is always completed, has taken 200 s",
+        ),
+        (120.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
+    ],
+)
+def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, done: int, reason: str) -> None:
+    assert rounds.stop_reason(Effort(budget_s=100.0), [[None]] * done, spent_s) == reason
 
 
 def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     record = execute(made.plan(*CELLS, effort=Effort(budget_s=1e-9)), store, worker, Silent())
     assert (record.rounds_completed, len(record.trials)) == (1, 2)
+
+
+def test_later_trials_of_a_cell_are_limited_by_its_first(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    execute(made.plan(CELLS[0], effort=plan.exactly(3)), store, worker, Silent())
+    assert [one.timeout_s for one in worker.limits] == [300.0, 60.0, 60.0]  # a fake trial takes one second
+
+
+def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    planned = made.plan(CELLS[0], effort=plan.exactly(2))
+    asked = dataclasses.replace(planned.asked, timeout_s=90.0, memory_limit_bytes=4 << 30)
+    execute(dataclasses.replace(planned, asked=asked), store, worker, Silent())
+    assert worker.limits == [Limits(90.0, "--timeout 90 s", 4 << 30)] * 2
+    assert load(store.journal).asked == asked  # which is what --resume goes on with
 
 
 def test_a_frozen_protocol_stays_as_it_is() -> None:

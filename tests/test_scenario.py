@@ -64,6 +64,14 @@ def test_build_must_be_callable() -> None:
         Scenario(build="model", data=data, regimes=(Regime(train=8),))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"source": 3}, {"learnable": "no"}, {"parameters": "10"}, {"parameters": -1}, {"parameters": True}]
+)
+def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, object]) -> None:
+    with pytest.raises(ScenarioError, match=f"{next(iter(wrong))} must be"):
+        Scenario(build=build, data=data, regimes=(Regime(train=8),), **wrong)  # type: ignore[arg-type]
+
+
 def test_an_unknown_regime_names_those_there_are() -> None:
     with pytest.raises(ScenarioError, match="it has small"):
         scenario(Regime(train=8, name="small")).regime("large")

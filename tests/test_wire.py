@@ -40,6 +40,11 @@ def test_codes_travel_as_the_words_in_the_contract() -> None:
     assert said["failure"]["code"] == "wrong-device"
 
 
+def test_text_that_is_no_text_travels_as_far_as_it_goes() -> None:
+    said = msgspec.json.decode(Message(begun="a\udcffb ±\n").encode(), type=Message)
+    assert said.begun == "a?b ±\n"
+
+
 def test_nan_does_not_travel() -> None:
     latency = Latency(1, [float("nan")])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="JSON compliant"):

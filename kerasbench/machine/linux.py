@@ -1,5 +1,7 @@
 """Linux: what /proc and /sys say."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -13,6 +15,10 @@ CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 # Version 1 mounts the CPU controller under either name, most systems under both.
 CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
+MEMORY_CONTROLLERS = ("memory",)
+VMSTAT = Path("/proc/vmstat")
+# memory.events (version 2), memory.oom_control (version 1) and /proc/vmstat all have it as a line.
+OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 # A laptop that charges over USB-C has a supply of type USB and often none of type Mains.
 WALL_SUPPLIES = ("Mains", "USB")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
@@ -167,10 +173,32 @@ def parse_pairs(text: str) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _whole(pair[1])}
 
 
-def _levels(root: Path, own_cgroup: Path) -> list[Path]:
+@dataclass(frozen=True)
+class Kills:
+    """How many processes the kernel has killed so far because memory had run out: None where it does not count."""
+
+    group: int | None
+    machine: int | None
+
+
+def oom_kills(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP, vmstat: Path = VMSTAT) -> Kills:
+    """Return the kills in this process' control groups, and on the machine (those of all control groups included)."""
+    levels = _levels(root, own_cgroup, MEMORY_CONTROLLERS)
+    texts = (_text(level / name) for level in levels for name in ("memory.events", "memory.oom_control"))
+    counts = [count for count in map(parse_oom_kills, texts) if count is not None]
+    return Kills(sum(counts) if counts else None, parse_oom_kills(_text(vmstat)))
+
+
+def parse_oom_kills(text: str) -> int | None:
+    """Return the counter, None where the text has none (kernels before 4.13)."""
+    found = OOM_KILLS.search(text)
+    return int(found[1]) if found else None
+
+
+def _levels(root: Path, own_cgroup: Path, controllers: tuple[str, ...] = CPU_CONTROLLERS) -> list[Path]:
     """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
     paths = parse_cgroup(_text(own_cgroup))
-    tops = [(root, paths.get("", "/"))] + [(root / name, paths.get("cpu", "/")) for name in CPU_CONTROLLERS]
+    tops = [(root, paths.get("", "/"))] + [(root / name, paths.get(controllers[0], "/")) for name in controllers]
     seen: dict[Path, Path] = {}
     for top, path in tops:
         # A path that leads out of the control group's namespace starts with "/..".

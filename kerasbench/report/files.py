@@ -17,6 +17,7 @@ from kerasbench.machine import Machine
 from kerasbench.merge import Outline, by_machine, merge, needed, outline
 from kerasbench.report import cells, markdown
 from kerasbench.report.beside import beside_published
+from kerasbench.report.failures import failures
 from kerasbench.results import load, replace, result_files, tables_file
 from kerasbench.summary import Summary, summarize
 
@@ -35,7 +36,7 @@ SECTIONS = {
     "repaid": markdown.repaid,
     "learning": markdown.learning,
     "phases": markdown.phases,
-    "failures": markdown.failures,
+    "failures": failures,
 }
 
 

@@ -6,6 +6,7 @@ from kerasbench.machine import Machine
 from kerasbench.metrics import BY_NAME
 from kerasbench.report.beside import beside_published
 from kerasbench.report.cells import NOTHING, column_name, column_names, count, draw_table, escape, metric_tables
+from kerasbench.report.failures import failures
 from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record
@@ -298,17 +299,6 @@ def disturbances(summary: Summary) -> str:
         return ""
     table = draw_table(["scenario", "column", "round", "what disturbed it", ""], rows)
     return f"## Noise\n\n{table}\n\nAn invalid trial is kept in the data and repeated once in its round."
-
-
-def failures(summary: Summary) -> str:
-    """Return every cell without a number, with cause and remedy."""
-    rows = [
-        [escape(row.label), column_name(column), failure.code, escape(failure.cause), escape(failure.remedy)]
-        for row, column, failure in summary.failures
-    ]
-    if not rows:
-        return ""
-    return "## Failures\n\n" + draw_table(["scenario", "column", "code", "cause", "remedy"], rows)
 
 
 def _versions(record: Record) -> str:

@@ -26,7 +26,8 @@ def refuse_old_python(descriptor: int) -> None:
             "remedy": "kerasbench needs an environment of Python %d.%d or newer" % OLDEST_PYTHON,  # noqa: UP031
             "phase": "import",
         }
-        os.write(descriptor, json.dumps({"failure": failure}).encode() + b"\n")
+        token = sys.stdin.buffer.readline().split(b" ")[0]  # what the parent knows its child's messages by
+        os.write(descriptor, token + b" " + json.dumps({"failure": failure}).encode() + b"\n")
         sys.exit(1)
 
 

@@ -28,8 +28,8 @@ from kerasbench.worker.pipe import Pipe
 
 def serve(descriptor: int, started_ns: int) -> NoReturn:
     """Serve the request on standard input and leave the process, whatever happened."""
-    pipe = Pipe(descriptor)
-    request = decode_request(sys.stdin.buffer.readline())
+    token, _, line = sys.stdin.buffer.readline().partition(b" ")
+    pipe, request = Pipe(descriptor, token), decode_request(line)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:

@@ -2,11 +2,12 @@ import sys
 
 import base
 
+LINES = 1_000_000
+
 
 def build(regime):
-    for line in range(200_000):
-        print("line", line)
-        print("\x1b[31mred", line, file=sys.stderr)
+    sys.stdout.write("a line\n" * LINES)
+    sys.stderr.write("\x1b[31ma red line\n" * LINES)
     sys.stdout.buffer.write(b"\xff\xfe no text, no newline")
     return base.build(regime)
 

@@ -176,6 +176,33 @@ def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kills"), [("memory_events_v2.txt", 1), ("memory_oom_control_v1.txt", 0), ("vmstat.txt", 0)]
+)
+def test_the_kernel_counts_whom_it_killed_for_memory(name: str, kills: int) -> None:
+    assert linux.parse_oom_kills(recorded(name)) == kills
+
+
+@pytest.mark.parametrize("text", ["", "oom 1\nlow 0\n", "oom_kill_disable 0\nunder_oom 0\n", "oom_kill x\n"])
+def test_a_kernel_that_does_not_count_whom_it_killed(text: str) -> None:
+    assert linux.parse_oom_kills(text) is None
+
+
+def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_path: Path) -> None:
+    files = {
+        "own": "9:memory:/a/b\n3:cpu:/elsewhere\n0::/c\n",
+        "vmstat": "oom_kill 7\n",
+        "root/c/memory.events": recorded("memory_events_v2.txt"),
+        "root/memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+        "root/memory/memory.oom_control": recorded("memory_oom_control_v1.txt"),
+        "root/memory/elsewhere/memory.oom_control": "oom_kill 50\n",
+    }
+    tree(tmp_path, files)
+    found = linux.oom_kills(tmp_path / "root", tmp_path / "own", tmp_path / "vmstat")
+    assert found == linux.Kills(group=3, machine=7)
+    assert linux.oom_kills(tmp_path / "no", tmp_path / "no", tmp_path / "no") == linux.Kills(None, None)
+
+
+@pytest.mark.parametrize(
     ("devices", "makers"),
     [
         ([], []),

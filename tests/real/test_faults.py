@@ -19,7 +19,7 @@ CASES = [
     ("exits_in_build", Code.CRASH, r"left with exit status 3 in phase 'build'", "build"),
     ("leaves_in_build", Code.CRASH, r"left with exit status 0 in phase 'build'", "build"),
     ("aborts_in_build", Code.CRASH, r"died from SIGABRT in phase 'build'", "build"),
-    ("hangs_in_build", Code.TIMEOUT, r"stopped after 8 s, in phase 'build'", "build"),
+    ("hangs_in_build", Code.TIMEOUT, r"stopped in phase 'build' by --timeout 8 s", "build"),
     ("writes_to_the_pipe", Code.INVALID, r"other than kerasbench wrote to the result pipe", "build"),
     ("becomes_nan", Code.NONFINITE, r"the loss became (nan|inf)", ""),
     ("miscounts", Code.INVALID, r"has 10 parameters, the scenario says 11", "build"),
@@ -46,6 +46,24 @@ def test_a_fault_is_a_failure_with_its_code_and_cause(
 @pytest.mark.parametrize("name", ["fine", "shouts", "changes_its_surroundings"])
 def test_what_is_odd_but_harmless_is_measured(faults: Path, name: str) -> None:
     assert trials.measured(trials.run(faults / f"{name}.py", "jax")).parameters == 10
+
+
+def test_a_daemon_that_a_scenario_starts_does_not_outlive_its_trial(
+    faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "daemon"
+    monkeypatch.setenv("DAEMON_FILE", str(place))
+    trials.measured(trials.run(faults / "leaves_a_daemon.py", "jax"))
+    number = int(place.read_text())
+    assert not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(faults: Path) -> None:
+    # The import of a framework reaches its peak between two looks, if it is quick.
+    failure = trials.run(faults / "fine.py", "jax", memory_bytes=100 << 20).failure
+    assert failure is not None
+    assert failure.code is Code.OOM
+    assert re.search(r"^used \d+(\.\d+)? MiB .*, the limit is 100 MiB \(--memory-limit\)$", failure.cause)
 
 
 def test_a_crash_quotes_the_child_s_last_lines(faults: Path) -> None:

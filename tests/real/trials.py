@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kerasbench import trial
 from kerasbench.devices import Device
+from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
 from kerasbench.scenario import content_hash
 from kerasbench.trial import Outcome
@@ -33,6 +34,7 @@ def run(
     protocol: Protocol = SHORTEST,
     data: DataKind = "synthetic",
     options: Options = DEFAULT,
+    memory_bytes: int | None = None,
 ) -> Outcome:
     request = TrialRequest(
         scenario=file.stem,
@@ -46,7 +48,7 @@ def run(
         protocol=protocol,
         options=options,
     )
-    return trial.launch(sys.executable, timeout_s, request)
+    return trial.launch(sys.executable, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
 
 
 def measured(outcome: Outcome) -> Measurement:

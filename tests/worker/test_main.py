@@ -1,5 +1,6 @@
 """The child's first lines, under an interpreter that is too old for the rest."""
 
+import io
 import json
 import os
 import sys
@@ -14,9 +15,11 @@ from kerasbench.worker.__main__ import refuse_old_python
 def test_an_old_python_says_so_in_the_words_of_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     read_end, write_end = os.pipe()
     monkeypatch.setattr(sys, "version_info", (3, 9, 18, "final", 0))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b't0ken {"task": "probe"}\n')))
     with pytest.raises(SystemExit):
         refuse_old_python(write_end)
-    line = os.read(read_end, 10_000)
+    token, _, line = os.read(read_end, 10_000).partition(b" ")
+    assert token == b"t0ken"
     failure = msgspec.json.decode(line, type=Message).failure
     assert failure is not None
     assert (failure.code, failure.phase) == (Code.UNAVAILABLE, "import")

@@ -1,0 +1,11 @@
+"""Text from a scenario or a framework, fit to be shown: on a terminal it must move no cursor and change no title."""
+
+import re
+
+# ECMA-48: control sequences (colours, cursor), operating system commands (titles, links), and the two-character ones.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-Z\\-~])")
+
+
+def printable(text: str) -> str:
+    """Return text without escape sequences, and blanks for all other control characters but line breaks."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in _SEQUENCE.sub("", text))

@@ -1,0 +1,1 @@
+raise RuntimeError("not even a scenario")
