@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
@@ -35,6 +36,7 @@ from kerasbench.wire import (
 PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
 DESCRIBE_TIMEOUT_S = 60.0
 FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
+Said = TypeVar("Said")
 
 
 @dataclass(frozen=True)
@@ -123,14 +125,9 @@ def _launch(
 
 def probe(backend: str, python: str) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
-    received = _Received()
     limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
-    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean(python) | environment.for_scratch(scratch) | visible_cuda()
-        variables |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
-        ended = _run(python, variables, ProbeRequest(backend), limits, received)
-    answer = received.answer or Message()
-    report = answer.probe or answer.failure or failure_of(ended, received.begun, limits)
+    variables = visible_cuda() | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -145,37 +142,41 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
 
 def inventory(backend: str, python: str) -> Inventory | Failure:
     """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
-    received = _Received()
     limits = _standard(DESCRIBE_TIMEOUT_S, "looking at what is installed")
-    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean(python) | environment.for_scratch(scratch)
-        ended = _run(python, variables, InventoryRequest(backend), limits, received)
-    answer = received.answer or Message()
-    return answer.inventory or answer.failure or failure_of(ended, received.begun, limits)
+    return _ask(python, InventoryRequest(backend), limits, {}, lambda answer: answer.inventory)
 
 
 def describe(file: str, python: str, backend: str | None = None) -> Description | Failure:
     """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
-    received = _Received()
     limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
-    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean(python) | environment.for_scratch(scratch)
-        variables |= {"KERAS_BACKEND": backend} if backend else {}
-        ended = _run(python, variables, DescribeRequest(file), limits, received)
-    answer = received.answer or Message()
-    return answer.description or answer.failure or failure_of(ended, received.begun, limits)
+    variables = {"KERAS_BACKEND": backend} if backend else {}
+    return _ask(python, DescribeRequest(file), limits, variables, lambda answer: answer.description)
 
 
 def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
     """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
-    received = _Received()
     limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
+    variables = {"KERAS_BACKEND": backend}
+    return _ask(python, FetchRequest(file, regime), limits, variables, lambda answer: answer.fetched, real_data=True)
+
+
+def _ask(
+    python: str,
+    request: Request,
+    limits: Limits,
+    variables: Mapping[str, str],
+    wanted: Callable[[Message], Said | None],
+    real_data: bool = False,
+) -> Said | Failure:
+    """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
+    received = _Received()
     with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
-        variables = environment.clean(python) | environment.for_scratch(scratch) | {"KERAS_BACKEND": backend}
-        environment.share_datasets(scratch)
-        ended = _run(python, variables, FetchRequest(file, regime), limits, received)
+        if real_data:
+            environment.share_datasets(scratch)
+        own = environment.clean(python) | environment.for_scratch(scratch)
+        ended = _run(python, {**own, **variables}, request, limits, received)
     answer = received.answer or Message()
-    return answer.fetched or answer.failure or failure_of(ended, received.begun, limits)
+    return wanted(answer) or answer.failure or failure_of(ended, received.begun, limits)
 
 
 def _run(
