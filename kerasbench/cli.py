@@ -280,11 +280,12 @@ def create(
     force: Annotated[bool, typer.Option("--force", help="In the place of an environment that is there.")] = False,
 ) -> int:
     """Make a virtual environment in .venvs/ for each backend, and have kerasbench use it from then on."""
-    from kerasbench import backends, plan, provision, trial
+    from kerasbench import backends, interpreters, plan, provision, trial
     from kerasbench.wire import ProbeReport
 
     if cuda and cpu:
         raise UsageError("--cuda and --cpu exclude each other: give one of them, or none for what this machine has")
+    interpreters.find([], backends.names())  # a file that cannot be used is found out before the downloads
     gpu = True if cuda else False if cpu else None
     wish = provision.Wish(interpreter, gpu, constraint, index, locked, force)
     code = EXIT_OK

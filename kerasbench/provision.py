@@ -15,8 +15,8 @@ from kerasbench import __version__, backends, interpreters, trial
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.machine import macos, nvidia
 from kerasbench.results import replace
-from kerasbench.target import KERAS, Target, release
-from kerasbench.wire import Failure
+from kerasbench.target import KERAS, NEWEST_PYTHON, Target, release
+from kerasbench.wire import Inventory
 
 FOLDER = Path(".venvs")
 
@@ -50,7 +50,8 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
         raise UsageError(f"{place} is there already: --force makes it anew")
     if wish.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
-    wanted = ["-r", str(lock)] if wish.locked else [*KERAS, *backends.get(backend).requirements(target(backend, wish))]
+    made_for = target(backend, wish)
+    wanted = ["-r", str(lock)] if wish.locked else [*KERAS, *backends.get(backend).requirements(made_for)]
     python = str(interpreters.inside(place.absolute()))
     kept = _set_aside(place)
     try:
@@ -64,7 +65,7 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
         raise
     if kept is not None:
         shutil.rmtree(kept, ignore_errors=True)
-    replace(lock, _head(backend, python).encode() + frozen.encode())
+    replace(lock, (_head(backend, made_for) + frozen).encode())
     return python
 
 
@@ -72,19 +73,41 @@ def target(backend: str, wish: Wish) -> Target:
     """Return what the environment is made for.
 
     Raises:
-        UsageError: the interpreter does not start or is too old, or CUDA was asked for where there is none.
+        UsageError: the interpreter is of no use, or CUDA was asked for where there is none.
     """
-    found = trial.inventory(backend, wish.interpreter) if interpreters.runs(wish.interpreter) else None
-    if found is None or isinstance(found, Failure):
-        why = found.cause if found else "there is none"
-        raise UsageError(f"--interpreter {wish.interpreter}: {why}; a Python 3.11 to 3.13 is needed")
-    cuda = nvidia.cuda_of(nvidia.cards())
     if wish.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
+    found = _usable(backend, wish.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
-    # Asked for without a card (in an image for another machine): the newest CUDA.
-    assumed = max(nvidia.OLDEST_DRIVER) if wish.gpu and cuda is None else cuda
-    return Target(sys.platform, found.architecture, release(found.python), wish.gpu is not False, assumed, version)
+    cuda = _cuda(wish.gpu is True)
+    return Target(sys.platform, found.architecture, release(found.python), wish.gpu is not False, cuda, version)
+
+
+def _usable(backend: str, interpreter: str) -> Inventory:
+    """Return what an interpreter is; raise UsageError where no backend's wheels are for it."""
+    found = trial.inventory(backend, interpreter) if interpreters.runs(interpreter) else None
+    if isinstance(found, Inventory):
+        if release(found.python)[:2] > NEWEST_PYTHON:
+            why = f"it is Python {found.python}"
+        elif found.architecture == "x86_64" and sys.platform == "darwin":
+            why = "it is an x86-64 Python, for which the frameworks have no wheels any more"
+        else:
+            return found
+    else:
+        why = found.cause if found else "there is none"
+    kind = "an arm64 Python" if sys.platform == "darwin" else "a Python"
+    newest = ".".join(map(str, NEWEST_PYTHON))
+    raise UsageError(f"--interpreter {interpreter}: {why}; {kind} 3.11 to {newest} is needed")
+
+
+def _cuda(asked: bool) -> int | None:
+    """Return the CUDA that the driver speaks; the newest where CUDA was asked for without a card, as in an image."""
+    cards = nvidia.cards()
+    spoken = nvidia.cuda_of(cards)
+    if asked and cards and spoken is None:
+        oldest = min(nvidia.OLDEST_DRIVER.values())
+        raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
+    return max(nvidia.OLDEST_DRIVER) if asked and spoken is None else spoken
 
 
 def lock_of(environment: Path) -> Path:
@@ -135,7 +158,7 @@ def _options(wish: Wish) -> list[str]:
 def _run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
     """Run a command, its words on stderr; raise EnvironmentFailed where it fails. Return what it printed, if quiet."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         done = subprocess.run(
             command, stdout=subprocess.PIPE if quiet else sys.stderr, env=variables, encoding="utf-8", check=False
         )
@@ -144,5 +167,7 @@ def _run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
     raise EnvironmentFailed(f"{failure}: its last words are above; what was there before is there again")
 
 
-def _head(backend: str, python: str) -> str:
-    return f"# {backend}, installed by kerasbench {__version__} for {Path(python).parent.parent.name}; pip install -r\n"
+def _head(backend: str, made_for: Target) -> str:
+    version = ".".join(map(str, made_for.python))
+    where = f"Python {version} on {made_for.system} {made_for.architecture}"
+    return f"# {backend}, as kerasbench {__version__} installed it for {where}\n"

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 KERAS = ("keras>=3.12,<3.17", "numpy>=1.26")
+NEWEST_PYTHON = (3, 13)  # TensorFlow 2.21 ends there
 Version = tuple[int, ...]
 
 

@@ -11,6 +11,21 @@ def test_label_is_what_a_user_asks_for(device: Device, label: str) -> None:
     assert device.label == label
 
 
+@pytest.mark.parametrize(
+    ("device", "title"),
+    [
+        (Device("cpu"), ""),
+        (Device("cuda", 1, "NVIDIA H200"), "NVIDIA H200"),
+        (Device("mps", 0, "Apple M1"), "Apple M1 (mps)"),
+        (Device("metal", 0, "Apple M1"), "Apple M1 (metal)"),
+        (Device("rocm", 0, "AMD Instinct MI100"), "AMD Instinct MI100 (rocm)"),
+        (Device("mps"), ""),
+    ],
+)
+def test_a_gpu_s_title_has_the_platform_where_its_chip_may_have_several(device: Device, title: str) -> None:
+    assert device.title == title
+
+
 def test_one_cuda_device_is_shown_by_its_number_on_the_bus() -> None:
     shown = cuda_visibility(Device("cuda", 2), inherited={})
     assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "2"}

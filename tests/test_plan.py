@@ -85,6 +85,17 @@ def test_names_are_taken_once() -> None:
     assert plan.parse_devices(["gpu:0", "gpu", "cpu:0", "gpu:1"]) == ["gpu", "cpu", "gpu:1"]
 
 
+def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:
+    older, newer = (
+        ProbeReport(name, "3.11.7", {"keras": version}, [made.CPU])
+        for name, version in (("jax", "3.15.1"), ("torch", "3.16.0"))
+    )
+    assert make({"jax": older, "torch": newer}).warnings == [
+        "keras differs: jax has 3.15.1, torch has 3.16.0; what is compared is not the backend alone"
+    ]
+    assert make({"jax": older, "torch": BROKEN}).warnings == []
+
+
 CELLS = [made.cell(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
 
 

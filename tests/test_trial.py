@@ -1,10 +1,17 @@
-"""Which of a child's messages are believed."""
+"""What the parent asks of a child, which of its messages it believes, and what it makes of them."""
+
+import platform
+import sys
+from pathlib import Path
 
 import pytest
 
 from kerasbench import trial
-from kerasbench.wire import Code, Failure, Message
+from kerasbench.devices import Device
+from kerasbench.wire import Code, Failure, Inventory, Message, ProbeReport
 from tests import made
+
+MPS = ProbeReport("torch", "3.12.1", {"torch": "2.15.0"}, [Device("cpu"), Device("mps", 0, "Apple GPU")])
 
 
 def received(*lines: bytes) -> tuple[trial._Received, list[bool]]:
@@ -37,3 +44,30 @@ def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
 
 def test_every_child_has_a_token_of_its_own() -> None:
     assert len({trial._Received().token for _ in range(10)}) == 10
+
+
+def test_an_interpreter_tells_what_is_installed_without_importing_it() -> None:
+    found = trial.inventory("jax", sys.executable)
+    assert isinstance(found, Inventory)
+    assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
+    assert {"msgspec", "psutil"} <= found.packages.keys()
+
+
+def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho no such library >&2\nexit 3\n")
+    program.chmod(0o755)
+    found = trial.inventory("jax", str(program))
+    assert isinstance(found, Failure)
+    assert (found.code, found.cause) == (Code.CRASH, "left with exit status 3 in phase 'spawn' without a result")
+    assert found.detail == "no such library"
+
+
+def test_a_mac_s_gpu_has_its_chip_s_name() -> None:
+    named = trial.with_chip(MPS, "Apple M1")
+    assert named.devices == [Device("cpu"), Device("mps", 0, "Apple M1")]
+    assert [device.title for device in named.devices] == ["", "Apple M1 (mps)"]
+
+
+def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None:
+    assert trial.with_chip(MPS, "") == MPS

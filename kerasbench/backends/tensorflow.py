@@ -26,7 +26,9 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
 
 def requirements(target: Target) -> list[str]:
     """tensorflow-metal 1.2.0 needs symbols that TensorFlow 2.20 no longer exports, and has no wheel for Python 3.13."""
-    if target.apple_silicon and target.gpu and target.python < (3, 13):
+    if target.apple_silicon and target.python >= (3, 13):
+        return ["tensorflow>=2.20"]  # the first with wheels for it
+    if target.apple_silicon and target.gpu:
         return ["tensorflow>=2.18,<2.20", "tensorflow-metal==1.2.0"]
     return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
 

@@ -108,10 +108,12 @@ def fallbacks(step: Callable[[], object]) -> dict[str, int]:
     if _default_device() != "mps" or os.environ.get(FALLBACK, "0") == "0":
         return {}
     torch.set_warn_always(True)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        step()
-    torch.set_warn_always(False)
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            step()
+    finally:
+        torch.set_warn_always(False)
     return dict(Counter(found[1] for one in said if (found := FELL_BACK.search(str(one.message)))))
 
 

@@ -21,7 +21,7 @@ def diagnose(facts: Facts) -> list[Finding]:
     explained = {finding.backend for finding in found if finding.severity is Severity.ERROR}
     for one in facts.backends:
         if one.name not in explained:
-            found += installation.does_not_load(one)
+            found += installation.does_not_load(facts, one)
     return sorted(_together(found), key=lambda finding: GRAVEST_FIRST.index(finding.severity))
 
 

@@ -9,7 +9,6 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
 from kerasbench.target import release
-from kerasbench.wire import Inventory
 
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
 METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12
@@ -19,8 +18,7 @@ OLDEST_METAL = (1, 2)
 def rosetta(facts: Facts) -> Iterator[Finding]:
     """Notice an x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
     for one in facts.backends:
-        found = one.inventory
-        if facts.machine.apple_silicon and isinstance(found, Inventory) and found.architecture == "x86_64":
+        if facts.translated(one):
             cause = f"{one.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
             remedy = (
                 "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), make the environment anew"
@@ -42,7 +40,7 @@ def metal_breaks_tensorflow(facts: Facts) -> Iterator[Finding]:
 def metal_missing(facts: Facts) -> Iterator[Finding]:
     """Notice a TensorFlow without the plug-in that brings the Apple GPU, which some Pythons have no wheel of."""
     for one in _on_apple_silicon(facts, "tensorflow"):
-        if one.installed and METAL_PLUGIN not in one.packages:
+        if one.installed and METAL_PLUGIN not in one.packages and not one.sees_gpu:
             ends = ", which ends at Python 3.12" if one.python >= METAL_ENDS_AT_PYTHON else ""
             cause = f"TensorFlow sees no Apple GPU without {METAL_PLUGIN}{ends}"
             yield Finding(Severity.WARNING, one.name, cause, _metal_remedy(facts, one), True)
@@ -53,7 +51,7 @@ def jax_metal(facts: Facts) -> Iterator[Finding]:
     for one in _on_apple_silicon(facts, "jax"):
         if "jax-metal" in one.packages:
             cause = f"jax-metal {one.packages['jax-metal']} is broken since JAX 0.5.1 and no longer maintained"
-            yield Finding(Severity.ERROR, one.name, cause, create("jax", "--force"), True)
+            yield Finding(Severity.ERROR, one.name, cause, create("jax"), True)
 
 
 def jax_mps_pair(facts: Facts) -> Iterator[Finding]:
@@ -70,7 +68,8 @@ def jax_mps_pair(facts: Facts) -> Iterator[Finding]:
 def jax_mps_missing(facts: Facts) -> Iterator[Finding]:
     """Notice a JAX without the plug-in that brings the Apple GPU."""
     for one in _on_apple_silicon(facts, "jax"):
-        if one.installed and not {"jax-mps", "jax-metal"} & one.packages.keys() and facts.machine.macos >= MPS_MACOS:
+        lacks = one.installed and not {"jax-mps", "jax-metal"} & one.packages.keys() and not one.sees_gpu
+        if lacks and facts.machine.macos >= MPS_MACOS:
             cause = "JAX sees no Apple GPU without jax-mps"
             yield Finding(Severity.WARNING, one.name, cause, _install(facts, one), True)
 
@@ -86,8 +85,8 @@ def old_macos(facts: Facts) -> Iterator[Finding]:
 def intel(facts: Facts) -> Iterator[Finding]:
     """Notice an Intel Mac, for which the frameworks have ended."""
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
-        cause = "Intel Macs: TensorFlow ended at 2.16 and torch at 2.2, which keras 3.12 and later no longer serve well"
-        yield Finding(Severity.WARNING, "", cause, "measure JAX, or on another machine")
+        cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
+        yield Finding(Severity.WARNING, "", cause, "measure on another machine")
 
 
 def fallback(facts: Facts) -> Iterator[Finding]:
@@ -99,7 +98,7 @@ def fallback(facts: Facts) -> Iterator[Finding]:
 
 def _metal_remedy(facts: Facts, one: BackendFacts) -> str:
     if one.python >= METAL_ENDS_AT_PYTHON:
-        return create("tensorflow", "--force", "--interpreter", "python3.12")
+        return create("tensorflow", "--interpreter", "python3.12")
     return _install(facts, one)
 
 
@@ -108,7 +107,9 @@ def _install(facts: Facts, one: BackendFacts) -> str:
 
 
 def _on_apple_silicon(facts: Facts, backend: str) -> list[BackendFacts]:
-    return [one for one in facts.backends if facts.machine.apple_silicon and one.name == backend]
+    """Return a backend's facts where its interpreter may have the Apple GPU: a translated one has no wheels for it."""
+    mine = [one for one in facts.backends if facts.machine.apple_silicon and one.name == backend]
+    return [one for one in mine if not facts.translated(one)]
 
 
 RULES = (

@@ -17,6 +17,9 @@ from kerasbench.machine.state import State, observe
 from kerasbench.target import Target, Version, release
 from kerasbench.wire import Code, Failure, Inventory, ProbeReport
 
+# Terraform's variables begin like TensorFlow's; these may hold its tokens and passwords, which nobody wants to publish.
+OF_TERRAFORM = ("TF_CLI_", "TF_TOKEN_", "TF_VAR_")
+
 
 @dataclass(frozen=True)
 class BackendFacts:
@@ -38,7 +41,8 @@ class BackendFacts:
 
     @property
     def installed(self) -> bool:
-        return backends.get(self.name).PACKAGE in self.packages
+        # TensorFlow comes under several names (tensorflow-cpu, tf-nightly): what was imported is there.
+        return backends.get(self.name).PACKAGE in self.packages or isinstance(self.probe, ProbeReport)
 
     @property
     def python(self) -> Version:
@@ -75,6 +79,11 @@ class Facts:
     variables: dict[str, str]
     keras_json: dict[str, Any]
 
+    def translated(self, backend: BackendFacts) -> bool:
+        """Return whether Rosetta translates a backend's interpreter."""
+        found = backend.inventory
+        return self.machine.apple_silicon and isinstance(found, Inventory) and found.architecture == "x86_64"
+
     def target(self, backend: BackendFacts) -> Target:
         """Return what a backend's environment is, or should have been, made for."""
         here = self.machine
@@ -88,7 +97,7 @@ class Facts:
 def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
     here = of_machine()
-    with ThreadPoolExecutor(2 * len(names)) as pool:
+    with ThreadPoolExecutor(len(names)) as pool:
         inventories = list(pool.map(lambda name: _ask(trial.inventory, name, interpreters), names))
         probes = list(pool.map(lambda name: _ask(trial.probe, name, interpreters), names))
     found = [
@@ -122,7 +131,8 @@ def of_machine() -> MachineFacts:
 def held_back(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
     passed_on = environment.clean(inherited=variables)
-    return {name: value for name, value in sorted(variables.items()) if name not in passed_on}
+    kept = {name: value for name, value in sorted(variables.items()) if name not in passed_on}
+    return {name: value for name, value in kept.items() if not name.startswith(OF_TERRAFORM)}
 
 
 def keras_json(variables: Mapping[str, str]) -> dict[str, Any]:

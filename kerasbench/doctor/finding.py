@@ -32,5 +32,7 @@ def pip(interpreter: str, *arguments: str) -> str:
 
 
 def create(backend: str, *arguments: str) -> str:
-    """Return the command line that makes an environment for a backend."""
-    return shlex.join([sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *arguments])
+    """Return the command line that makes an environment for a backend, in the place of one that is there."""
+    return shlex.join(
+        [sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
+    )

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from kerasbench import backends
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
-from kerasbench.target import KERAS, release
+from kerasbench.target import KERAS, NEWEST_PYTHON, release
 from kerasbench.wire import FIND, Failure, Inventory
 
-NEWEST_PYTHON = (3, 13)  # TensorFlow 2.21 ends there
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
 
 
@@ -17,20 +16,24 @@ def interpreter(facts: Facts) -> Iterator[Finding]:
     for one in facts.backends:
         if isinstance(one.inventory, Failure):
             yield Finding(Severity.ERROR, one.name, one.inventory.cause, one.inventory.remedy)
-        elif one.python[:2] > NEWEST_PYTHON and not one.installed:
+        elif _too_new(one) and not one.installed:
             cause = f"Python {one.inventory.python} is newer than the frameworks' wheels"
             newest = ".".join(map(str, NEWEST_PYTHON))
             yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--interpreter", f"python{newest}"), True)
 
 
 def missing(facts: Facts) -> Iterator[Finding]:
-    """Name the backends that are not installed: an error where an interpreter was named for one."""
+    """Name the backends that are not installed, an error where an interpreter was named for one.
+
+    Not where there are no wheels for that interpreter: other rules say so.
+    """
     for one in facts.backends:
-        if isinstance(one.inventory, Inventory) and not one.installed:
+        intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
+        wheels = not (intel_mac or facts.translated(one) or _too_new(one))
+        if isinstance(one.inventory, Inventory) and not one.installed and wheels:
             wanted = Severity.ERROR if one.source else Severity.NOTE
-            needed = [*KERAS, *backends.get(one.name).requirements(facts.target(one))]
             cause = f"{one.name} is not installed in {one.inventory.prefix}"
-            yield Finding(wanted, one.name, cause, pip(one.interpreter, "install", *needed), True)
+            yield Finding(wanted, one.name, cause, pip(one.interpreter, "install", *_needed(facts, one)), True)
 
 
 def keras(facts: Facts) -> Iterator[Finding]:
@@ -63,24 +66,35 @@ def wheel_of_another_python(facts: Facts) -> Iterator[Finding]:
         if not any(_fits(tag, own) for tag in one.inventory.tags):
             package = backends.get(one.name).PACKAGE
             cause = f"{package} was built for {one.inventory.tags[0]}, this Python is {one.inventory.python}"
-            command = pip(one.interpreter, "install", "--force-reinstall", package)
-            yield Finding(Severity.ERROR, one.name, cause, command, True)
+            yield Finding(Severity.ERROR, one.name, cause, _again(facts, one), True)
 
 
 def _fits(tag: str, own: str) -> bool:
     interpreter, abi, _ = [*tag.split("-"), "", ""][:3]
-    return own in interpreter.split(".") or interpreter.startswith("py3") or abi == "abi3"
+    return any(name == own or name.startswith("py3") for name in interpreter.split(".")) or abi == "abi3"
 
 
-def does_not_load(one: BackendFacts) -> Iterator[Finding]:
+def does_not_load(facts: Facts, one: BackendFacts) -> Iterator[Finding]:
     """Say that an installed backend does not load, where no other rule knows why."""
     if one.installed and isinstance(one.probe, Failure) and one.probe.phase != FIND:
         last = one.probe.detail.strip().splitlines()[-1:]
         cause = f"{one.name} does not load: {one.probe.cause}" + "".join(
             f" ({line})" for line in last if line not in one.probe.cause
         )
-        command = pip(one.interpreter, "install", "--force-reinstall", backends.get(one.name).PACKAGE)
-        yield Finding(Severity.ERROR, one.name, cause, command, True)
+        yield Finding(Severity.ERROR, one.name, cause, _again(facts, one), True)
+
+
+def _too_new(one: BackendFacts) -> bool:
+    return one.python[:2] > NEWEST_PYTHON
+
+
+def _needed(facts: Facts, one: BackendFacts) -> list[str]:
+    return [*KERAS, *backends.get(one.name).requirements(facts.target(one))]
+
+
+def _again(facts: Facts, one: BackendFacts) -> str:
+    """Return the command that installs it anew, within bounds: the newest TensorFlow would break tensorflow-metal."""
+    return pip(one.interpreter, "install", "--force-reinstall", *_needed(facts, one))
 
 
 RULES = (interpreter, missing, keras, keras_differs, wheel_of_another_python)

@@ -1,12 +1,13 @@
 """Rules about NVIDIA GPUs: the driver, the wheels, what hides a card."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
 from kerasbench.machine.nvidia import OLDEST_DRIVER, cuda_of
 from kerasbench.target import release
-from kerasbench.wire import ProbeReport
+from kerasbench.wire import Failure, ProbeReport
 
 MAKER = "NVIDIA"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -25,26 +26,29 @@ def cpu_wheel(facts: Facts) -> Iterator[Finding]:
     for one in facts.backends:
         if facts.machine.cards and _wheel(one) == "CPU":
             cause = f"this {one.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
-            yield Finding(Severity.WARNING, one.name, cause, create(one.name, "--cuda"), True)
+            spoken = cuda_of(facts.machine.cards) is not None
+            remedy = create(one.name, "--cuda") if spoken else _update(min(OLDEST_DRIVER))
+            yield Finding(Severity.WARNING, one.name, cause, remedy, spoken)
 
 
 def driver_too_old(facts: Facts) -> Iterator[Finding]:
-    """Notice a build for a newer CUDA than the driver speaks."""
+    """Notice a build for a newer CUDA than the driver speaks; NVIDIA's forward compatibility may let it run."""
     spoken = cuda_of(facts.machine.cards)
     for one in facts.backends:
-        wanted = _cuda(one)
-        if facts.machine.cards and wanted is not None and (spoken is None or wanted > spoken):
+        wanted = _cuda(one) or 0
+        # Of a driver that is older than all in the list nothing is known but that it speaks none of these.
+        if facts.machine.cards and wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0) and not one.sees_gpu:
             driver = facts.machine.cards[0].driver
-            least = f", {OLDEST_DRIVER[wanted]} or newer" if wanted in OLDEST_DRIVER else ""
             cause = f"this {one.name} is built for CUDA {wanted}, which driver {driver} does not speak"
-            remedy = f"update the NVIDIA driver{least}" if spoken is None else create(one.name, "--cuda", "--force")
+            remedy = _update(wanted) if spoken is None else create(one.name, "--cuda")
             yield Finding(Severity.ERROR, one.name, cause, remedy, spoken is not None)
 
 
 def hidden(facts: Facts) -> Iterator[Finding]:
     """Notice cards that the shell hides, which kerasbench respects."""
     value = facts.variables.get(VISIBLE)
-    shown = len([name for name in (value or "").split(",") if name.strip() not in ("", "-1")])
+    # CUDA takes the list up to the first name that means no device.
+    shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
     if value is not None and shown < len(facts.machine.cards):
         cause = f"{VISIBLE}={value} shows {shown} of {len(facts.machine.cards)} NVIDIA GPUs"
         yield Finding(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
@@ -57,13 +61,16 @@ def blind(facts: Facts) -> Iterator[Finding]:
         fits = wanted is not None and spoken is not None and wanted <= spoken
         if fits and isinstance(one.probe, ProbeReport) and not one.sees_gpu and VISIBLE not in facts.variables:
             cause = f"this {one.name} is built for CUDA {wanted} and sees no GPU, though nvidia-smi lists one"
-            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda", "--force"), True)
+            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
 
 
 def two_cudnns(facts: Facts) -> Iterator[Finding]:
     """Notice both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
     for one in facts.backends:
-        if {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= one.packages.keys() and _cuda(one) is not None:
+        both = {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= one.packages.keys()
+        # The wrong one of them may be why a backend does not load, and then it cannot tell what it was built for.
+        concerned = _cuda(one) is not None or (one.installed and isinstance(one.probe, Failure))
+        if facts.machine.cards and both and concerned:
             cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
             yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
 
@@ -79,6 +86,11 @@ def half_of_jax(facts: Facts) -> Iterator[Finding]:
                 yield Finding(
                     Severity.ERROR, one.name, cause, pip(one.interpreter, "install", "-U", f"jax[cuda{cuda}]"), True
                 )
+
+
+def _update(cuda: int) -> str:
+    least = f", {OLDEST_DRIVER[cuda]} or newer" if cuda in OLDEST_DRIVER else ""
+    return f"update the NVIDIA driver{least}"
 
 
 def _wheel(one: BackendFacts) -> str:

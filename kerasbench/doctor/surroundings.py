@@ -16,12 +16,13 @@ REMEDIES = {
     "load": "end what else runs",
     "heat": "let the machine cool down",
 }
+COMMANDS = ("governor",)  # of these the remedy is one
 
 
 def restless(facts: Facts) -> Iterator[Finding]:
     """Pass on what speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        yield Finding(Severity.WARNING, "", signal.reason, REMEDIES.get(signal.name, ""))
+        yield Finding(Severity.WARNING, "", signal.reason, REMEDIES.get(signal.name, ""), signal.name in COMMANDS)
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
         yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", REMEDIES["heat"])

@@ -24,9 +24,10 @@ def _packages() -> dict[str, str]:
     """Return every distribution's version by its normalised name; a broken one has neither and is passed over."""
     found: dict[str, str] = {}
     for distribution in metadata.distributions():
-        name, version = distribution.metadata["Name"], distribution.metadata["Version"]
-        if name and version:
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)  # the first on the path is the one imported
+        told = distribution.metadata
+        if "Name" in told and "Version" in told:
+            name = re.sub(r"[-_.]+", "-", told["Name"]).lower()
+            found.setdefault(name, told["Version"])  # the first on the path is the one imported
     return found
 
 

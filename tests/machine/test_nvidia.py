@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.machine import nvidia
-from kerasbench.machine.nvidia import Sample
+from kerasbench.machine.nvidia import Card, Sample
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -97,3 +97,21 @@ def test_no_processes_is_not_the_same_as_not_told(tmp_path: Path, monkeypatch: p
     assert nvidia.compute_apps("0") is None
     monkeypatch.setattr(nvidia, "COMMAND", str(tmp_path / "missing"))
     assert nvidia.compute_apps("0") is None
+
+
+@pytest.mark.parametrize(
+    ("drivers", "cuda"),
+    [
+        ([], None),
+        (["580.95.05"], 13),
+        (["595.80"], 13),
+        (["579.99"], 12),
+        (["535.183.06"], 12),
+        (["525.60.13"], 12),
+        (["470.256.02"], None),
+        (["580.95.05", "535.183.06"], 12),  # what all cards can do
+        (["[N/A]"], None),
+    ],
+)
+def test_the_newest_cuda_that_a_driver_speaks(drivers: list[str], cuda: int | None) -> None:
+    assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in drivers]) == cuda

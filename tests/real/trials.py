@@ -35,6 +35,7 @@ def run(
     data: DataKind = "synthetic",
     options: Options = DEFAULT,
     memory_bytes: int | None = None,
+    python: str = sys.executable,
 ) -> Outcome:
     request = TrialRequest(
         scenario=file.stem,
@@ -48,7 +49,7 @@ def run(
         protocol=protocol,
         options=options,
     )
-    return trial.launch(sys.executable, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
+    return trial.launch(python, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
 
 
 def measured(outcome: Outcome) -> Measurement:

@@ -1,0 +1,109 @@
+"""Environments that are really made, and the doctor on those that are there."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends, interpreters, results, trial
+from kerasbench.wire import Code, Failure, Inventory
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parent.parent.parent
+# torch is left out: its usual wheel for Linux brings gigabytes of CUDA along.
+MADE = ("jax", "tensorflow")
+# Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
+USUAL_KERAS, OTHER_KERAS = "keras==3.15.1", "keras==3.15.0"
+NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "typer"}
+
+
+def kerasbench(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "kerasbench", *arguments]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in which environments are made; pytest would keep its gigabytes."""
+    yield tmp_path
+    shutil.rmtree(tmp_path / ".venvs", ignore_errors=True)
+
+
+def test_environments_of_single_backends_are_made_and_measured_in(faults: Path, folder: Path) -> None:
+    constraints = (ROOT / "constraints.txt").read_text("utf-8")
+    assert USUAL_KERAS in constraints
+    (folder / "constraints.txt").write_text(constraints.replace(USUAL_KERAS, OTHER_KERAS))
+    chosen = ["--backend", ",".join(MADE)]
+    done = kerasbench(folder, "env", "create", *chosen, "--cpu", "--constraint", "constraints.txt")
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [*MADE]
+    named = interpreters.find([], backends.names(), folder)
+    for name in MADE:
+        locked = (folder / ".venvs" / f"{name}.lock").read_text().splitlines()
+        found = trial.inventory(name, named.of(name))
+        assert isinstance(found, Inventory)
+        assert found.prefix == str(folder / ".venvs" / name)
+        assert {OTHER_KERAS, f"{name}=={found.packages[name]}"} <= set(locked)
+        assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {name})
+        measured = trials.measured(trials.run(faults / "fine.py", name, python=named.of(name)))
+        versions = measured.resolved.versions
+        assert f"keras=={versions['keras']}" == OTHER_KERAS
+        assert versions[name] == found.packages[name]
+
+    done = kerasbench(folder, "--scenario", str(faults / "fine.py"), "--backend", MADE[0], "--quick")
+    assert done.returncode == 0, done.stderr
+    (data,) = (folder / "results").glob("*.json")
+    measurements = [one.measurement for one in results.load(data).trials]  # two, where the first was disturbed
+    assert {f"keras=={one.resolved.versions['keras']}" for one in measurements if one} == {OTHER_KERAS}
+
+
+def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:
+    done = kerasbench(tmp_path, "doctor", "--json")
+    data = json.loads(done.stdout)
+    errors = [finding for finding in data["findings"] if finding["severity"] == "error"]
+    assert done.returncode == bool(errors), done.stderr
+    # Beside an NVIDIA GPU one environment for all backends is an error, and the doctor is right to say so.
+    assert not errors or data["machine"]["cards"]
+    found = {one["name"]: one for one in data["backends"]}
+    assert [*found] == backends.names()
+    for name, one in found.items():
+        assert one["probe"]["devices"][0]["platform"] == "cpu"
+        assert one["probe"]["versions"][name].startswith(one["inventory"]["packages"][name].partition("+")[0])
+
+
+def too_old() -> Iterator[str]:
+    """Return the Pythons of this machine that kerasbench does not serve; pyenv's links in PATH may lead nowhere."""
+    for version in ("3.10", "3.9"):
+        for folder in (*Path.home().glob(f".pyenv/versions/{version}.*/bin"), *map(Path, os.get_exec_path())):
+            python = str(folder / f"python{version}")
+            if interpreters.runs(python) and subprocess.run([python, "-c", ""], check=False).returncode == 0:
+                yield python
+
+
+@pytest.fixture
+def old_python() -> str:
+    found = next(too_old(), None)
+    if found is None:
+        pytest.skip("no Python 3.9 or 3.10 is installed here")
+    return found
+
+
+def test_a_python_that_is_too_old_is_unavailable_and_says_why(old_python: str, tmp_path: Path) -> None:
+    for ask in (trial.probe, trial.inventory):
+        failure = ask("jax", old_python)
+        assert isinstance(failure, Failure)
+        assert failure.code is Code.UNAVAILABLE
+        assert failure.cause.startswith(f"{old_python} is Python 3.")
+        assert failure.remedy == "kerasbench needs an environment of Python 3.11 or newer"
+    done = kerasbench(tmp_path, "env", "create", "--backend", "jax", "--interpreter", old_python)
+    assert done.returncode == 1
+    assert f"--interpreter {old_python}: {failure.cause}; a Python 3.11 to 3.13 is needed" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,70 @@
+"""What is said below the headline table of backends, versions and fallbacks."""
+
+import dataclasses
+
+import pytest
+
+from kerasbench.devices import Device
+from kerasbench.report.markdown import document
+from kerasbench.report.notes import training_notes
+from kerasbench.summary import summarize
+from kerasbench.wire import Measurement
+from tests import made
+
+M1 = Device("mps", 0, "Apple M1")
+
+
+def with_versions(**versions: str) -> Measurement:
+    found = made.measurement()
+    resolved = dataclasses.replace(found.resolved, versions=found.resolved.versions | versions)
+    return dataclasses.replace(found, resolved=resolved)
+
+
+def notes_of(*trials: made.TrialRecord) -> str:
+    return training_notes(summarize(made.record(*trials)))
+
+
+@pytest.mark.parametrize(("package", "version"), [("keras", "3.9.2"), ("python", "3.12.1")])
+def test_what_differs_between_columns_is_said_with_who_has_which(package: str, version: str) -> None:
+    usual = made.measurement().resolved.versions[package]
+    other = with_versions(**{package: version})
+    notes = notes_of(
+        made.trial(backend="jax"), made.trial(backend="torch", found=other), made.trial(backend="tensorflow")
+    )
+    has = sorted([(usual, "jax cpu, tensorflow cpu"), (version, "torch cpu")])
+    said = "; ".join(f"{one} on {columns}" for one, columns in has)
+    assert f"- {package} differs between columns: {said}." in notes
+
+
+def test_what_is_the_same_or_not_told_is_not_worth_a_note() -> None:
+    nothing = dataclasses.replace(made.measurement().resolved, versions={})
+    untold = dataclasses.replace(made.measurement(), resolved=nothing)
+    assert "differs between" not in notes_of(made.trial(backend="jax"), made.trial(found=untold))
+
+
+def test_a_version_that_is_no_version_stays_text() -> None:
+    notes = notes_of(made.trial(backend="jax"), made.trial(found=with_versions(keras="<b>3|\n# x")))
+    assert "\\<b\\>3\\| \\# x on torch cpu" in notes
+
+
+def test_what_fell_back_is_named_by_cell_with_how_often() -> None:
+    found = dataclasses.replace(made.measurement(), fallbacks={"aten::sgn.out": 2, "aten::linalg_cholesky_ex.L": 1})
+    notes = notes_of(made.trial(found=found, device=M1), made.trial(backend="jax", device=M1))
+    assert (
+        "- Done by the CPU, because the GPU lacks them: dense torch gpu: aten::linalg_cholesky_ex.L (1 a step), "
+        "aten::sgn.out (2 a step)." in notes
+    )
+    assert "jax gpu:" not in notes
+
+
+def test_an_operation_s_name_cannot_break_the_page() -> None:
+    found = dataclasses.replace(made.measurement(), fallbacks={"a|b\n*c*": 1})
+    assert "a\\|b \\*c\\* (1 a step)" in notes_of(made.trial(found=found, device=M1))
+
+
+@pytest.mark.parametrize(
+    ("device", "title"), [(M1, "Apple M1 (mps)"), (Device("cuda", 0, "NVIDIA H200"), "NVIDIA H200")]
+)
+def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: str) -> None:
+    text = document(summarize(made.record(made.trial(device=device))))
+    assert f"- torch gpu: {title}, not jit-compiled, float32" in text
