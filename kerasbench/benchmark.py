@@ -1,11 +1,11 @@
 """A whole run, from what was asked for to tables on disk."""
 
 import dataclasses
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar, cast
 
 from rich.console import Console
 
@@ -17,15 +17,18 @@ from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Plan
 from kerasbench.report import markdown
-from kerasbench.report.console import ConsoleProgress
+from kerasbench.report.console import ConsoleProgress, Unbroken
 from kerasbench.results import Record, Store, TrialRecord
 from kerasbench.resume import Interrupted
 from kerasbench.rounds import Run
+from kerasbench.scratch import sweep
 from kerasbench.summary import summarize
+from kerasbench.together import Tick, together
 from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
 from kerasbench.wire import Failure, ProbeReport, TrialRequest
 
+Content = TypeVar("Content", Record, str)
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
 
@@ -53,11 +56,12 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     """
     interrupted = resume.find(folder) if resumed else None
     asked = interrupted.record.asked if interrupted else asked
+    catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once
     names = plan.parse_backends(asked.backends, backends.names())
     asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
     interpreters.require(names or backends.names())
-    catalog.require(asked.scenarios)  # before seconds go into starting every framework
     with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
+        sweep()
         return _measure(asked, folder, interpreters, interrupted)
 
 
@@ -71,22 +75,24 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     if asked.data == "real":
         fetch_all(planned, interpreters)
     known = history.recall(folder, machine.fingerprint(), planned)
+    watch = Watch(Gate(product_canary()))  # before the store, which reserves the run's name
     store, carried = _store(folder, planned, probes, interrupted)
-    progress = ConsoleProgress(Console(stderr=True, highlight=False), known)
+    progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
 
     def launch(request: TrialRequest, *rest: Any) -> Outcome:
         return trial.launch(interpreters.of(request.backend), request, *rest)
 
-    run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, state, carried)
-    record = run.execute()
+    record = Run(planned, store, launch, watch, progress, state, carried).execute()
+    unsaved = _saved(store.finish, record)  # before the tables: a second Ctrl-C may come while they are computed
     summary = summarize(record)
+    unsaved = unsaved or _saved(store.save_tables, markdown.document(summary))
     return Ended(
         brief=markdown.brief(summary),
         tables=store.tables,
         data=store.data,
         failed_cells=len(summary.failures),
         interrupted=record.stopped_because == results.INTERRUPTED,
-        unsaved=_save(store, record, markdown.document(summary)),
+        unsaved=unsaved,
     )
 
 
@@ -97,6 +103,7 @@ def _store(
 
     What no longer counts (a changed scenario, another version) is kept in a file of its own.
     """
+    results.sweep(folder)
     if interrupted is None:
         return Store.create(folder, results.now()), []
     carried, superseded = resume.carry(interrupted.record, planned, probes)
@@ -108,11 +115,10 @@ def _store(
     return Store(interrupted.file.with_suffix(results.JOURNAL)), carried
 
 
-def _save(store: Store, record: Record, tables: str) -> str:
-    """Save a run that is over; return why that failed, so that its tables are shown all the same."""
+def _saved(save: Callable[[Content], None], content: Content) -> str:
+    """Save what a run that is over has left; return why that failed, so that its tables are shown all the same."""
     try:
-        store.finish(record)
-        store.save_tables(tables)
+        save(content)
     except ResultsError as error:
         return str(error)
     return ""
@@ -120,8 +126,11 @@ def _save(store: Store, record: Record, tables: str) -> str:
 
 def probe_all(names: Sequence[str], interpreters: Interpreters) -> dict[str, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
-    with ThreadPoolExecutor(len(names)) as pool:
-        return dict(zip(names, pool.map(lambda name: trial.probe(name, interpreters.of(name)), names), strict=True))
+
+    def probed(name: str, tick: Tick) -> ProbeReport | Failure:
+        return trial.probe(name, interpreters.of(name), tick)
+
+    return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters) -> None:

@@ -8,9 +8,9 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ import platformdirs
 from kerasbench import trial
 from kerasbench.errors import UnusableScenario, unknown
 from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name
+from kerasbench.together import Tick, together
 from kerasbench.wire import Description, Failure, RegimeDescription
 
 PACKAGE_FOLDER = Path(__file__).parent
@@ -78,8 +79,7 @@ def select(patterns: Sequence[str], python: str, backend: str | None = None) -> 
         UsageError: a pattern matches nothing.
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
-    own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
-    wanted = [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
+    own, wanted = _split(patterns)
     chosen: list[Selected] = []
     for found in own:
         entry = describe(Path(found["file"]), python, backend)
@@ -90,14 +90,18 @@ def select(patterns: Sequence[str], python: str, backend: str | None = None) -> 
     return chosen
 
 
-def require(patterns: Sequence[str]) -> None:
-    """Raise at once what ``select`` would raise for a name or a file that is not there, without asking a child."""
-    for pattern in patterns:
-        own = FILE_PATTERN.fullmatch(pattern)
-        if own:
-            _hash(Path(own["file"]))
-        else:
-            _candidates([pattern])
+def require_known(patterns: Sequence[str]) -> None:
+    """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
+    own, wanted = _split(patterns)
+    for found in own:
+        _hash(Path(found["file"]))
+    _candidates(wanted)
+
+
+def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
+    """Return the patterns that are paths, each in its parts, and the others."""
+    own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
+    return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
 
 
 def _candidates(patterns: Sequence[str]) -> list[Path]:
@@ -143,8 +147,11 @@ def describe_all(files: Sequence[Path], python: str) -> list[Entry]:
     Raises:
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
-    with ThreadPoolExecutor(DESCRIBERS) as pool:
-        return list(pool.map(lambda file: describe(file, python), files))
+
+    def described(file: Path, tick: Tick) -> Entry:
+        return describe(file, python, ask=partial(trial.describe, on_tick=tick))
+
+    return together(described, files, DESCRIBERS)
 
 
 def describe(file: Path, python: str, backend: str | None = None, ask: Ask = trial.describe) -> Entry:
@@ -166,6 +173,7 @@ def describe(file: Path, python: str, backend: str | None = None, ask: Ask = tri
 
 
 def _hash(file: Path) -> str:
+    """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
         require_scenario_name(file)
         return content_hash(file)

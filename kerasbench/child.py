@@ -23,6 +23,7 @@ KEEP_BYTES = 16_384  # of each output stream: a traceback and what came before i
 MAX_LINE_BYTES = 64 << 20  # ten times the longest message of a real trial
 READ_BYTES = 65_536
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
+QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
 MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
 SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
@@ -56,11 +57,12 @@ def run(
     on_tick: Callable[[], None] = lambda: None,
     memory_bytes: int | None = None,
     worker: Path = WORKER,
+    poll_s: float = POLL_S,
 ) -> Exit:
     """Run the worker on one request.
 
     ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
-    then. ``on_tick`` is called about once a second. A child that is seen, in a look a second, to hold more than
+    then. ``on_tick`` is called every ``poll_s`` at least. A child that is seen, in a look a second, to hold more than
     ``memory_bytes`` with all that it started is stopped too. Whatever is raised meanwhile (KeyboardInterrupt) stops the
     child and everything that it started.
     """
@@ -84,13 +86,15 @@ def run(
     finally:
         os.close(write_end)
     memory = MemoryWatch(process.pid, memory_bytes)
-    listener = _Listener(process, read_end, on_line, memory)
+    listener = _Listener(process, read_end, on_line, memory, poll_s)
     try:
         _give(process, request)
         listener.listen(spawned_ns + int(timeout_s * 1e9), on_tick)
     finally:
-        _stop(process, mark)
-        listener.close()
+        try:
+            _stop(process, mark)
+        finally:  # a second Ctrl-C: the end of its input ends the child as well
+            listener.close()
     return Exit(
         status=process.returncode,
         timed_out=listener.timed_out,
@@ -113,12 +117,14 @@ class _Listener:
         messages: int,
         on_line: Callable[[bytes], bool],
         memory: MemoryWatch,
+        poll_s: float,
     ) -> None:
         assert process.stdout is not None and process.stderr is not None
         self._process = process
         self._messages = messages
         self._on_line = on_line
         self._memory = memory
+        self._poll_s = poll_s
         self._partial = bytearray()
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
         self._selector = selectors.DefaultSelector()
@@ -141,7 +147,7 @@ class _Listener:
                 return  # a grandchild still holds the pipes
             if self._must_stop(deadline_ns):
                 return
-            self._read(DRAIN_S if gone_ns is not None else _wait_s(deadline_ns))
+            self._read(DRAIN_S if gone_ns is not None else self._wait_s(deadline_ns))
             on_tick()
         self._wait(deadline_ns, on_tick)
 
@@ -149,8 +155,11 @@ class _Listener:
         """Wait for the exit of a child that has closed all its pipes."""
         while self._process.poll() is None and not self._must_stop(deadline_ns):
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_wait_s(deadline_ns))
+                self._process.wait(self._wait_s(deadline_ns))
             on_tick()
+
+    def _wait_s(self, deadline_ns: int) -> float:
+        return max(0.0, min(self._poll_s, (deadline_ns - time.monotonic_ns()) / 1e9))
 
     def _must_stop(self, deadline_ns: int) -> bool:
         self.timed_out = time.monotonic_ns() > deadline_ns
@@ -194,10 +203,6 @@ def _give(process: "subprocess.Popen[bytes]", request: bytes) -> None:
     with suppress(BrokenPipeError):  # it died at once; its exit says more
         process.stdin.write(request)
         process.stdin.flush()
-
-
-def _wait_s(deadline_ns: int) -> float:
-    return max(0.0, min(POLL_S, (deadline_ns - time.monotonic_ns()) / 1e9))
 
 
 def _stop(process: "subprocess.Popen[bytes]", mark: str) -> None:

@@ -6,7 +6,6 @@ asked to fail on one; 130 interrupted.
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +14,13 @@ import typer
 
 from kerasbench import __version__
 from kerasbench.errors import KerasbenchError, UsageError
+from kerasbench.interrupts import EXIT_INTERRUPTED, heeded
 from kerasbench.printable import printable
 
 if TYPE_CHECKING:
     from kerasbench.benchmark import Ended
 
-EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_REGRESSION, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_OK, EXIT_USAGE, EXIT_FAILED_CELLS, EXIT_REGRESSION = 0, 1, 2, 3
 FORMATS = ("markdown", "csv", "json", "html")
 
 app = typer.Typer(
@@ -37,23 +37,25 @@ _ParserError: Any = typer.BadParameter.__mro__[2]
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is signal.SIG_DFL:  # not under nohup, which has it ignored
-            signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: end the child, keep what was measured
     try:
-        code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
+        with heeded():
+            code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
     except KerasbenchError as error:
-        print(f"kerasbench: {printable(str(error))}", file=sys.stderr)  # it may quote a scenario
-        return EXIT_USAGE
+        return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except _ParserError as error:
-        print(f"kerasbench: {error.format_message()}", file=sys.stderr)
-        return EXIT_USAGE
+        return _complain(error.format_message())
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _complain(what: str) -> int:
+    """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
+    print(f"kerasbench: {printable(what)}", file=sys.stderr)
+    return EXIT_USAGE
 
 
 def with_default_command(arguments: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from kerasbench.results import now
 
 # The kernel frees the lock when its holder dies, however it dies: a file that is left behind is no obstacle.
 LOCK = Path("/tmp/kerasbench.lock")  # noqa: S108 - one for all users of the machine, whatever their TMPDIR
+MAX_CARD_BYTES = 1 << 16  # a command line, with room to spare
+FOR_ALL = 0o666  # filelock sets it in spite of the umask, so that another user can lock the same file
 
 
 @contextmanager
@@ -27,44 +30,74 @@ def machine_lock(file: Path | None = None) -> Iterator[None]:
         MachineBusy: another run holds it; the message names it.
     """
     file = file or LOCK
-    lock = FileLock(file, timeout=0, mode=0o666)
+    lock = FileLock(file, timeout=0, mode=FOR_ALL)
     try:
         lock.acquire()
     except Timeout:
-        raise MachineBusy(busy(_read(_holder(file)))) from None
+        raise MachineBusy(busy(_found(file))) from None
     except OSError as error:
         raise MachineBusy(
-            f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file"
+            f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file{_owner(file)}"
         ) from None
+    own = _card(file)
     try:
-        _write(_holder(file), {"pid": os.getpid(), "since": now(), "command": shlex.join(sys.argv)})
+        _write(own, {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": shlex.join(sys.argv)})
         yield
     finally:
         with suppress(OSError):
-            _holder(file).unlink()
+            own.unlink()
         lock.release()
 
 
 def busy(holder: dict[str, Any]) -> str:
     """Return what to say of the run that holds the machine, by what it wrote down."""
     who = f"process {holder['pid']}, since {holder['since']}: {holder['command']}" if holder else "it gives no name"
-    return f"another kerasbench run is measuring on this machine ({who}); wait for its end, or stop it"
+    shown = "".join(c if c.isprintable() else " " for c in who)  # any user can have written it
+    return f"another kerasbench run is measuring on this machine ({shown}); wait for its end, or stop it"
 
 
-def _holder(file: Path) -> Path:
-    return file.with_suffix(".json")
+def _card(file: Path) -> Path:
+    """Return where a run of this user gives its name; each user has a file: in /tmp nobody may replace another's."""
+    return file.with_suffix(f".{os.getuid()}.json")
+
+
+def _found(file: Path) -> dict[str, Any]:
+    """Return the name of the run that holds the lock: the only one whose process still lives."""
+    cards = map(_read, sorted(file.parent.glob(f"{file.stem}.*.json")))
+    return next((card for card in cards if card and _born(card["pid"]) == card["born"]), {})
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    if not file.is_file():  # a pipe would be waited for
         return {}
-    named = isinstance(found, dict) and {"pid", "since", "command"} <= found.keys()
-    return found if named and isinstance(found["pid"], int) and psutil.pid_exists(found["pid"]) else {}
+    try:
+        with file.open("rb") as stream:
+            found = json.loads(stream.read(MAX_CARD_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    named = isinstance(found, dict) and {"pid", "born", "since", "command"} <= found.keys()
+    return found if named and type(found["pid"]) is int else {}
+
+
+def _born(pid: int) -> float | None:
+    """Return when a process began, which tells it from a later one of the same number; None where there is none."""
+    try:
+        return psutil.Process(pid).create_time()
+    except (psutil.Error, ValueError, OverflowError):
+        return None
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
     with suppress(OSError):  # the lock holds without it; only its name is missing then
         file.unlink(missing_ok=True)
-        file.write_text(json.dumps(content), "utf-8")
+        with file.open("x", encoding="utf-8") as stream:  # never through what somebody else has put there
+            stream.write(json.dumps(content))
+
+
+def _owner(file: Path) -> str:
+    """Return who must remove the lock file, where that is somebody else: in /tmp only its owner may."""
+    try:
+        owner = file.lstat().st_uid
+        return "" if owner == os.getuid() else f", which is {pwd.getpwuid(owner).pw_name}'s"
+    except (OSError, KeyError):
+        return ""

@@ -2,12 +2,15 @@
 
 import dataclasses
 import os
+import stat
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import msgspec
 
@@ -24,8 +27,10 @@ from kerasbench.wire import Description, Failure, Measurement, Phase
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
-JOURNAL = ".jsonl"
-MAX_FILE_BYTES = 1 << 30  # a hundred times a long run over all built-in scenarios
+JOURNAL, PARTIAL = ".jsonl", ".partial"
+LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
+MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
+MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier schema; what those hold is decoded untyped
 
 
 @dataclass(frozen=True)
@@ -174,12 +179,28 @@ def result_files(place: Path) -> list[Path]:
         return [place]
     found = [
         *sorted(place.glob("*.json")),
-        *(file for file in sorted(place.glob(f"*{JOURNAL}")) if file.stat().st_size),
+        *(file for file in sorted(place.glob(f"*{JOURNAL}")) if _has_begun(file)),
     ]
     by_run = {file.stem: file for file in found}
     if not by_run:
         raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
     return [by_run[stem] for stem in sorted(by_run)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal."""
+    for file in [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]:
+        with suppress(OSError):
+            seen = file.stat()
+            is_unread = file.suffix == PARTIAL or not seen.st_size
+            if is_unread and time.time() - seen.st_mtime > LEFT_S:
+                file.unlink()
+
+
+def _has_begun(journal: Path) -> bool:
+    with suppress(FileNotFoundError):  # its run has ended since it was listed
+        return journal.stat().st_size > 0
+    return False
 
 
 def load(file: Path) -> Record:
@@ -189,10 +210,9 @@ def load(file: Path) -> Record:
         ResultsError: it is not there, not a result file, or from a newer kerasbench.
     """
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
-        content = file.read_bytes()
-        record = _from_journal(content, file) if file.suffix == JOURNAL else _from_json(content, file)
+        _require_size(file)
+        with file.open("rb") as stream:
+            record = _from_journal(stream, file) if file.suffix == JOURNAL else _from_json(stream.read(), file)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Incomplete) as error:
@@ -209,24 +229,41 @@ def as_json(records: Sequence[Record]) -> str:
     return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
 
 
+class _Version(msgspec.Struct):
+    """The one field that says how to read the others. They are passed over: of what is no result, nothing is built."""
+
+    schema: int
+
+
 def _from_json(content: bytes, file: Path) -> Record:
-    with suppress(msgspec.ValidationError):
-        record = msgspec.json.decode(content, type=Record)
-        if record.schema == SCHEMA:
-            return record
-    found: Any = msgspec.json.decode(content)
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if isinstance(schema, int) and schema > SCHEMA:
+    schema = msgspec.json.decode(content, type=_Version).schema
+    if schema == SCHEMA:
+        return msgspec.json.decode(content, type=Record)
+    if schema > SCHEMA:
         raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); pip install -U kerasbench")
-    return msgspec.convert(upgrade(found), type=Record)
+    _require_size(file, MAX_OLD_FILE_BYTES)
+    return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
 
 
-def _from_journal(content: bytes, file: Path) -> Record:
+def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
+    found = file.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ResultsError(f"{file}: not a file")
+    if found.st_size > limit:
+        raise ResultsError(f"{file}: larger than {limit:,} bytes, so not a kerasbench result file")
+
+
+def _from_journal(stream: BinaryIO, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is the trial in flight, which is lost."""
-    header, *lines = content[: content.rfind(b"\n") + 1].splitlines() or [b""]
-    record = _from_json(header, file)
-    trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
+    record = _from_json(_line(stream), file)
+    trials = [msgspec.json.decode(line, type=TrialRecord) for line in iter(partial(_line, stream), b"")]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials))
+
+
+def _line(stream: BinaryIO) -> bytes:
+    """Return the next whole line, nothing after the last."""
+    line = stream.readline()
+    return line if line.endswith(b"\n") else b""
 
 
 def _complete_rounds(trials: list[TrialRecord]) -> int:
@@ -237,10 +274,10 @@ def _complete_rounds(trials: list[TrialRecord]) -> int:
         by_round.setdefault(trial.round, set()).add(trial.cell)
         if trial.failure is not None:
             failed[trial.cell] = trial.round
-    first = by_round.get(1, set())
-    count = 0
-    while {cell for cell in first if failed.get(cell, count + 1) > count} <= by_round.get(count + 1, set()) != set():
+    alive, count = by_round.get(1, set()), 0
+    while alive <= by_round.get(count + 1, set()) != set():
         count += 1
+        alive = {cell for cell in alive if failed.get(cell, count + 1) > count}
     return count
 
 
@@ -263,7 +300,7 @@ def replace(file: Path, content: bytes) -> None:
     Raises:
         ResultsError: the disk refuses; what the file held before is kept.
     """
-    partial = file.with_name(file.name + ".partial")
+    partial = file.with_name(file.name + PARTIAL)
     try:
         with partial.open("wb") as stream:
             stream.write(content)
@@ -271,5 +308,7 @@ def replace(file: Path, content: bytes) -> None:
             os.fsync(stream.fileno())
         partial.replace(file)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise ResultsError(f"{file}: cannot be written: {error.strerror}; what it held before is kept") from None
+    finally:
+        with suppress(OSError):  # a second Ctrl-C, or a full disk
+            partial.unlink(missing_ok=True)

@@ -94,8 +94,8 @@ class Run:
             ResultsError: the disk refuses the journal before anything has been measured.
         """
         self.store.begin(self.record)
-        self.observer.run_began(self.planned, self.record)
         try:
+            self.observer.run_began(self.planned, self.record)
             self._rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = results.INTERRUPTED

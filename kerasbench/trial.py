@@ -3,7 +3,6 @@
 import dataclasses
 import secrets
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,10 +10,12 @@ from typing import TypeVar
 import msgspec
 
 from kerasbench import backends, child, environment
+from kerasbench.child import POLL_S, QUICK_POLL_S
 from kerasbench.devices import GPU, visible_cuda
 from kerasbench.ending import failure_of, over_limit, shown
 from kerasbench.limits import Limits
 from kerasbench.machine import macos
+from kerasbench.scratch import scratch_folder
 from kerasbench.wire import (
     Code,
     DescribeRequest,
@@ -102,7 +103,7 @@ def launch(
 def _launch(
     python: str, request: TrialRequest, limits: Limits, received: _Received, on_tick: Callable[[], None]
 ) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+    with scratch_folder() as scratch:
         variables = (
             environment.clean(python)
             | environment.for_scratch(scratch)
@@ -123,11 +124,11 @@ def _launch(
     return Outcome(phases, ended.wall_ns, measurement=answer.measurement)
 
 
-def probe(backend: str, python: str) -> ProbeReport | Failure:
+def probe(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
     limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
     variables = visible_cuda() | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
-    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe)
+    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -140,17 +141,19 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
     return dataclasses.replace(report, devices=named)
 
 
-def inventory(backend: str, python: str) -> Inventory | Failure:
+def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
     """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
     limits = _standard(DESCRIBE_TIMEOUT_S, "looking at what is installed")
-    return _ask(python, InventoryRequest(backend), limits, {}, lambda answer: answer.inventory)
+    return _ask(python, InventoryRequest(backend), limits, {}, lambda answer: answer.inventory, on_tick)
 
 
-def describe(file: str, python: str, backend: str | None = None) -> Description | Failure:
+def describe(
+    file: str, python: str, backend: str | None = None, on_tick: Callable[[], None] = lambda: None
+) -> Description | Failure:
     """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
     limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
     variables = {"KERAS_BACKEND": backend} if backend else {}
-    return _ask(python, DescribeRequest(file), limits, variables, lambda answer: answer.description)
+    return _ask(python, DescribeRequest(file), limits, variables, lambda answer: answer.description, on_tick)
 
 
 def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
@@ -166,15 +169,16 @@ def _ask(
     limits: Limits,
     variables: Mapping[str, str],
     wanted: Callable[[Message], Said | None],
+    on_tick: Callable[[], None] = lambda: None,
     real_data: bool = False,
 ) -> Said | Failure:
     """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
     received = _Received()
-    with tempfile.TemporaryDirectory(prefix="kerasbench-", ignore_cleanup_errors=True) as scratch:
+    with scratch_folder() as scratch:
         if real_data:
             environment.share_datasets(scratch)
         own = environment.clean(python) | environment.for_scratch(scratch)
-        ended = _run(python, {**own, **variables}, request, limits, received)
+        ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
     answer = received.answer or Message()
     return wanted(answer) or answer.failure or failure_of(ended, received.begun, limits)
 
@@ -185,10 +189,13 @@ def _run(
     request: Request,
     limits: Limits,
     received: _Received,
-    on_tick: Callable[[], None] = lambda: None,
+    on_tick: Callable[[], None],
+    poll_s: float = POLL_S,
 ) -> child.Exit:
     line = received.token + b" " + encode_request(request)
-    return child.run(python, variables, line, limits.timeout_s, received.take, on_tick, limits.memory_bytes)
+    return child.run(
+        python, variables, line, limits.timeout_s, received.take, on_tick, limits.memory_bytes, poll_s=poll_s
+    )
 
 
 def _standard(timeout_s: float, what: str) -> Limits:

@@ -1,13 +1,15 @@
 """Can these values be? A file may have been edited: what types cannot say is checked once, when it is read."""
 
-import math
+import itertools
 from collections.abc import Iterator
 
 from kerasbench import metrics
 from kerasbench.results import Record, TrialRecord
-from kerasbench.wire import Measurement, Training
+from kerasbench.wire import Measurement, Published, Training
 
 MAX_NS = 10**18  # thirty years
+MAX_COUNT = 10**18  # of samples, steps or bytes: what a float still tells from its neighbours, by and large
+MAX_VALUE = 1e300  # of a loss: a sum of as many as a file can hold is still a number
 
 
 def complaint(record: Record) -> str:
@@ -18,7 +20,12 @@ def complaint(record: Record) -> str:
     known = {one.description.name for one in record.scenarios}
     strangers = sorted({trial.scenario for trial in record.trials} - known)
     if strangers:
-        return f"trials of {', '.join(strangers)}, which is none of its scenarios"
+        return f"trials of {', '.join(strangers[:3])}, which is none of its scenarios"
+    regimes = (regime for one in record.scenarios for regime in one.description.regimes)
+    if not all(0 < regime.steps < MAX_COUNT for regime in regimes):
+        return "a regime of so many steps that it cannot be"
+    if not 0 <= record.machine.memory_bytes < MAX_COUNT:
+        return "a machine with a memory that cannot be"
     return "" if 0 < record.minimal_effect < 1 else f"a minimal effect of {record.minimal_effect}"
 
 
@@ -33,39 +40,54 @@ def _of_trial(trial: TrialRecord) -> Iterator[str]:
 
 def _of_measurement(m: Measurement) -> Iterator[str]:
     yield from _of_training(m.training)
-    durations: list[int] = []
-    for latency in m.prediction:
-        durations += latency.calls_ns
+    yield from _of_published(m.published)
+    durations_ns = [*(latency.calls_ns for latency in m.prediction), [m.usage.wall_ns]]
     if m.throughput is not None:
-        durations += m.throughput.passes_ns or [0]
-    if m.published is not None:
-        durations += [m.published.total_ns, *(m.published.epochs_ns or [0]), *m.published.predict_ns]
-    if not _durations([*durations, m.usage.wall_ns]):
+        durations_ns.append(m.throughput.passes_ns or [0])
+    if not all(map(_are_durations, durations_ns)):
         yield "a duration that cannot be"
     counts = [m.steps_per_epoch, m.train_samples, *(latency.batch for latency in m.prediction)]
     counts += [m.throughput.samples] if m.throughput else []
-    if not all(0 < count < MAX_NS for count in counts) or not 0 <= m.full_steps_per_epoch <= m.steps_per_epoch:
+    if not all(0 < count < MAX_COUNT for count in counts) or not 0 <= m.full_steps_per_epoch <= m.steps_per_epoch:
         yield "a count that cannot be"
-    losses = [m.learning.batch_loss_before, m.learning.batch_loss_after, m.learning.loss]
-    losses += m.parity.losses if m.parity else []
-    if not all(math.isfinite(loss) for loss in losses):
+    if not all(0 <= size < MAX_COUNT for size in (m.peak_rss_bytes, m.peak_device_bytes or 0)):
+        yield "a memory that cannot be"
+    losses = [m.learning.batch_loss_before, m.learning.batch_loss_after, m.learning.loss, m.learning.accuracy or 0.0]
+    if not _are_values(losses) or (m.parity is not None and not _are_values(m.parity.losses)):
         yield "a loss that is not finite"
     elif not metrics.epoch_ns(m) > 0:
         yield "an epoch that takes no time"
 
 
 def _of_training(training: Training) -> Iterator[str]:
-    blocks = [*training.blocks, *training.warmup]
-    if not training.blocks or not all(0 < one.count < MAX_NS and 0 < one.ns <= MAX_NS for one in blocks):
+    blocks = itertools.chain(training.blocks, training.warmup)
+    if not training.blocks or not all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in blocks):
         yield "blocks that cannot be"
     if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
         yield "a first step that cannot be"
     if training.unit == "step" and not training.epochs_ns:
         yield "no epochs beside its steps"
-    if not _durations([*training.epochs_ns, *training.again_ns, 1]) or training.epoch_steps < 0:
+    if not _are_durations(training.epochs_ns) or not 0 <= training.epoch_steps < MAX_COUNT:
         yield "epochs that cannot be"
+    if not _are_durations(training.again_ns):
+        yield "steps that cannot be"
 
 
-def _durations(found_ns: list[int]) -> bool:
+def _of_published(published: Published | None) -> Iterator[str]:
+    if published is None:
+        return
+    durations_ns = ([published.total_ns], published.epochs_ns or [0], published.predict_ns)
+    if not all(map(_are_durations, durations_ns)):
+        yield "published epochs that cannot be"
+    if not all(logs and _are_values(logs) for logs in published.history.values()):
+        yield "a history that cannot be"
+
+
+def _are_durations(found_ns: list[int]) -> bool:
     """Tell whether all can be durations; a trial has thousands, and a report a million."""
-    return min(found_ns) > 0 and max(found_ns) <= MAX_NS
+    return not found_ns or (min(found_ns) > 0 and max(found_ns) <= MAX_NS)
+
+
+def _are_values(found: list[float]) -> bool:
+    """Tell whether all can be losses or accuracies; a comparison with what is not a number is False."""
+    return all(abs(value) <= MAX_VALUE for value in found)

@@ -136,12 +136,12 @@ def test_what_cannot_be_a_scenario_is_refused_before_anything_starts(
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(UnusableScenario, match=complaint):
-        catalog.require(["mnist_*", f"{file}/tiny"])
+        catalog.require_known(["mnist_*", f"{file}/tiny"])
 
 
 def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:
     mine.write_text("import nothing_of_this_name")
-    catalog.require([str(mine), "mnist_*", "iris_mlp/nonsense"])
+    catalog.require_known([str(mine), "mnist_*", "iris_mlp/nonsense"])
 
 
 def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import subprocess
 import sys
@@ -5,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import cli, lock, provision, trial
+from kerasbench import cli, lock, provision, results, trial
 from kerasbench.devices import Device
 from kerasbench.doctor.facts import Facts
 from kerasbench.interpreters import Interpreters
 from kerasbench.wire import Code, Failure, ProbeReport
+from tests import made
 from tests.doctor import cases
 
 PARENT_IMPORTS_NO_BACKEND = """
@@ -69,6 +71,16 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(
     assert err.startswith("kerasbench: ") and "\x1b" not in err
     assert err.count("\n") == 1
     assert not out
+
+
+def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = made.record(made.trial(name="\x1b[2J\u202e"))
+    store = results.Store.create(tmp_path, record.started)
+    store.finish(dataclasses.replace(record, scenarios=[]))
+    assert cli.main(["report", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert "which is none of its scenarios" in err
+    assert err.strip().isprintable()
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,26 +1,31 @@
+import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kerasbench.errors import MachineBusy
-from kerasbench.lock import busy, machine_lock
+from kerasbench.lock import FOR_ALL, busy, machine_lock
 
+NOBODY = 65534
 HOLD = """
+import os
 import sys
 from pathlib import Path
 from kerasbench.lock import machine_lock
+os.setuid(int(sys.argv[2]))
 with machine_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
-def holder(file: Path) -> "subprocess.Popen[str]":
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def holder(file: Path, user: int | None = None) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLD, str(file), str(os.getuid() if user is None else user)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -48,10 +53,59 @@ def test_a_lock_whose_holder_was_killed_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_what_another_program_wrote_there_names_nobody(tmp_path: Path) -> None:
-    (tmp_path / "lock.json").write_text("[1, 2")
-    with machine_lock(tmp_path / "lock"):
-        pass
-    assert "it gives no name" in busy({})
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        (card,) = tmp_path.glob("lock.*.json")
+        for written in ("[1, 2", "[" * 10_000, "{}", '{"pid": -1, "born": 0, "since": "", "command": ""}'):
+            card.write_text(written)
+            with pytest.raises(MachineBusy, match="it gives no name"), machine_lock(file):
+                pass
+        first.communicate()
+
+
+def test_a_name_that_a_killed_run_has_left_is_not_taken_for_the_holder_s(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        first.kill()
+    (left,) = tmp_path.glob("lock.*.json")
+    recycled = json.loads(left.read_text()) | {"pid": os.getpid()}  # the number is in use again, by another process
+    left.rename(tmp_path / "lock.1.json").write_text(json.dumps(recycled))
+    with holder(file) as second:
+        with pytest.raises(MachineBusy, match=f"process {second.pid}, "), machine_lock(file):
+            pass
+        second.communicate()
+
+
+def test_what_a_terminal_would_obey_is_not_shown() -> None:
+    text = busy({"pid": 1, "since": "now", "command": "\x1b[2Jx\n"})
+    assert text.isprintable()
+
+
+def test_the_lock_is_for_every_user_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with machine_lock(tmp_path / "lock"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == FOR_ALL
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
+def test_another_user_is_refused_by_name_and_not_locked_out_by_what_is_left(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)  # as /tmp: there nobody may replace another's files
+        file = Path(folder, "lock")
+        with holder(file, user=NOBODY) as first:
+            with pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2"), machine_lock(file):
+                pass
+            first.kill()
+        with machine_lock(file):
+            pass
+        with holder(file) as second:
+            second.kill()
+        with holder(file, user=NOBODY) as third:
+            third.communicate()
 
 
 def test_a_lock_that_cannot_be_made_says_so(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from kerasbench.errors import ResultsError
-from kerasbench.results import MAX_FILE_BYTES, Store, load, result_files
+from kerasbench.results import MAX_FILE_BYTES, Store, load, result_files, sweep
 from tests import made
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -88,6 +89,20 @@ def test_a_run_that_was_killed_before_it_had_begun_is_no_result(store: Store, tm
     assert store.journal.exists()
     with pytest.raises(ResultsError, match="no result files here"):
         result_files(tmp_path)
+
+
+def test_what_killed_runs_have_left_is_swept_up_after_a_while(tmp_path: Path) -> None:
+    written = Store.create(tmp_path, STARTED)
+    written.begin(made.record())
+    reserved = Store.create(tmp_path, STARTED).journal
+    half = tmp_path / "x.json.partial"
+    half.write_text("{")
+    sweep(tmp_path)
+    assert reserved.exists() and half.exists()
+    for file in (written.journal, reserved, half):
+        os.utime(file, (0, 0))
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == [written.journal]
 
 
 def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from kerasbench.machine import Machine, linux, macos, nvidia
 from kerasbench.machine.nvidia import Card
 from kerasbench.machine.state import State, observe
 from kerasbench.target import Target, Version, release
+from kerasbench.together import Tick, together
 from kerasbench.wire import Code, Failure, Inventory, ProbeReport
 
 # Terraform's variables begin like TensorFlow's; these may hold its tokens and passwords, which nobody wants to publish.
@@ -97,22 +97,19 @@ class Facts:
 def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
     here = of_machine()
-    with ThreadPoolExecutor(len(names)) as pool:
-        inventories = list(pool.map(lambda name: _ask(trial.inventory, name, interpreters), names))
-        probes = list(pool.map(lambda name: _ask(trial.probe, name, interpreters), names))
-    found = [
-        BackendFacts(name, interpreters.of(name), interpreters.source(name), inventory, probe)
-        for name, inventory, probe in zip(names, inventories, probes, strict=True)
-    ]
+
+    def asked(name: str, tick: Tick) -> BackendFacts:
+        return _ask(name, interpreters.of(name), interpreters.source(name), tick)
+
+    found = together(asked, names, at_once=len(names))
     return Facts(here, found, held_back(os.environ), keras_json(os.environ))
 
 
-def _ask(ask: Any, name: str, interpreters: Interpreters) -> Any:
-    python = interpreters.of(name)
+def _ask(name: str, python: str, source: str, tick: Tick) -> BackendFacts:
     if not runs(python):
-        who = interpreters.source(name)
-        return Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {who}", "spawn")
-    return ask(name, python)
+        gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {source}", "spawn")
+        return BackendFacts(name, python, source, gone, gone)
+    return BackendFacts(name, python, source, trial.inventory(name, python, tick), trial.probe(name, python, tick))
 
 
 def of_machine() -> MachineFacts:

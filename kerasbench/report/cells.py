@@ -1,5 +1,6 @@
 """What every table is made of: figures with their intervals, names of columns, text that cannot break a table."""
 
+import re
 from collections.abc import Sequence
 
 from tabulate import tabulate
@@ -9,6 +10,8 @@ from kerasbench.report.number import with_interval
 from kerasbench.summary import Column, Row, Summary
 
 NOTHING = "–"
+_MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
+_BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
 def metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
@@ -58,6 +61,4 @@ def count(number: int, what: str) -> str:
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
     one_line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    for character in "\\`*[]<>|#":  # an underscore inside a word is no markup
-        one_line = one_line.replace(character, f"\\{character}")
-    return one_line
+    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line))

@@ -3,6 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -20,6 +22,32 @@ from kerasbench.summary import summarize
 from kerasbench.verdict import half_width, visible_difference
 
 TYPICAL_SCATTER = 0.05  # of trials on a small cloud machine, paired by rounds (docs/method.md); quiet ones do better
+
+
+class Unbroken:
+    """A stream that drops what it cannot write: a terminal that was closed is no reason to end a run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding
 
 
 class Eta:

@@ -14,7 +14,7 @@ def as_table(entries: Sequence[Entry]) -> str:
     """Return one line for each regime: parameters, batch, steps in an epoch, published epochs, what it is."""
     rows = [
         [
-            label(entry.name, regime.name),
+            escape(label(entry.name, regime.name)),
             NOTHING if entry.description.parameters is None else f"{entry.description.parameters:,}",
             f"{regime.batch:,}",
             f"{regime.steps:,}",

@@ -73,7 +73,7 @@ def heading(summary: Summary) -> str:
 
 
 def _kinds(machine: Machine) -> str:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in machine.cores_by_kind.items())
+    kinds = ", ".join(f"{count} {escape(kind)}" for kind, count in machine.cores_by_kind.items())
     return f" ({kinds})" if kinds else ""
 
 

@@ -27,8 +27,10 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
     own.write_text("")
     own.chmod(0o755)
     asked: list[tuple[str, str, str]] = []
-    monkeypatch.setattr(trial, "inventory", lambda *who: asked.append(("inventory", *who)) or INVENTORY)
-    monkeypatch.setattr(trial, "probe", lambda *who: asked.append(("probe", *who)) or PROBE)
+    monkeypatch.setattr(
+        trial, "inventory", lambda name, python, tick: asked.append(("inventory", name, python)) or INVENTORY
+    )
+    monkeypatch.setattr(trial, "probe", lambda name, python, tick: asked.append(("probe", name, python)) or PROBE)
     found = facts.gather(["jax", "torch"], Interpreters({"torch": str(own)}, {"torch": "--python"}))
     this = Interpreters().of("jax")
     assert sorted(asked) == [

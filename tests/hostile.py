@@ -1,0 +1,158 @@
+"""Result files as somebody else might hand them over: every field is there, and anything may have been done to it."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from hypothesis import strategies as st
+
+from kerasbench.machine import Machine
+from kerasbench.machine.nvidia import Sample
+from kerasbench.noise import Severity, Signal
+from kerasbench.report import html, markdown, tidy
+from kerasbench.results import Record
+from kerasbench.summary import summarize
+from kerasbench.upgrade import SCHEMA
+from kerasbench.wire import Block, Latency, Published, Throughput
+from tests import made
+
+GOLDEN = Path(__file__).parent / "golden"
+SCENARIO = "iris_mlp"  # which has published figures
+GPU = made.Device("cuda", 0, "H200")
+Place = tuple[Any, ...]  # the keys and indexes that lead to a value
+
+
+def record() -> Record:
+    """Return a small run that sets every field of a result file: three rounds of two columns, and a failure."""
+    columns = (("torch", made.CPU, 3.0), ("torch", GPU, 1.0))
+    trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
+    failed = made.trial(1, SCENARIO, "jax", failure=made.FAILURE)
+    machine = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64", {"performance": 2}, ["H200"], "570", "abc")
+    noise = [Signal("load", Severity.WARN, "20% of the CPU in use")]
+    whole = made.record(*trials, failed, rounds=3)
+    return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started)
+
+
+def _trial(number: int, backend: str, device: made.Device, step_ms: float) -> made.TrialRecord:
+    found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
+    block = found.training.blocks[0]
+    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs_ns=[4_000_000] * 2)
+    small = dataclasses.replace(
+        found,
+        training=dataclasses.replace(training, again_ns=[made.MS]),
+        prediction=[Latency(1, [made.MS, 2 * made.MS]), Latency(32, [made.MS] * 2)],
+        throughput=Throughput(10, 32, [made.MS]),
+        published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
+    )
+    noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
+    samples = (Sample(1410, ["hw_slowdown"], 60),) if device is GPU else None
+    one = made.trial(number, SCENARIO, backend, device=device, found=small, noise=noise)
+    return dataclasses.replace(one, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
+
+
+@cache
+def encoded(schema: int = SCHEMA) -> bytes:
+    """Return a result file's content: of this run, or of one that an older kerasbench has written."""
+    return msgspec.json.encode(record()) if schema == SCHEMA else (GOLDEN / f"schema_{schema}.json").read_bytes()
+
+
+@cache
+def journal() -> bytes:
+    """Return the same run as it stands while it is going on."""
+    whole = record()
+    lines = (dataclasses.replace(whole, trials=[]), *whole.trials)
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+
+
+def places(content: Any, at: Place = ()) -> Iterator[Place]:
+    """Yield where every value of a file stands."""
+    yield at
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in items:
+        yield from places(value, (*at, key))
+
+
+@cache
+def all_places(schema: int) -> list[Place]:
+    return list(places(msgspec.json.decode(encoded(schema))))[1:]
+
+
+def put(content: Any, place: Place, edit: "Edit") -> None:
+    """Edit a place, if an earlier edit has left it."""
+    for key in place[:-1]:
+        if not _has(content, key):
+            return
+        content = content[key]
+    if _has(content, place[-1]):
+        content[place[-1]] = edit.value(content[place[-1]])
+
+
+def _has(content: Any, key: str | int) -> bool:
+    if isinstance(content, list):
+        return isinstance(key, int) and key < len(content)
+    return isinstance(content, dict) and key in content
+
+
+def everywhere(place: Place, trials: int) -> list[Place]:
+    """Return the same field of every trial, so that what is summed up over trials is hostile in all of them."""
+    if len(place) < 3 or place[0] != "trials":
+        return [place]
+    return [("trials", number, *place[2:]) for number in range(trials)]
+
+
+class Edit(NamedTuple):
+    """Another value for one field of one trial, or of all: of the field's own kind, or of any."""
+
+    number: int
+    everywhere: bool
+    like: bool
+    whole: int
+    real: float
+    text: str
+    other: Any
+
+    def value(self, known: Any) -> Any:
+        """Return what stands there instead of a known value."""
+        kinds = {int: self.whole, float: self.real, str: self.text}
+        if self.like and type(known) in kinds:
+            return kinds[type(known)]
+        if self.like and isinstance(known, list):
+            return known[: self.whole % 3] * (1 + self.whole % 2)
+        return self.other
+
+
+WHOLE = st.one_of(
+    st.integers(-3, 5), st.sampled_from([10**9, 10**18, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 10**30, 10**400])
+)
+REAL = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1e308, -1e308, 5e-324, -0.0, 0.0]))
+TEXT = st.one_of(st.sampled_from(["", "jax", "cpu", "dense", "default", "step", "epoch"]), st.text(max_size=5))
+OTHER = st.sampled_from([None, True, 0, 1.5, "x", [], {}, [[]], {"a": 1}, [0, 1], -1, "step", "epoch", "cpu"])
+MOSTLY = st.sampled_from([True] * 7 + [False])
+EDITS = st.lists(
+    st.builds(
+        Edit, st.integers(0, 2**16), st.booleans(), st.sampled_from([True] * 7 + [False]), WHOLE, REAL, TEXT, OTHER
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
+    """Return a run with other values at some places."""
+    content = msgspec.json.decode(encoded(schema))
+    known, trials = all_places(schema), len(content["trials"])
+    for edit in edits:
+        place = known[edit.number % len(known)]
+        for one in everywhere(place, trials) if edit.everywhere else [place]:
+            put(content, one, edit)
+    return json.dumps(content).encode()  # which knows whole numbers of any size
+
+
+def draw(found: Record) -> str:
+    """Make every page of a run but its plots."""
+    summary = summarize(found)
+    return html.document([(found.machine.chip, summary)]) + markdown.brief(summary) + tidy.document([summary])

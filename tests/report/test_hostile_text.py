@@ -1,0 +1,107 @@
+"""No text that came from a file is ever markup: pages have the same parts whatever stands in their strings."""
+
+import csv
+import io
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from kerasbench import changes
+from kerasbench.report import comparison, html, listing, markdown, plot, tidy
+from kerasbench.results import Record
+from kerasbench.summary import summarize
+from tests import hostile, made
+from tests.report.test_html import Page
+
+# What is one of a few words decides how a file is read, and is never shown as it stands.
+WORDS = {"platform", "kind", "fp32", "unit", "code", "severity"}
+DATA = {"synthetic", "real"}
+PIECES = (
+    "<script>alert(1)</script>", "</title></style>", "<b", "&lt;", "&#60;", "|", "\\", "\\|", "`", "``", "*", "**",
+    "_", "__", "~~", "~~~", "[a](b)", "![a](b)", "[a]: b", "<http://a.b>", "\n", "\r\n", "\n\n# a\n\n", "\n- a\n",
+    "\t", "\x00", "\x1b[31m", "\u202e", "\u2066", "\u200b", "\ufeff", "- ", "+ ", "1. ", "=== ", "--- ", "> ", "# ",
+    "=1+1", "@a", "a", "7", " ", "'", '"', "é", "日", "{{", "$a$",
+)  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
+
+
+def with_text(content: Any, text: str, name: str = "") -> Any:
+    """Put a text before every string of a file, names in its dictionaries included."""
+    if isinstance(content, dict):
+        named = name in ("versions", "history", "cores_by_kind")
+        return {text + key if named else key: with_text(value, text, key) for key, value in content.items()}
+    if isinstance(content, list):
+        return [with_text(value, text, name) for value in content]
+    return text + content if isinstance(content, str) and name not in WORDS and content not in DATA else content
+
+
+def record(text: str) -> Record:
+    return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Record)
+
+
+def pages(found: Record, text: str) -> list[str]:
+    """Return every markdown page that shows what stands in a file."""
+    summary = summarize(found)
+    compared, text = changes.compare([found], [found]), f"{text}z"  # a title is never empty
+    return [
+        markdown.document(summary),
+        markdown.brief(summary),
+        comparison.changes(compared, text, text),
+        comparison.side_by_side([(text, [found])]),
+        listing.as_table([made.Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
+    ]
+
+
+def parts(page: str) -> list[str]:
+    """Return what a markdown reader makes of a page: its blocks and their markup, without the texts."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    return [f"{one.type} {one.tag}" for token in tokens for one in (token, *(token.children or ()))]
+
+
+@cache
+def harmless() -> tuple[list[list[str]], list[str]]:
+    found = record("z")
+    return [parts(page) for page in pages(found, "z")], Page(html.document([("z", summarize(found))])).tags
+
+
+@pytest.fixture(autouse=True)
+def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: False)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(TEXTS)
+@example("<script>alert(1)</script>|`*\n\n# a\n\n\u202e")
+@example("- ")
+@example("1. ")
+@example("~~~")
+@example("---\n")
+@example("_a_")
+@example("&lt;b&gt;")
+def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
+    found = record(text)
+    known, tags = harmless()
+    for page, expected in zip(pages(found, text), known, strict=True):
+        assert parts(page) == expected
+        assert all(c.isprintable() or c == "\n" for c in page)
+    shown = Page(html.document([(text, summarize(found))]))
+    assert shown.tags == tags
+    assert all(c.isprintable() or c == "\n" for c in shown.text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+@example("=1+1")
+@example("\t=1+1")
+def test_no_text_of_a_file_changes_the_rows_of_the_csv_or_is_a_formula(text: str) -> None:
+    lines = list(csv.reader(io.StringIO(tidy.document([summarize(record(text))]))))
+    expected = list(csv.reader(io.StringIO(tidy.document([summarize(record("z"))]))))
+    assert [len(line) for line in lines] == [len(line) for line in expected]
+    texts = [cell for line in lines for cell in (*line[:7], line[10], line[12])]
+    assert all(cell.isprintable() and not cell.startswith(("=", "+", "-", "@")) for cell in texts)

@@ -1,0 +1,139 @@
+"""Whole runs without Keras: everything is real but the children, which are small scripts, and the machine's noise."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from kerasbench.wire import Message, Phase, ProbeReport
+from tests import made
+
+BACKENDS = ("jax", "torch")
+VERSIONS = {"keras": "3.15.1"}
+HERE = Path(__file__).parent
+
+
+def furnish(folder: Path, name: str = "mine") -> Path:
+    """Put a stand-in for the interpreter and its answers into a folder; return the scenario that it describes."""
+    interpreter = folder / "python"
+    shutil.copy(HERE / "python.sh", interpreter)
+    description = made.entry(name).description
+    _answer(folder, "describe", Message(description=description))
+    for number, backend in enumerate(BACKENDS, start=1):
+        _answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
+        found = dataclasses.replace(made.measurement(number), prediction=[])
+        _answer(folder, f"trial-{backend}", Message(begun="train"), _phase(), Message(measurement=found))
+    scenario = folder / f"{name}.py"
+    scenario.write_text("raise SystemExit('never executed')\n")
+    return scenario
+
+
+def hang(folder: Path, answer: str) -> None:
+    """Have the children that would give this answer hang, whatever they are sent, until they are killed."""
+    (folder / f"{answer}.hangs").touch()
+
+
+def hung(folder: Path) -> list[psutil.Process]:
+    """Return the children that hang, or have hung."""
+    return [
+        psutil.Process(number)
+        for file in folder.glob("*.hung.*")
+        if psutil.pid_exists(number := int(file.suffix.removeprefix(".")))
+    ]
+
+
+def children(folder: Path) -> list[psutil.Process]:
+    """Return the children, of all that there were, that have not ended."""
+    known = folder / "children"
+    numbers = known.read_text().split() if known.exists() else []
+    there = [psutil.Process(int(number)) for number in numbers if psutil.pid_exists(int(number))]
+    return [process for process in there if not is_gone(process)]
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Tell whether a process has ended; one whose parent has gone too is reaped when init gets round to it."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
+def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
+    deadline_s = time.monotonic() + at_most_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it never happened"
+        time.sleep(0.005)
+
+
+@contextmanager
+def forks() -> Iterator["subprocess.Popen[str]"]:
+    """Start what command lines are forked from."""
+    command = [sys.executable, "-m", "tests.stand_in.command"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]
+    ) as process:
+        yield process
+        for child in psutil.Process(process.pid).children(recursive=True):
+            child.kill()
+        process.kill()
+
+
+class Command:
+    """kerasbench as a user starts it, with the stand-in that a folder holds; one process for each command line."""
+
+    def __init__(self, folder: Path, forks: "subprocess.Popen[str]") -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        self.process = 0
+        self._forks = forks
+
+    def start(self, *arguments: str) -> int:
+        """Start one command line and return its process."""
+        self._say(json.dumps([str(self.folder), *arguments, "--results", str(self.results)]))
+        self.process = self._said()
+        return self.process
+
+    def ended(self, ending: signal.Signals | None = None) -> int:
+        """Wait for its end, after this signal if there is one, and return its exit status, negative for a signal."""
+        if ending is not None:
+            os.kill(self.process, ending)  # which finds the right one, if only its remains
+        status = self._said()
+        self.process = 0
+        self._say("")
+        return status
+
+    def tidy(self) -> None:
+        """Leave nothing running, as a test that failed may have."""
+        if self.process:
+            self.ended(signal.SIGKILL)
+        for child in children(self.folder):
+            child.kill()
+
+    def output(self) -> tuple[str, str]:
+        """Return what the last one wrote to stdout and stderr."""
+        return (self.folder / "out").read_text(), (self.folder / "err").read_text()
+
+    def _say(self, line: str) -> None:
+        assert self._forks.stdin is not None
+        self._forks.stdin.write(line + "\n")
+        self._forks.stdin.flush()
+
+    def _said(self) -> int:
+        assert self._forks.stdout is not None
+        return int(self._forks.stdout.readline())
+
+
+def _phase() -> Message:
+    return Message(phase=Phase("train", 1, 2))
+
+
+def _answer(folder: Path, name: str, *messages: Message) -> None:
+    (folder / f"{name}.jsonl").write_bytes(b"".join(message.encode() for message in messages))

@@ -1,0 +1,81 @@
+"""Each line of input is a folder and a command line, which is run in a process that is forked for it.
+
+Forked, because importing takes longer than such a run. A line with its process id says that it has begun, another with
+its exit status, negative for a signal, that it has ended; an empty line of input lets go of it. Its output is in the
+folder's files out and err. ``python command.py FOLDER ARGUMENTS`` runs one command line itself.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
+
+from kerasbench import benchmark, cli, lock, rounds
+from kerasbench.devices import Device
+from kerasbench.noise import Surroundings
+from kerasbench.report import console, markdown  # noqa: F401
+from kerasbench.trial import Outcome
+from tests import made
+
+DISTURBED = 0.1  # of the trials, so that some are repeated
+
+
+class Watch:
+    """In place of the gate and the machine's counters: a quiet machine, with a busy neighbour now and then."""
+
+    def __init__(self, gate: object) -> None:
+        self._rng = random.Random()
+
+    def __call__(
+        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
+    ) -> tuple[Outcome, Surroundings]:
+        busy_s = 10.0 * rounds.processors() if self._rng.random() < DISTURBED else 1.0
+        return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
+
+
+def furnish(folder: Path) -> None:
+    sys.executable = str(folder / "python")
+    lock.LOCK = folder / "lock"
+    benchmark.observe = lambda sample_s: made.state()
+    benchmark.Watch = Watch  # type: ignore[assignment, misc]
+    benchmark.product_canary = lambda: lambda: 1
+    # A shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def run(folder: Path, arguments: list[str]) -> int:
+    """Run one command line with its output in files."""
+    furnish(folder)
+    for descriptor, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+    code = cli.main(arguments)
+    sys.stdout.flush()
+    return code
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        process = os.fork()
+        if not process:
+            folder, *arguments = json.loads(line)
+            os._exit(run(Path(folder), arguments))
+        print(process, flush=True)
+        ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)  # left there: whoever kills it hits no other
+        assert ended is not None
+        print(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status, flush=True)
+        sys.stdin.readline()
+        os.waitpid(process, 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        furnish(Path(sys.argv[1]))
+        sys.exit(cli.main(sys.argv[2:]))
+    serve()

@@ -1,0 +1,60 @@
+"""A parent that runs hundreds of trials holds what they have measured, and nothing else."""
+
+import io
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+from rich.console import Console
+
+from kerasbench import plan, trial
+from kerasbench.gate import Gate
+from kerasbench.limits import Limits
+from kerasbench.report.console import ConsoleProgress
+from kerasbench.results import Store
+from kerasbench.rounds import Run
+from kerasbench.trial import Outcome
+from kerasbench.watch import Watch
+from kerasbench.wire import TrialRequest
+from tests import made, stand_in
+
+SETTLED = 0.2  # of the trials: by then everything that is imported late has been
+TRIAL_BYTES = 64 << 10  # what is kept of a trial takes about 10 KiB; the rest is the allocator's
+
+
+@dataclass
+class Counting:
+    """Launches stand-ins, and notes what this process holds before each: descriptors, threads, memory."""
+
+    python: str
+    held: list[tuple[int, int]] = field(default_factory=list)
+    memory_bytes: list[int] = field(default_factory=list)
+
+    def __call__(
+        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
+    ) -> Outcome:
+        here = psutil.Process()
+        self.held.append((here.num_fds(), threading.active_count()))
+        self.memory_bytes.append(here.memory_info().rss)
+        return trial.launch(self.python, request, limits, on_phase, on_tick)
+
+
+@pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.real)])
+def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Path, count: int) -> None:
+    stand_in.furnish(tmp_path)
+    cells = [made.cell(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
+    planned = made.plan(*cells, effort=plan.exactly(count // len(cells)))
+    store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
+    watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
+    launch = Counting(str(tmp_path / "python"))
+    progress = ConsoleProgress(Console(file=io.StringIO()))
+    record = Run(planned, store, launch, watch, progress, made.state()).execute()
+    assert len(record.trials) == count
+    assert all(one.failure is None for one in record.trials)
+    settled = int(SETTLED * count)
+    assert set(launch.held[settled:]) == {launch.held[settled]}
+    grown_bytes = launch.memory_bytes[-1] - launch.memory_bytes[settled]
+    assert grown_bytes < TRIAL_BYTES * (count - settled)

@@ -1,0 +1,214 @@
+"""Whatever a result file holds: it is refused in one line, or it is read and every page of it is drawn."""
+
+import ast
+import re
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kerasbench.errors import ResultsError
+from kerasbench.report import plot
+from kerasbench.results import JOURNAL, MAX_OLD_FILE_BYTES, load
+from kerasbench.upgrade import SCHEMA
+from tests import hostile
+
+PACKAGE = Path(__file__).parents[1] / "kerasbench"
+BYTES = 1_000_000
+BUILT = 3  # times a file's size: what is refused is read, and little is made of it
+HELD = 30  # lists of the shortest numbers: two characters become 32 bytes; a real file becomes 11 times its size
+SHARED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: False)
+
+
+def is_drawn(folder: Path, content: bytes, suffix: str = ".json") -> bool:
+    """Tell whether a file is read, and then drawn, or refused; anything else is raised."""
+    file = folder / f"x{suffix}"
+    file.write_bytes(content)
+    try:
+        record = load(file)
+    except ResultsError:
+        return False
+    assert hostile.draw(record)
+    return True
+
+
+def test_what_is_edited_here_was_a_good_file(tmp_path: Path) -> None:
+    assert is_drawn(tmp_path, hostile.encoded())
+    assert is_drawn(tmp_path, hostile.journal(), JOURNAL)
+    assert is_drawn(tmp_path, hostile.edited([]))
+
+
+@settings(SHARED, max_examples=600)
+@given(hostile.EDITS)
+def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit]) -> None:
+    is_drawn(tmp_path, hostile.edited(edits))
+
+
+@settings(SHARED, max_examples=200)
+@given(hostile.EDITS, st.integers(1, SCHEMA - 1))
+def test_an_old_file_with_other_values_is_refused_or_drawn(
+    tmp_path: Path, edits: list[hostile.Edit], schema: int
+) -> None:
+    is_drawn(tmp_path, hostile.edited(edits, schema))
+
+
+@settings(SHARED, max_examples=600)
+@given(st.integers(0, 20_000), st.integers(0, 20_000), st.binary(max_size=8), st.sampled_from([".json", JOURNAL]))
+def test_a_file_that_was_cut_off_or_written_over_is_refused_or_drawn(
+    tmp_path: Path, cut: int, at: int, garbage: bytes, suffix: str
+) -> None:
+    content = bytearray(hostile.journal() if suffix == JOURNAL else hostile.encoded())
+    content[at : at + len(garbage)] = garbage
+    is_drawn(tmp_path, bytes(content[:cut] if cut % 2 else content), suffix)
+
+
+WORDS = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b'"',
+    b'"schema"',
+    b"3",
+    b"1e999",
+    b"null",
+    b"\n",
+    b"\xff",
+    b'"trials"',
+    b"-",
+]
+
+
+@settings(SHARED, max_examples=600)
+@given(
+    st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3)), max_size=20), st.sampled_from([".json", JOURNAL])
+)
+def test_what_is_no_result_at_all_is_refused(tmp_path: Path, words: list[bytes], suffix: str) -> None:
+    assert not is_drawn(tmp_path, b"".join(words), suffix)
+
+
+def many(one: bytes, around: bytes = b"[%s]") -> bytes:
+    return around.replace(b"%s", b",".join([one] * (BYTES // (len(one) + 1))))
+
+
+def in_trials(content: bytes) -> bytes:
+    return hostile.encoded().replace(b'"trials":[', b'"trials":[' + content, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix"),
+    [
+        (b"[" * BYTES, ".json"),
+        (b"[" * BYTES + b"]" * BYTES, ".json"),
+        (b'{"a":' * (BYTES // 5), ".json"),
+        (many(b"[" * 100 + b"]" * 100), ".json"),
+        (b'"' + b"x" * BYTES + b'"', ".json"),
+        (many(b"{}"), ".json"),
+        (many(b"{}", b'{"schema":3,"trials":[%s]}'), ".json"),
+        (many(b"{}", b'{"schema":3,"unknown":[%s]}'), ".json"),
+        (in_trials(many(b"{}", b"%s") + b","), ".json"),
+        (many(b'"schema":3', b"{%s}"), ".json"),
+        (many(b'"a":1', b'{%s,"schema":3}'), ".json"),
+        (b'{"schema":1' + b"0" * BYTES + b"}", ".json"),
+        (b'{"schema":1e400}', ".json"),
+        (many(b"1e400"), ".json"),
+        (b"\n" * BYTES, JOURNAL),
+        (b"a\n" * (BYTES // 2), JOURNAL),
+        (hostile.journal() + b"\n" * BYTES, JOURNAL),
+        (hostile.journal() + b"{}\n" * (BYTES // 3), JOURNAL),
+    ],
+)
+def test_nothing_is_built_of_what_is_refused(tmp_path: Path, content: bytes, suffix: str) -> None:
+    refused, most = peak_bytes(tmp_path, content, suffix)
+    assert refused
+    assert most < BUILT * len(content) + 500_000  # what a good file's beginning is
+
+
+@pytest.mark.parametrize(
+    ("field", "one"),
+    [
+        (b"losses", b"0"),
+        (b"calls_ns", b"999"),
+        (b"blocks", b'{"count":1,"ns":1}'),
+        (b"weights", b'"ab"'),
+        (b"phases", b'{"name":"","start_ns":0,"end_ns":0}'),
+    ],
+)
+def test_what_is_read_is_held_in_a_few_times_its_size(tmp_path: Path, field: bytes, one: bytes) -> None:
+    content = re.sub(rb'"%s":\[[^]]*\]' % field, b'"%s":%s' % (field, many(one)), hostile.encoded(), count=1)
+    refused, most = peak_bytes(tmp_path, content, ".json")
+    assert not refused
+    assert most < HELD * len(content)
+
+
+def test_of_what_is_unknown_nothing_is_built(tmp_path: Path) -> None:
+    content = many(b"{}", b'{"unknown":[%s],') + hostile.encoded()[1:]
+    refused, most = peak_bytes(tmp_path, content, ".json")
+    assert not refused
+    assert most < BUILT * len(content)
+
+
+def peak_bytes(folder: Path, content: bytes, suffix: str) -> tuple[bool, int]:
+    """Return whether a file is refused, and how much memory reading it took at most."""
+    file = folder / f"x{suffix}"
+    file.write_bytes(content)
+    tracemalloc.start()
+    try:
+        load(file)
+        return False, tracemalloc.get_traced_memory()[1]
+    except ResultsError:
+        return True, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_file_of_an_earlier_schema_is_refused_unread(tmp_path: Path) -> None:
+    refused, most = peak_bytes(tmp_path, b'{"schema":1}'.ljust(MAX_OLD_FILE_BYTES + 1), ".json")
+    assert refused
+    assert most < BUILT * MAX_OLD_FILE_BYTES
+
+
+@pytest.mark.parametrize("place", [".", "/dev/zero"])
+def test_what_is_no_file_is_not_read(place: str) -> None:
+    with pytest.raises(ResultsError, match="not a file"):
+        load(Path(place))
+
+
+EXECUTES = {"eval", "exec", "compile", "__import__", "exec_module", "import_module"}
+UNPICKLES = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml"}
+
+
+def executing(file: Path) -> set[str]:
+    """Return what a module calls that executes what it is given, and what it imports that can do so unasked."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call):
+            called = node.func
+            is_pattern = isinstance(called, ast.Attribute) and called.attr == "compile"
+            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+            found |= set() if is_pattern else {name} & EXECUTES
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
+            found |= {name.partition(".")[0] for name in names} & UNPICKLES
+    return found
+
+
+def test_nothing_that_is_read_is_ever_executed() -> None:
+    found = {str(file.relative_to(PACKAGE)): executing(file) for file in PACKAGE.rglob("*.py")}
+    assert {name: calls for name, calls in found.items() if calls} == {
+        "scenario.py": {"exec_module"},  # the scenario itself, in a child
+        "worker/__main__.py": {"exec_module"},  # kerasbench
+        "worker/describe.py": {"import_module"},  # keras
+        "worker/probe.py": {"import_module"},  # a backend of the three
+        "worker/trial.py": {"import_module"},
+        "backends/__init__.py": {"import_module"},
+    }

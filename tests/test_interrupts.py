@@ -1,0 +1,230 @@
+"""Whatever ends a run, and whenever: a file that loads, no child left behind, no traceback."""
+
+import fcntl
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kerasbench import results
+from kerasbench.errors import ResultsError
+from kerasbench.interrupts import Interruptions, heeded
+from kerasbench.results import TrialRecord
+from tests import stand_in
+from tests.stand_in import Command
+
+ROUNDS = 6
+BOTH = ("--backend", "jax,torch", "--rounds", str(ROUNDS))
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator["subprocess.Popen[str]"]:
+    with stand_in.forks() as process:
+        yield process
+
+
+@pytest.fixture
+def command(tmp_path: Path, forks: "subprocess.Popen[str]") -> Iterator[Command]:
+    stand_in.furnish(tmp_path)
+    made = Command(tmp_path, forks)
+    yield made
+    made.tidy()
+
+
+def begin(command: Command, *arguments: str) -> int:
+    return command.start("--scenario", str(command.folder / "mine.py"), *(arguments or BOTH))
+
+
+@pytest.mark.parametrize("answer", ["probe-jax", "describe"])
+def test_ctrl_c_waits_for_no_child_before_anything_is_measured(command: Command, answer: str) -> None:
+    stand_in.hang(command.folder, answer)
+    begin(command)
+    stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
+    children = stand_in.hung(command.folder)
+    assert command.ended(signal.SIGINT) == 130
+    assert all(stand_in.is_gone(child) for child in children)
+    assert "Traceback" not in command.output()[1]
+    assert not command.results.exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Command, ending: signal.Signals) -> None:
+    begin(command, "--backend", "torch", "--rounds", "10000")
+    stand_in.wait_for(lambda: _journaled(command) > 2)
+    stand_in.hang(command.folder, "trial-torch")
+    stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
+    (child,) = stand_in.hung(command.folder)
+    assert command.ended(ending) == 130
+    assert stand_in.is_gone(child)
+    (data,) = command.results.glob("*.json*")
+    record = results.load(data)
+    assert (data.suffix, record.stopped_because) == (".json", "interrupted")
+    assert len(record.trials) > 2
+    assert data.with_suffix(".md").exists()
+    assert "| mine " in command.output()[0]
+
+
+def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> None:
+    scenario = stand_in.furnish(tmp_path)
+    stand_in.hang(tmp_path, "trial-torch")
+    ours, theirs = pty.openpty()
+    arguments = ["--scenario", str(scenario), "--backend", "torch", "--results", str(tmp_path / "results")]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "tests.stand_in.command", str(tmp_path), *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    stand_in.wait_for(lambda: stand_in.hung(tmp_path) != [])
+    (child,) = stand_in.hung(tmp_path)
+    os.close(ours)
+    run.wait(60)
+    (data,) = (tmp_path / "results").glob("*.json*")
+    assert (data.suffix, results.load(data).stopped_because) == (".json", "interrupted")
+    assert stand_in.is_gone(child)
+
+
+def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed_and_says_nothing_of_python(command: Command) -> None:
+    rng = random.Random(20261121)
+    whole_s = _whole_run_s(command)
+    for _ in range(12):
+        run = begin(command)
+        time.sleep(rng.uniform(0.0, whole_s))
+        for pause_s in (rng.uniform(0.0, 0.03), 0.0):
+            os.kill(run, signal.SIGINT)
+            time.sleep(pause_s)
+        assert command.ended() in (130, 0)
+        assert "Traceback" not in command.output()[1] and "Exception ignored" not in command.output()[1]
+        assert not any(command.results.glob("*.partial"))
+        for file in _files(command):
+            results.load(file)
+        stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.real)])
+def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(command: Command, kills: int) -> None:
+    rng = random.Random(kills)
+    whole_s = _whole_run_s(command)
+    on_disk: list[TrialRecord] = []
+    for _ in range(kills):
+        on_disk = _go_on(command, on_disk)
+        time.sleep(rng.uniform(0.0, whole_s))
+        command.ended(signal.SIGKILL)
+    complete = False
+    while not complete:
+        complete = not _unfinished(command)  # and one run more, from the beginning
+        on_disk = _go_on(command, on_disk)
+        assert command.ended() == 0, command.output()
+    files = _files(command)
+    assert len(files) > 1
+    for file in files:
+        _check_complete(results.load(file).trials)
+    assert {file.suffix for file in command.results.iterdir()} == {".json", ".md"}
+    stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
+
+
+def _go_on(command: Command, on_disk: list[TrialRecord]) -> list[TrialRecord]:
+    """Resume, or begin anew; return the trials that are on disk before, of which none that was there may have gone."""
+    found = [trial for file in _files(command) for trial in results.load(file).trials]
+    assert [trial for trial in on_disk if trial not in found] == []
+    for file in command.results.iterdir():  # as if an hour had passed: only then what is half written is swept up
+        os.utime(file, (0, 0))
+    if _unfinished(command):
+        command.start("--resume")
+    else:
+        begin(command)
+    return found
+
+
+def _check_complete(trials: list[TrialRecord]) -> None:
+    """Every cell has every round, with one undisturbed trial, or two of which both were disturbed."""
+    by_round = Counter((trial.backend, trial.round) for trial in trials if not trial.disturbed)
+    tried = Counter((trial.backend, trial.round) for trial in trials)
+    assert set(tried) == {(backend, number) for backend in stand_in.BACKENDS for number in range(1, ROUNDS + 1)}
+    assert set(by_round.values()) == {1}
+    assert all(tried[one] == 2 for one in tried if one not in by_round)
+    assert max(tried.values()) <= 2
+
+
+def _whole_run_s(command: Command) -> float:
+    """Return how long a run takes that nothing ends."""
+    spent_s = []
+    for _ in range(2):  # the first finds nothing in any cache
+        began_s = time.monotonic()
+        begin(command)
+        assert command.ended() == 0, command.output()
+        spent_s.append(time.monotonic() - began_s)
+    return min(spent_s)
+
+
+def _files(command: Command) -> list[Path]:
+    """Return the runs of the folder that have begun."""
+    with suppress(ResultsError):
+        return results.result_files(command.results) if command.results.is_dir() else []
+    return []
+
+
+def _unfinished(command: Command) -> bool:
+    return any(results.load(file).unfinished for file in _files(command))
+
+
+def _journaled(command: Command) -> int:
+    return max((len(results.load(file).trials) for file in _files(command)), default=0)
+
+
+def test_twice_raises_and_the_third_would_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr("os._exit", left.append)
+    received = Interruptions()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            received.take(signal.SIGINT, None)
+    assert left == []
+    with pytest.raises(KeyboardInterrupt):  # only because leaving is stubbed out
+        received.take(signal.SIGINT, None)
+    assert left == [130]
+
+
+def test_a_hang_up_that_is_said_again_is_one() -> None:
+    received = Interruptions()
+    with pytest.raises(KeyboardInterrupt):
+        received.take(signal.SIGHUP, None)
+    received.take(signal.SIGHUP, None)
+    assert received.count == 1
+
+
+def test_what_is_ignored_stays_ignored_and_what_was_there_is_put_back() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        was = signal.getsignal(signal.SIGTERM)
+        with heeded():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is was
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it() -> None:
+    class Fragile:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with heeded():
+        Fragile()  # Python drops what its end raises, and says so on stderr
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
