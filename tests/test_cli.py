@@ -46,11 +46,11 @@ def test_lists_are_repeated_or_separated_by_commas() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--scenario", "mnist_dens"], "did you mean 'mnist_dense'"),
+        (["--scenario", "mnist_dens", "--backend", "jax"], "did you mean 'mnist_dense'"),
         (["--backend", "pytorch"], "did you mean 'torch'"),
         (["--device", "cuda"], "unknown device 'cuda'"),
-        (["--scenario", "gone.py"], "gone.py: cannot be read"),
-        (["--scenario", "../../x"], "unknown scenario '../../x'"),
+        (["--scenario", "gone.py", "--backend", "jax"], "gone.py: cannot be read"),
+        (["--scenario", "../../x", "--backend", "jax"], "unknown scenario '../../x'"),
         (["--scenario", "a\x1b[31m|b.py"], "a|b.py: a scenario file's name must be"),
         (["--quick", "--rounds", "2"], "exclude each other"),
         (["--rounds", "0"], "--rounds"),
