@@ -27,8 +27,8 @@ def together(work: Callable[[Item, Tick], Found], items: Sequence[Item], at_once
             raise GivenUp
 
     with ThreadPoolExecutor(at_once) as pool:
-        running = [pool.submit(work, item, tick) for item in items]
         try:
+            running = [pool.submit(work, item, tick) for item in items]  # Ctrl-C may come here too
             return [one.result() for one in running]
         except BaseException:
             given_up.set()
