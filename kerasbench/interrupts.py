@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,23 +24,30 @@ class Interruptions:
     """How often this process was asked to end."""
 
     count: int = 0
+    _again: threading.Timer | None = None
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Raise KeyboardInterrupt; from the third on leave the process: its children follow when their input ends."""
         if number == signal.SIGHUP and self.count:
             return  # a shell that ends with its terminal says again what the kernel has said
-        if number != signal.SIGALRM:
-            self.count += 1
+        self.count += 1
         if self.count > ORDERLY:
             os._exit(EXIT_INTERRUPTED)
         raise KeyboardInterrupt
 
     def lost(self, ignored: "UnraisableHookArgs") -> None:
         """Have one that came in a destructor or a callback, where Python drops exceptions, raised again."""
-        if issubclass(ignored.exc_type, KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
-        else:
+        if not issubclass(ignored.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(ignored)
+            return
+        self.count -= 1
+        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        self._again.start()
+
+    def forget(self) -> None:
+        """Raise nothing again any more."""
+        if self._again is not None:
+            self._again.cancel()
 
 
 @contextmanager
@@ -48,7 +56,6 @@ def heeded() -> Iterator[None]:
     received = Interruptions()
     unheeded = (signal.SIG_DFL, signal.default_int_handler)
     before = {number: signal.getsignal(number) for number in ENDINGS if signal.getsignal(number) in unheeded}
-    before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)
     hook = sys.unraisablehook
     try:
         sys.unraisablehook = received.lost
@@ -56,7 +63,7 @@ def heeded() -> Iterator[None]:
             signal.signal(number, received.take)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        received.forget()
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook

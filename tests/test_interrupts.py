@@ -119,10 +119,14 @@ def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(command: 
     rng = random.Random(kills)
     whole_s = _whole_run_s(command)
     on_disk: list[TrialRecord] = []
+    (command.results / "half.json.partial").write_text("{")  # as others will be left here
+    in_the_middle = 0
     for _ in range(kills):
         on_disk = _go_on(command, on_disk)
         time.sleep(rng.uniform(0.0, whole_s))
         command.ended(signal.SIGKILL)
+        in_the_middle += any(record.unfinished and record.trials for record in map(results.load, _files(command)))
+    assert in_the_middle
     complete = False
     while not complete:
         complete = not _unfinished(command)  # and one run more, from the beginning

@@ -69,7 +69,7 @@ def test_a_name_that_a_killed_run_has_left_is_not_taken_for_the_holder_s(tmp_pat
         first.kill()
     (left,) = tmp_path.glob("lock.*.json")
     recycled = json.loads(left.read_text()) | {"pid": os.getpid()}  # the number is in use again, by another process
-    left.rename(tmp_path / "lock.1.json").write_text(json.dumps(recycled))
+    left.rename(tmp_path / "lock.-1.json").write_text(json.dumps(recycled))
     with holder(file) as second:
         with pytest.raises(MachineBusy, match=f"process {second.pid}, "), machine_lock(file):
             pass
