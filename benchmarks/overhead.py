@@ -16,6 +16,7 @@ from pathlib import Path
 from children import CPU, in_child
 
 from kerasbench import backends, trial
+from kerasbench.limits import Limits
 from kerasbench.lock import machine_lock
 from kerasbench.plan import QUICK
 from kerasbench.scenario import content_hash
@@ -55,7 +56,7 @@ def launch(backend: str) -> Outcome:
     request = TrialRequest(
         NOOP.stem, str(NOOP), content_hash(NOOP), "default", backend, CPU, 0, "synthetic", QUICK.protocol
     )
-    outcome = trial.launch(sys.executable, 300, request)
+    outcome = trial.launch(sys.executable, request, Limits(300, "300 s"))
     assert outcome.measurement is not None, outcome.failure
     return outcome
 

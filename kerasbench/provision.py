@@ -146,7 +146,12 @@ def _set_aside(place: Path) -> Path | None:
         return None
     kept = place.with_name(f"{place.name}.old")
     shutil.rmtree(kept, ignore_errors=True)
-    return place.rename(kept)
+    try:
+        return place.rename(kept)
+    except OSError as error:
+        raise EnvironmentFailed(
+            f"{place}: cannot be set aside as {kept.name}: {error.strerror}; it is as it was"
+        ) from None
 
 
 def _options(wish: Wish) -> list[str]:

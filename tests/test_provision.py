@@ -292,3 +292,18 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'other'\n")
     assert provision.remember({"jax": "/jax/python"}, tmp_path) == tmp_path / "kerasbench.toml"
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
+
+
+def test_an_environment_that_cannot_be_set_aside_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "jax"
+    place.mkdir()
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(EnvironmentFailed, match="Permission denied; it is as it was"):
+        provision._set_aside(place)
+    assert place.is_dir()
