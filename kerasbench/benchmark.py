@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +10,20 @@ from typing import Any, TextIO, TypeVar, cast
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, history, machine, plan, results, resume, trial
+from kerasbench import backends, catalog, history, machine, plan, refine, results, resume, sizes, trial
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
 from kerasbench.interpreters import Interpreters
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Plan
-from kerasbench.report import markdown
+from kerasbench.report import curve, markdown, plot
 from kerasbench.report.console import ConsoleProgress, Unbroken
 from kerasbench.results import Record, Store, TrialRecord
 from kerasbench.resume import Interrupted
 from kerasbench.rounds import Run
 from kerasbench.scratch import sweep
-from kerasbench.summary import summarize
+from kerasbench.summary import Summary, summarize
 from kerasbench.together import Tick, together
 from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
@@ -34,7 +35,10 @@ BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: the tables for a terminal, the files, and what the exit code says."""
+    """How a run ended: the tables for a terminal, the files, and what the exit code says.
+
+    ``plot`` is the figure of a sweep, None where there is none.
+    """
 
     brief: str
     tables: Path
@@ -42,6 +46,7 @@ class Ended:
     failed_cells: int
     interrupted: bool
     unsaved: str
+    plot: Path | None = None
 
 
 def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False) -> Ended:
@@ -71,6 +76,8 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
     describer = installed[0] if installed else None
     selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
+    if asked.effort.protocol.kind == "sweep":
+        sizes.require_sweepable(selected, asked.options)
     planned = plan.make(asked, selected, probes, interpreters.named)
     if asked.data == "real":
         fetch_all(planned, interpreters)
@@ -82,7 +89,12 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     def launch(request: TrialRequest, *rest: Any) -> Outcome:
         return trial.launch(interpreters.of(request.backend), request, *rest)
 
-    record = Run(planned, store, launch, watch, progress, state, carried).execute()
+    def execute(planned: Plan, carried: Sequence[TrialRecord]) -> Record:
+        return Run(planned, store, launch, watch, progress, state, carried).execute()
+
+    began_s = time.monotonic()
+    record = execute(planned, carried)
+    record = _refined(planned, record, time.monotonic() - began_s, execute)
     unsaved = _saved(store.finish, record)  # before the tables: a second Ctrl-C may come while they are computed
     summary = summarize(record)
     unsaved = unsaved or _saved(store.save_tables, markdown.document(summary))
@@ -93,7 +105,34 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
         failed_cells=len(summary.failures),
         interrupted=record.stopped_because == results.INTERRUPTED,
         unsaved=unsaved,
+        plot=_plot(store, summary),
     )
+
+
+def _refined(
+    planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Sequence[TrialRecord]], Record]
+) -> Record:
+    """Go on with further sizes where a sweep wants them; return the record of all."""
+    finer = refine.finer(planned, record, spent_s)
+    if finer is None:
+        return record
+    try:
+        return refine.joined(record, execute(finer, refine.carried(record)))
+    except ResultsError:
+        return record  # the disk takes no more, and what was measured stands
+
+
+def _plot(store: Store, summary: Summary) -> Path | None:
+    """Draw a sweep beside its tables, where matplotlib is installed and the disk takes it."""
+    picture = curve.step_over_size(summary, "png") if plot.is_available() else None
+    if picture is None:
+        return None
+    file = store.data.with_suffix(".png")
+    try:
+        results.replace(file, picture)
+    except ResultsError:
+        return None  # the tables have said more
+    return file
 
 
 def _store(

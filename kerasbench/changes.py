@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from kerasbench.catalog import label
 from kerasbench.merge import merge
-from kerasbench.metrics import BY_NAME
 from kerasbench.results import Record
-from kerasbench.stats import Estimate, welch
-from kerasbench.summary import HEADLINE, CellSummary, summarize
+from kerasbench.stats import Estimate, estimate, welch
+from kerasbench.summary import CellSummary, summarize
 from kerasbench.verdict import Verdict, judge_all
 from kerasbench.wire import Failure
 
@@ -72,15 +71,13 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     failures = _failed(after)
     incomparable = _incomparable(before, after)
     common = [cell for cell in cells[0] if cell in cells[1]]
-    metric = BY_NAME[HEADLINE]
-    ratios = [welch(_values(cells[1][cell]), _values(cells[0][cell])) for cell in common]
+    ratios = [welch(cells[1][cell].steps_ms, cells[0][cell].steps_ms) for cell in common]
     effect = max(before.minimal_effect, after.minimal_effect)
     verdicts = [None] * len(ratios) if incomparable else judge_all(ratios, effect)
     hashes = [{one.description.name: one.file_hash for one in side.scenarios} for side in (before, after)]
     changes = []
     for cell, ratio, verdict in zip(common, ratios, verdicts, strict=True):
-        estimates = [side[cell].estimate(metric.name) for side in cells]
-        assert estimates[0] is not None and estimates[1] is not None
+        estimates = [estimate(side[cell].steps_ms) for side in cells]
         changed = hashes[0].get(cell[0]) != hashes[1].get(cell[0])
         changes.append(Change(cell, estimates[0], estimates[1], ratio, verdict, changed))
     return Comparison(
@@ -100,20 +97,14 @@ def _incomparable(before: Record, after: Record) -> str:
     return ""
 
 
-def _values(cell: CellSummary) -> list[float]:
-    return list(cell.by_round(BY_NAME[HEADLINE]).values())
-
-
 def _measured(record: Record) -> dict[Cell, CellSummary]:
     return {
-        (row.scenario.name, row.regime.name, *column): cell
+        row.key(column): cell
         for row in summarize(record).rows
         for column, cell in row.cells.items()
-        if cell.failure is None and _values(cell)
+        if cell.failure is None and cell.steps_ms
     }
 
 
 def _failed(record: Record) -> dict[Cell, Failure]:
-    return {
-        (row.scenario.name, row.regime.name, *column): failure for row, column, failure in summarize(record).failures
-    }
+    return {row.key(column): failure for row, column, failure in summarize(record).failures}

@@ -166,6 +166,56 @@ def run(
     return finish(benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume))
 
 
+BatchSizes = Annotated[Names, typer.Option(metavar="A..B|LIST", help="1..4096 (doubled from 1 on; default) or 1,8,64.")]
+Widths = Annotated[Names, typer.Option(metavar="LIST", help="Factors on hidden layers: 0.5,1,2,4. Default: 1.")]
+
+
+@app.command()
+def sweep(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="One regime: name or file.")],
+    batch_size: BatchSizes = None,
+    width: Widths = None,
+    backend: Backends = None,
+    device: Devices = None,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    rigorous: Rigorous = False,
+    budget: Budget = None,
+    jit: Jit = None,
+    dtype: Dtype = None,
+    fp32: Fp32 = None,
+    threads: Threads = None,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    data: Data = "synthetic",
+    python: Python = None,
+    results: Results = Path("results"),
+) -> int:
+    """Measure one scenario at many sizes: who overtakes whom where, and what a step is made of.
+
+    `kerasbench run --resume` goes on with one that was interrupted.
+    """
+    from kerasbench import backends, benchmark, interpreters, limits, plan, sizes
+
+    batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
+    terms = plan.options_of(split(jit), split(dtype), split(fp32), split(threads))
+    budget_s = None if budget is None else plan.parse_duration_s(budget)
+    asked = plan.Asked(
+        scenarios=[scenario],
+        backends=split(backend),
+        devices=split(device),
+        options=sizes.crossed(terms, batches, sizes.parse_widths(split(width))),
+        effort=plan.effort_of(quick, rounds, rigorous, "sweep", budget_s),
+        seed=seed,
+        data=plan.parse_data(data),
+        timeout_s=timeout,
+        memory_limit_bytes=None if memory_limit is None else limits.parse_size_bytes(memory_limit),
+        refine=True,
+    )
+    return finish(benchmark.measure(asked, results, interpreters.find(split(python), backends.names())))
+
+
 def finish(ended: "Ended") -> int:
     """Print how a run ended and return its exit code."""
     print(ended.brief)
@@ -173,6 +223,8 @@ def finish(ended: "Ended") -> int:
         print(f"kerasbench: {ended.unsaved}", file=sys.stderr)
         return EXIT_USAGE
     print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
+    if ended.plot is not None:
+        print(f"plot: {ended.plot}", file=sys.stderr)
     if ended.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK

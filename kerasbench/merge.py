@@ -10,6 +10,8 @@ from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.wire import ProtocolKind
 
+Group = tuple[str, str, bool]  # scenario, regime, whether it was swept: what is taken whole from one run
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -20,7 +22,7 @@ class Outline:
     protocol: ProtocolKind
     rounds: int
     started: str
-    regimes: frozenset[tuple[str, str]]
+    regimes: frozenset[Group]
 
     @property
     def worth(self) -> tuple[bool, bool, str]:
@@ -29,9 +31,13 @@ class Outline:
 
 
 def outline(record: Record, file: Path = Path()) -> Outline:
-    regimes = frozenset((trial.scenario, trial.regime) for trial in record.trials)
+    regimes = frozenset(_group(trial) for trial in record.trials)
     protocol = record.asked.effort.protocol.kind
     return Outline(file, record.machine, protocol, record.rounds_completed, record.started, regimes)
+
+
+def _group(trial: TrialRecord) -> Group:
+    return (trial.scenario, trial.regime, trial.options.size is not None)
 
 
 def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
@@ -48,7 +54,7 @@ def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
 
 def needed(outlines: Sequence[Outline]) -> list[Outline]:
     """Return the runs of a machine that some regime is taken from, the best first."""
-    taken: set[tuple[str, str]] = set()
+    taken: set[Group] = set()
     chosen: list[Outline] = []
     for one in sorted(outlines, key=lambda one: one.worth, reverse=True):
         if one.regimes - taken or not chosen:
@@ -60,7 +66,7 @@ def needed(outlines: Sequence[Outline]) -> list[Outline]:
 def merge(records: Sequence[Record]) -> Record:
     """Return one record of one machine's runs: of each regime the best run that measured it (see Outline.worth).
 
-    A regime is taken whole from one run, because its cells were paired there round by round.
+    A regime is taken whole from one run, because its cells were paired there round by round; so is a sweep of it.
 
     Raises:
         ValueError: there is nothing to merge.
@@ -70,13 +76,13 @@ def merge(records: Sequence[Record]) -> Record:
     best_first = sorted(records, key=lambda record: outline(record).worth, reverse=True)
     scenarios: dict[str, ScenarioRecord] = {}
     trials: list[TrialRecord] = []
-    taken: set[tuple[str, str]] = set()
+    taken: set[Group] = set()
     for record in best_first:
         here = outline(record).regimes - taken
         for scenario in record.scenarios:
-            if any(name == scenario.description.name for name, _ in here):
+            if any(name == scenario.description.name for name, *_ in here):
                 scenarios.setdefault(scenario.description.name, scenario)
-        trials += [trial for trial in record.trials if (trial.scenario, trial.regime) in here]
+        trials += [trial for trial in record.trials if _group(trial) in here]
         taken |= here
     return dataclasses.replace(
         best_first[0],

@@ -57,21 +57,31 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     return statistics.median(training.epochs_ns) - training.epoch_steps * step_ns
 
 
-def steady_epoch_ns(measurement: Measurement) -> float:
-    """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself."""
+def steady_epoch_ns(measurement: Measurement) -> float | None:
+    """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself.
+
+    None in a sweep, which measures b alone.
+    """
     if measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
-    assert step_ns is not None and overhead_ns is not None  # the worker sends no measurement without
+    if step_ns is None or overhead_ns is None:
+        return None
     return overhead_ns + step_ns * measurement.full_steps_per_epoch
 
 
-def epoch_ns(measurement: Measurement) -> float:
-    """Return the time of a published epoch: the mean of those run in full, or a + b * steps."""
+def epoch_ns(measurement: Measurement) -> float | None:
+    """Return the time of a published epoch: the mean of those run in full, or a + b * steps; None in a sweep."""
     published = measurement.published
     if published is None:
         return steady_epoch_ns(measurement)
     return published.total_ns / len(published.epochs_ns)
+
+
+def step_ns(measurement: Measurement) -> float:
+    """Return what stands for a trial: a published epoch over its steps, in a sweep the step inside an epoch."""
+    whole_ns = epoch_ns(measurement)
+    return measurement.training.median_ns if whole_ns is None else whole_ns / measurement.steps_per_epoch
 
 
 def _later_epoch_ns(measurement: Measurement) -> float | None:
@@ -84,12 +94,12 @@ def _later_epoch_ns(measurement: Measurement) -> float | None:
 
 
 def _prediction(measurement: Measurement) -> float | None:
-    truth_ns = _later_epoch_ns(measurement)
-    return None if truth_ns is None else steady_epoch_ns(measurement) / truth_ns
+    truth_ns, predicted_ns = _later_epoch_ns(measurement), steady_epoch_ns(measurement)
+    return None if truth_ns is None or predicted_ns is None else predicted_ns / truth_ns
 
 
 def _predicted_s(measurement: Measurement) -> float | None:
-    return steady_epoch_ns(measurement) / NS_PER_S if measurement.published else None
+    return _seconds(steady_epoch_ns(measurement)) if measurement.published else None
 
 
 def _total_s(measurement: Measurement) -> float | None:
@@ -159,16 +169,24 @@ def _device_mib(measurement: Measurement) -> float | None:
     return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
 
 
+def _train_step_ms(measurement: Measurement) -> float | None:
+    return None if epoch_ns(measurement) is None else _ms(step_ns(measurement))
+
+
+def _trained_per_s(measurement: Measurement) -> float:
+    return measurement.train_samples * NS_PER_S / (measurement.steps_per_epoch * step_ns(measurement))
+
+
 def _seconds(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_S
 
 
 METRICS = (
-    Metric("train_step_ms", "ms", "Training step", lambda t, m: epoch_ns(m) / m.steps_per_epoch / NS_PER_MS),
+    Metric("train_step_ms", "ms", "Training step", lambda t, m: _train_step_ms(m)),
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
     Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean),
-    Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: epoch_ns(m) / NS_PER_S),
-    Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: m.train_samples * NS_PER_S / epoch_ns(m)),
+    Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
+    Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
     Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),

@@ -1,15 +1,45 @@
-"""What a cell's number depends on beside its scenario, backend and device: compilation, precision, threads.
+"""What a cell's number depends on beside its scenario, backend and device: compilation, precision, threads, size.
 
 Imported by the worker: standard library only.
 """
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 Fp32 = Literal["ieee", "tf32", "framework-default"]
+Axis = Literal["batch", "width"]
+AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a sweep varies: the samples of a batch, and a factor on the hidden layers. None: as the regime has it."""
+
+    batch: int | None = None
+    width: float | None = None
+
+    @property
+    def label(self) -> str:
+        """``batch=64 width=2``."""
+        return _label({"batch": self.batch, "width": None if self.width is None else f"{self.width:g}"})
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """What sizes are sorted by."""
+        return (self.batch or 0, self.width or 0.0)
+
+    def along(self, axis: Axis) -> float | None:
+        """Return the batch, or the width."""
+        return self.batch if axis == "batch" else self.width
+
+    def exceeds(self, other: "Size") -> bool:
+        """Tell whether nothing of it is smaller than the other's, and something larger."""
+        return self != other and all(a >= b for a, b in zip(self.order, other.order, strict=True))
 
 
 @dataclass(frozen=True)
@@ -19,23 +49,45 @@ class Options:
     ``jit``: compile the training step or not; None is the backend's normal default on the device. ``dtype``: the
     Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
+    ``batch`` and ``width`` are the size at which a sweep measures the cell.
     """
 
     jit: bool | None = None
     dtype: str | None = None
     fp32: Fp32 = "ieee"
     threads: int | None = None
+    batch: int | None = None
+    width: float | None = None
 
     @property
     def label(self) -> str:
-        """What differs from the default, ``jit=off dtype=mixed_bfloat16``; empty where nothing does."""
-        parts = {
-            "jit": None if self.jit is None else ("on" if self.jit else "off"),
-            "dtype": self.dtype,
-            "fp32": None if self.fp32 == "ieee" else self.fp32,
-            "threads": self.threads,
-        }
-        return " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
+        """What differs from the default, ``jit=off dtype=mixed_bfloat16 batch=64``; empty where nothing does."""
+        return " ".join(part for part in (self.terms, self.size.label if self.size else "") if part)
+
+    @property
+    def terms(self) -> str:
+        """The label without the size: what the cells of a series have in common."""
+        return _label(
+            {
+                "jit": None if self.jit is None else ("on" if self.jit else "off"),
+                "dtype": self.dtype,
+                "fp32": None if self.fp32 == "ieee" else self.fp32,
+                "threads": self.threads,
+            }
+        )
+
+    @property
+    def size(self) -> Size | None:
+        """The size in a sweep, None outside of one."""
+        return None if self.batch is None and self.width is None else Size(self.batch, self.width)
+
+    def at(self, size: Size) -> "Options":
+        """Return the same terms at that size."""
+        return dataclasses.replace(self, batch=size.batch, width=size.width)
+
+
+def _label(parts: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
 
 
 DEFAULT = Options()

@@ -12,17 +12,18 @@ from kerasbench.catalog import Selected
 from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.options import DTYPES, Fp32, Options
+from kerasbench.options import DTYPES, Fp32, Options, Size
 from kerasbench.wire import FIND, Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
 
 JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
+RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 # On 2 cores; only until the first trials have been timed.
-TYPICAL_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 0.002, 0.01
+TYPICAL_TRIAL_S, TYPICAL_SWEEP_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 4.0, 0.002, 0.01
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,14 @@ QUICK = Effort(
         predict_min_ns=SECOND_NS // 5,
         predict_max_ns=SECOND_NS,
     ),
+)
+# A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
+SWEEP = Protocol(
+    kind="sweep",
+    block_ns=SECOND_NS // 20,
+    warmup_min_ns=SECOND_NS // 2,
+    warmup_max_ns=3 * SECOND_NS,
+    measure_max_ns=4 * SECOND_NS,
 )
 DEFAULT = Effort()
 
@@ -76,7 +85,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory."""
+    """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
+
+    ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
+    """
 
     scenarios: list[str] = field(default_factory=list)
     backends: list[str] = field(default_factory=list)
@@ -87,6 +99,7 @@ class Asked:
     data: DataKind = "synthetic"
     timeout_s: float | None = None
     memory_limit_bytes: int | None = None
+    refine: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,9 +142,9 @@ def parse_data(name: str) -> DataKind:
 
 
 def parse_protocol(name: str) -> ProtocolKind:
-    """Return the kind of protocol; raise UsageError for an unknown one."""
-    if name not in get_args(ProtocolKind):
-        raise unknown("protocol", name, get_args(ProtocolKind))
+    """Return the kind of protocol of a run; raise UsageError for an unknown one."""
+    if name not in RUN_PROTOCOLS:
+        raise unknown("protocol", name, RUN_PROTOCOLS)
     return cast("ProtocolKind", name)
 
 
@@ -253,6 +266,8 @@ def describe_probe(report: ProbeReport) -> str:
 
 def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
     """Guess a trial's duration before any has been timed."""
+    if protocol.kind == "sweep":
+        return TYPICAL_SWEEP_TRIAL_S
     regime = cell.selected.regime
     each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * regime.steps
     return TYPICAL_TRIAL_S + (regime.epochs * each_epoch_s if protocol.kind == "published" else 0)
@@ -261,15 +276,28 @@ def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
 def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
     """Return the cells in this round's random order: scenarios permuted, then the cells inside each.
 
-    Cells of one scenario stay together, because they are what is compared: drift between them must be small.
+    Cells of one scenario, and in a sweep those of one size, stay together, because they are what is compared: drift
+    between them must be small.
     """
     rng = random.Random(f"{seed}/{round_index}")
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, str, Size | None], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(cell.key[:2], []).append(cell)
+        groups.setdefault((*cell.key[:2], cell.options.size), []).append(cell)
     together = list(groups.values())
     rng.shuffle(together)
     return [cell for group in together for cell in rng.sample(group, len(group))]
+
+
+def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells that differ from a cell of a sweep in nothing but a larger size."""
+    return [
+        one
+        for one in cells
+        if one.options.size is not None
+        and cell.options.size is not None
+        and one.options.size.exceeds(cell.options.size)
+        and (*one.key[:4], one.options.terms) == (*cell.key[:4], cell.options.terms)
+    ]
 
 
 def effort_of(
@@ -280,7 +308,11 @@ def effort_of(
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
     if quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    standard = QUICK if quick else PUBLISHED if kind == "published" else DEFAULT
+    standard = {"steady": QUICK if quick else DEFAULT, "published": PUBLISHED, "sweep": _sweep_effort(quick)}[kind]
     if rigorous or count is not None:
         standard = exactly(count or RIGOROUS_ROUNDS, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)
+
+
+def _sweep_effort(quick: bool) -> Effort:
+    return exactly(1, SWEEP) if quick else Effort(protocol=SWEEP)

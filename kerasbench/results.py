@@ -64,12 +64,12 @@ class TrialRecord:
 
     @property
     def cell(self) -> tuple[str, str, str, str, str]:
-        return (self.scenario, self.regime, *self.column)
+        return (self.scenario, self.regime, self.backend, self.device.label, self.options.label)
 
     @property
     def column(self) -> tuple[str, str, str]:
-        """Backend, device label, and the label of the options."""
-        return (self.backend, self.device.label, self.options.label)
+        """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
+        return (self.backend, self.device.label, self.options.terms)
 
     @property
     def disturbed(self) -> bool:

@@ -17,10 +17,10 @@ from kerasbench.machine.state import State
 from kerasbench.noise import Surroundings
 from kerasbench.plan import Cell, CellKey, Effort, Plan
 from kerasbench.results import Record, ScenarioRecord, Store, TrialRecord
-from kerasbench.summary import summarize_cell
+from kerasbench.summary import headline, summarize_cell
 from kerasbench.trial import Outcome
 from kerasbench.verdict import minimal_effect
-from kerasbench.wire import Measurement, Protocol, TrialRequest
+from kerasbench.wire import Code, Failure, Measurement, Protocol, TrialRequest
 
 PRECISION = 0.02  # half-width of every cell's interval at which further rounds add nothing that matters
 PRECISION_ON_BATTERY = 0.05
@@ -111,8 +111,9 @@ class Run:
         while alive and not self.record.stopped_because:
             index, had = self.record.rounds_completed + 1, len(self.record.trials)
             for cell in self.order(alive, self.planned.asked.seed, index):
-                if not self._measure(cell, index):
+                if cell in alive and not self._measure(cell, index):
                     alive.remove(cell)  # it would fail again, and cost a time-out each round
+                    self._end_series(cell, alive, index)
             self.record.rounds_completed = index
             widths.append(_half_widths(self.record, alive))
             spent_s = self.clock_s() - began_s
@@ -138,6 +139,19 @@ class Run:
             return False
         self._protocols[cell.key] = freeze(self._protocols[cell.key], measurement)
         return True
+
+    def _end_series(self, cell: Cell, alive: list[Cell], index: int) -> None:
+        """Where a cell of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
+        failure = next((one.failure for one in reversed(self.record.trials) if one.cell == cell.key), None)
+        if failure is None or failure.code is not Code.OOM:
+            return
+        tried = {one.cell for one in self.record.trials}
+        for larger in plan.larger_in_series(cell, [one for one in alive if one.key not in tried]):
+            trial = _record(larger, index, Outcome([], 0, failure=_not_tried(cell, failure)))
+            self.record.trials.append(trial)
+            self.store.add(trial)
+            self.observer.trial_ended(larger, trial)
+            alive.remove(larger)
 
     def _trial(self, cell: Cell, index: int) -> TrialRecord:
         request = _request(cell, self._protocols[cell.key], self.planned)
@@ -255,7 +269,8 @@ def _half_widths(record: Record, cells: list[Cell]) -> list[float | None]:
     """Return the half-width of each cell's training step so far."""
     widths: list[float | None] = []
     for cell in cells:
-        found = summarize_cell(one for one in record.trials if one.cell == cell.key).estimate("train_step_ms")
+        summed = summarize_cell(one for one in record.trials if one.cell == cell.key)
+        found = summed.estimate(headline(cell.options.size))
         widths.append(found.half_width if found else None)
     return widths
 
@@ -278,6 +293,11 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         protocol=protocol,
         options=cell.options,
     )
+
+
+def _not_tried(cell: Cell, failure: Failure) -> Failure:
+    size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
+    return Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
 
 
 def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:

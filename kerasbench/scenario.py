@@ -33,7 +33,8 @@ class Regime:
     training, ``epochs`` is the published number, ``predict_batch`` is what ``predict`` takes at once (None: the
     training batch, or Keras' default of 32 for a full batch), ``settings`` is whatever the build function wants to
     know. ``data`` replaces the scenario's; ``feed`` makes a pipeline of the arrays; ``test_each_epoch`` passes over the
-    test samples at the end of every epoch.
+    test samples at the end of every epoch. ``width`` is the factor on hidden layers at which a sweep measures; see
+    ``scaled``.
     """
 
     train: int
@@ -47,6 +48,7 @@ class Regime:
     data: Dataset | Draw | None = None
     feed: Feeding | None = None
     test_each_epoch: bool = False
+    width: float = 1.0
 
     def __post_init__(self) -> None:
         _require_name("a regime's name", self.name)
@@ -58,6 +60,12 @@ class Regime:
         for what in ("data", "feed"):
             if getattr(self, what) is not None:
                 _require_function(f"{what} of regime {self.name!r}", getattr(self, what))
+        if not isinstance(self.width, int | float) or not self.width > 0:
+            raise ScenarioError(f"width of regime {self.name!r} must be a number above 0, not {self.width!r}")
+
+    def scaled(self, units: int) -> int:
+        """Return how wide a hidden layer of that many units is to be: ``units`` times the width, at least 1."""
+        return max(1, round(units * self.width))
 
     @property
     def batch_size(self) -> int:
@@ -82,7 +90,8 @@ class Scenario:
     ``build(regime)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
     returns ``(x, y)`` as NumPy arrays. ``callbacks(folder)`` returns the Keras callbacks that training has; the folder
     is the trial's own. ``parameters`` is the count that every backend must arrive at (None: not checked).
-    ``learnable`` is False where there is nothing to learn. ``source`` says where the measurement was published.
+    ``learnable`` is False where there is nothing to learn. ``scalable`` says that ``build`` makes its hidden layers as
+    wide as ``regime.scaled(units)`` says. ``source`` says where the measurement was published.
     """
 
     build: Callable[[Regime], Any]
@@ -92,6 +101,7 @@ class Scenario:
     parameters: int | None = None
     learnable: bool = True
     source: str = ""
+    scalable: bool = False
 
     def __post_init__(self) -> None:
         for what in ("build", "data"):
@@ -100,7 +110,7 @@ class Scenario:
             _require_function("callbacks", self.callbacks)
         if self.parameters is not None:
             _require_count("parameters", self.parameters, 0)
-        for name, kind in (("learnable", bool), ("source", str)):
+        for name, kind in (("learnable", bool), ("source", str), ("scalable", bool)):
             if not isinstance(getattr(self, name), kind):
                 raise ScenarioError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
         if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):

@@ -131,6 +131,14 @@ def t_noncentrality(threshold: float, degrees: int, power: float) -> float:
     return float(nctdtrinc(degrees, 1 - power, threshold))
 
 
+def t_draws(degrees: float, uniforms: Sequence[float]) -> list[float]:
+    """Return Student's t for each uniform number in 0..1."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    return [float(drawn) for drawn in stdtrit(degrees, np.array(uniforms))]
+
+
 @cache
 def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     """Return the two-sided quantile of Student's t: 4.303 for 2 degrees of freedom at 95 %."""

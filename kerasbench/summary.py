@@ -4,17 +4,24 @@ import dataclasses
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import compress
 
 from kerasbench import parity
 from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
+from kerasbench.options import Size
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.verdict import Verdict, judge_all, learned, ratio
 from kerasbench.wire import Description, Failure, Measurement, RegimeDescription, Resolved
 
 Column = tuple[str, str, str]  # backend, device label, options
-HEADLINE = "train_step_ms"
+HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
+
+
+def headline(size: Size | None) -> str:
+    """Return the metric that stands for a cell: in a sweep, which measures no epochs, the step inside of them."""
+    return HEADLINE if size is None else STEADY
 
 
 @dataclass(frozen=True)
@@ -57,23 +64,40 @@ class CellSummary:
         return self._known[name]
 
     @property
+    def steps_ms(self) -> list[float]:
+        """The training step of each trial, by the metric that stands for the cell."""
+        size = next((trial.options.size for trial, _ in self.trials), None)
+        return list(self.by_round(BY_NAME[headline(size)]).values())
+
+    @property
     def scatter(self) -> float | None:
         """Coefficient of variation of the training step over trials; None for fewer than three."""
-        values = list(self.by_round(BY_NAME[HEADLINE]).values())
+        values = self.steps_ms
         return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One regime of one scenario over all columns."""
+    """One regime of one scenario, at one size where it was swept, over all columns."""
 
     scenario: Description
     regime: RegimeDescription
     cells: dict[Column, CellSummary]
+    size: Size | None = None
 
     @property
     def label(self) -> str:
-        return label(self.scenario.name, self.regime.name)
+        name = label(self.scenario.name, self.regime.name)
+        return f"{name} {self.size.label}" if self.size else name
+
+    @property
+    def headline(self) -> str:
+        return headline(self.size)
+
+    def key(self, column: Column) -> tuple[str, str, str, str, str]:
+        """Return what tells a cell from all others, as TrialRecord.cell does."""
+        options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
+        return (self.scenario.name, self.regime.name, *column[:2], options)
 
     @property
     def idle(self) -> list[Column]:
@@ -119,6 +143,20 @@ class Summary:
     terms: dict[Column, list[str]]
 
     @property
+    def plain(self) -> "Summary":
+        """What was measured at its published size."""
+        return self._only([row.size is None for row in self.rows])
+
+    @property
+    def swept(self) -> "Summary":
+        """What was measured at the sizes of a sweep."""
+        return self._only([row.size is not None for row in self.rows])
+
+    def _only(self, chosen: list[bool]) -> "Summary":
+        standings = list(compress(self.standings, chosen))
+        return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), standings=standings)
+
+    @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
         return [
             (row, column, cell.failure)
@@ -133,12 +171,14 @@ def summarize(record: Record) -> Summary:
     record = _without_open_round(record)
     columns = sorted({trial.column for trial in record.trials})
     rows = [
-        Row(scenario.description, regime, _with_parity(cells))
+        Row(scenario.description, regime, _with_parity(cells), size)
         for scenario in record.scenarios
         for regime in scenario.description.regimes
-        if (cells := _cells(record, scenario.description.name, regime.name))
+        for size, cells in _cells(record, scenario.description.name, regime.name)
     ]
-    standings = stand(rows, HEADLINE, record.minimal_effect)
+    rows.sort(key=lambda row: row.size is not None)  # two tables: each one's verdicts are judged together
+    plain = sum(row.size is None for row in rows)
+    standings = [one for table in (rows[:plain], rows[plain:]) for one in stand(table, record.minimal_effect)]
     return Summary(record, columns, rows, standings, _phases_s(record, columns), _terms(record))
 
 
@@ -150,12 +190,16 @@ def _without_open_round(record: Record) -> Record:
     return dataclasses.replace(record, trials=kept)
 
 
-def _cells(record: Record, scenario: str, regime: str) -> dict[Column, CellSummary]:
-    grouped: dict[Column, list[TrialRecord]] = {}
+def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None, dict[Column, CellSummary]]]:
+    """Return the cells of a regime by column, for each size at which it was measured."""
+    grouped: dict[Size | None, dict[Column, list[TrialRecord]]] = {}
     for trial in record.trials:
         if (trial.scenario, trial.regime) == (scenario, regime):
-            grouped.setdefault(trial.column, []).append(trial)
-    return {column: summarize_cell(trials) for column, trials in sorted(grouped.items())}
+            grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
+    return [
+        (size, {column: summarize_cell(trials) for column, trials in sorted(by_column.items())})
+        for size, by_column in sorted(grouped.items(), key=lambda found: found[0].order if found[0] else (0, 0.0))
+    ]
 
 
 def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
@@ -183,12 +227,12 @@ def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
 
-def stand(rows: list[Row], metric_name: str, effect: float) -> list[Standing]:
-    """Compare the fastest cell of each row with each of its others, paired by round. The metric is a time.
+def stand(rows: list[Row], effect: float) -> list[Standing]:
+    """Compare the fastest cell of each row with each of its others, paired by round.
 
     All verdicts of the table are judged together, because their number matters.
     """
-    pairs = [_pairs(row, BY_NAME[metric_name]) for row in rows]
+    pairs = [_pairs(row, BY_NAME[row.headline]) for row in rows]
     verdicts = iter(judge_all([found for _, rivals in pairs for found in rivals.values()], effect))
     return [
         Standing(

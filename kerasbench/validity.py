@@ -36,6 +36,9 @@ def _of_trial(trial: TrialRecord) -> Iterator[str]:
         yield "a duration that cannot be"
     if trial.measurement is not None:
         yield from _of_measurement(trial.measurement)
+        training = trial.measurement.training
+        if training.unit == "step" and not training.epochs_ns and trial.options.size is None:
+            yield "no epochs beside its steps"
 
 
 def _of_measurement(m: Measurement) -> Iterator[str]:
@@ -55,7 +58,7 @@ def _of_measurement(m: Measurement) -> Iterator[str]:
     losses = [m.learning.batch_loss_before, m.learning.batch_loss_after, m.learning.loss, m.learning.accuracy or 0.0]
     if not _are_values(losses) or (m.parity is not None and not _are_values(m.parity.losses)):
         yield "a loss that is not finite"
-    elif not metrics.epoch_ns(m) > 0:
+    elif not metrics.step_ns(m) > 0:
         yield "an epoch that takes no time"
 
 
@@ -65,8 +68,6 @@ def _of_training(training: Training) -> Iterator[str]:
         yield "blocks that cannot be"
     if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
         yield "a first step that cannot be"
-    if training.unit == "step" and not training.epochs_ns:
-        yield "no epochs beside its steps"
     if not _are_durations(training.epochs_ns) or not 0 <= training.epoch_steps < MAX_COUNT:
         yield "epochs that cannot be"
     if not _are_durations(training.again_ns):

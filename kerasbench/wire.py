@@ -18,7 +18,7 @@ from kerasbench.options import Options
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published"]
+ProtocolKind = Literal["steady", "published", "sweep"]
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
 
@@ -41,7 +41,8 @@ class Code(StrEnum):
 class Protocol:
     """How much to measure. None for a calibrated value means: calibrate, and report what was found.
 
-    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs.
+    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
+    ``sweep`` measures steps alone, at the size that the options name.
     """
 
     kind: ProtocolKind = "steady"
@@ -141,7 +142,7 @@ class Training:
     ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
     same call right after it, several times. ``epochs_ns`` are short epochs of
     ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
-    cost per epoch follows; empty where the unit is the epoch.
+    cost per epoch follows; empty where the unit is the epoch, and in a sweep.
     """
 
     unit: Literal["step", "epoch"]
@@ -282,6 +283,8 @@ class Usage:
 class Measurement:
     """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure.
 
+    A trial of a sweep has no prediction.
+
     ``fallbacks`` are the operations of one training step that the GPU lacks and the CPU did, with their numbers.
     """
 
@@ -340,6 +343,7 @@ class Description:
     parameters: int | None
     learnable: bool
     regimes: list[RegimeDescription]
+    scalable: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ def build(regime):
     model = keras.Sequential(
         [
             keras.layers.Input((32, 32, 3)),
-            keras.layers.Conv2D(32, 3, activation="relu"),
+            keras.layers.Conv2D(regime.scaled(32), 3, activation="relu"),
             keras.layers.MaxPooling2D(2),
-            keras.layers.Conv2D(64, 3, activation="relu"),
+            keras.layers.Conv2D(regime.scaled(64), 3, activation="relu"),
             keras.layers.MaxPooling2D(2),
             keras.layers.Flatten(),
             keras.layers.Dense(10, activation="softmax"),
@@ -29,6 +29,7 @@ scenario = Scenario(
     build=build,
     data=datasets.cifar10(datasets.unit),
     parameters=42_442,
+    scalable=True,
     regimes=(Regime(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",
 )

@@ -13,9 +13,9 @@ def build(regime):
     model = keras.Sequential(
         [
             keras.layers.Input((784,)),
-            keras.layers.Dense(400, activation="relu"),
-            keras.layers.Dense(200, activation="relu"),
-            keras.layers.Dense(100, activation="relu"),
+            keras.layers.Dense(regime.scaled(400), activation="relu"),
+            keras.layers.Dense(regime.scaled(200), activation="relu"),
+            keras.layers.Dense(regime.scaled(100), activation="relu"),
             keras.layers.Dense(10),
         ]
     )
@@ -31,6 +31,7 @@ scenario = Scenario(
     build=build,
     data=unscaled,
     parameters=415_310,
+    scalable=True,
     regimes=(
         Regime(name="minibatch", train=60_000, test=10_000, batch=100, epochs=15, data=scaled, settings=slow),
         Regime(name="full_batch", train=52_500, test=17_500, batch=None, epochs=100, settings=fast),

@@ -4,8 +4,11 @@ import pytest
 
 from kerasbench import plan
 from kerasbench.changes import cell_label, compare
+from kerasbench.merge import merge
+from kerasbench.options import Options
 from kerasbench.report import comparison
 from kerasbench.results import Record
+from kerasbench.summary import summarize
 from kerasbench.verdict import Verdict
 from tests import made
 
@@ -97,3 +100,34 @@ def test_machines_stand_side_by_side() -> None:
     header, _, row = text.splitlines()[2:5]
     assert [cell.strip() for cell in header.strip("|").split("|")] == ["scenario", "m1 torch cpu", "box torch cpu"]
     assert "2.00 ms" in row and "1.00 ms" in row
+
+
+def test_sizes_of_a_sweep_are_cells_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
+    def sweep(factor: float) -> Record:
+        trials = [
+            made.trial(index, found=made.measurement(step * factor + index / 1000), options=Options(batch=batch))
+            for batch, step in ((1, 1.0), (8, 5.0))
+            for index in (1, 2, 3)
+        ]
+        return made.record(*trials, rounds=3)
+
+    found = compare([sweep(1.0)], [sweep(2.0)])
+    assert [(change.cell[-1], change.verdict) for change in found.changes] == [
+        ("batch=1", Verdict.SLOWER),
+        ("batch=8", Verdict.SLOWER),
+    ]
+    assert [change.old.value for change in found.changes] == pytest.approx([1.0, 5.0], rel=0.01)
+
+
+def test_a_sweep_does_not_take_the_place_of_what_was_measured_at_the_published_size() -> None:
+    swept = [
+        made.trial(index, options=Options(batch=batch), found=made.measurement(9.0))
+        for batch in (1, 2)
+        for index in (1, 2, 3)
+    ]
+    later = dataclasses.replace(made.record(*swept, rounds=3), started="2026-02-01")
+    rows = summarize(merge([OLD, later])).rows
+    assert [row.label for row in rows] == ["dense", "dense batch=1", "dense batch=2"]
+    step = rows[0].cells["torch", "cpu", ""].estimate("steady_step_ms")
+    assert step is not None
+    assert step.value == pytest.approx(2.0, rel=0.01)

@@ -60,6 +60,13 @@ def test_lists_are_repeated_or_separated_by_commas() -> None:
         (["--memory-limit", "lots"], "not a size of memory: 'lots'"),
         (["--nonsense"], "No such option"),
         (["lst"], "No such command"),
+        (["sweep"], "Missing argument 'SCENARIO'"),
+        (["sweep", "mnist_dense", "--batch-size", "64..1"], "say the smaller first"),
+        (["sweep", "mnist_dense", "--batch-size", "8"], "two sizes or more"),
+        (["sweep", "mnist_dense", "--batch-size", "few"], "1..4096 (doubled from 1 on) or a list"),
+        (["sweep", "mnist_dense", "--width", "wide"], "--width takes factors"),
+        (["sweep", "mnist_dens"], "did you mean 'mnist_dense'"),
+        (["run", "--protocol", "sweep"], "unknown protocol 'sweep'"),
     ],
 )
 def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(

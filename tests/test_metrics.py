@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
+from kerasbench.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99, step_ns
 from kerasbench.wire import Latency
 from tests import made
 
@@ -87,3 +87,13 @@ def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_no
 def test_what_an_older_kerasbench_did_not_measure_is_none() -> None:
     old = dataclasses.replace(made.measurement(), throughput=None)
     assert read("predict_samples_per_s", old) is None
+
+
+def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:
+    whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
+    steps_alone = dataclasses.replace(whole, training=dataclasses.replace(whole.training, epochs_ns=[]))
+    assert read("steady_step_ms", steps_alone) == pytest.approx(2)
+    assert read("train_samples_per_s", steps_alone) == pytest.approx(32 / 0.002)
+    assert [read(name, steps_alone) for name in ("train_step_ms", "epoch_s", "epoch_overhead_ms")] == [None] * 3
+    assert step_ns(steps_alone) == pytest.approx(2e6)
+    assert step_ns(whole) == pytest.approx(2.3e6)

@@ -3,7 +3,7 @@ import pytest
 from kerasbench import plan
 from kerasbench.devices import Device
 from kerasbench.errors import UsageError
-from kerasbench.options import DEFAULT, Options
+from kerasbench.options import DEFAULT, Options, Size
 from tests import made
 
 
@@ -12,6 +12,30 @@ def test_a_label_names_what_differs_from_the_default() -> None:
     assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1).label == (
         "jit=off dtype=mixed_float16 fp32=tf32 threads=1"
     )
+
+
+def test_a_size_stands_behind_the_terms_that_a_series_has_in_common() -> None:
+    sized = Options(jit=True, batch=64, width=0.5)
+    assert sized.label == "jit=on batch=64 width=0.5"
+    assert sized.terms == "jit=on"
+    assert sized.size == Size(64, 0.5)
+    assert sized.at(Size(8)) == Options(jit=True, batch=8)
+    assert DEFAULT.size is None
+
+
+@pytest.mark.parametrize(
+    ("size", "other", "exceeds"),
+    [
+        (Size(2), Size(1), True),
+        (Size(1), Size(1), False),
+        (Size(1), Size(2), False),
+        (Size(2, 1.0), Size(1, 2.0), False),
+        (Size(2, 2.0), Size(2, 1.0), True),
+        (Size(width=2.0), Size(width=1.0), True),
+    ],
+)
+def test_a_size_exceeds_another_when_nothing_of_it_is_smaller(size: Size, other: Size, exceeds: bool) -> None:
+    assert size.exceeds(other) is exceeds
 
 
 def test_options_are_crossed_and_taken_once() -> None:

@@ -3,6 +3,7 @@ import pytest
 from kerasbench import plan
 from kerasbench.devices import Device
 from kerasbench.errors import MissingBackend, UsageError
+from kerasbench.options import Options
 from kerasbench.wire import FIND, Code, Failure, ProbeReport
 from tests import made
 
@@ -110,6 +111,36 @@ def test_an_order_is_drawn_anew_for_each_round_and_seed_and_repeats_for_the_same
     drawn = {tuple(labels(plan.order(CELLS, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
     assert len(drawn) == 6
     assert plan.order(CELLS, 1, 1) == plan.order(CELLS, 1, 1)
+
+
+SWEPT = [
+    made.cell(backend=backend, options=Options(batch=batch)) for batch in (1, 2, 4, 8) for backend in ("jax", "torch")
+]
+
+
+def test_an_order_keeps_the_cells_of_one_size_together_and_permutes_the_sizes() -> None:
+    orders = [plan.order(SWEPT, seed=1, round_index=index) for index in range(20)]
+    batches = [[cell.options.batch for cell in ordered] for ordered in orders]
+    assert all(found[::2] == found[1::2] and len(set(found)) == 4 for found in batches)
+    assert len({tuple(found) for found in batches}) > 10
+
+
+def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
+    others = [
+        made.cell(backend="jax", options=Options(jit=True, batch=8)),
+        made.cell("conv", "jax", options=Options(batch=8)),
+    ]
+    found = plan.larger_in_series(SWEPT[2], [*SWEPT, *others, made.cell(backend="jax")])
+    assert labels(found) == ["dense jax cpu batch=4", "dense jax cpu batch=8"]
+    assert plan.larger_in_series(made.cell(), SWEPT) == []
+
+
+def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
+    assert plan.effort_of(False, None, False, "sweep").protocol.kind == "sweep"
+    assert plan.effort_of(True, None, False, "sweep").max_rounds == 1
+    assert plan.effort_of(False, 7, False, "sweep") == plan.exactly(7, plan.SWEEP)
+    with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
+        plan.parse_protocol("sweep")
 
 
 def test_efforts() -> None:

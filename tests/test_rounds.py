@@ -10,6 +10,7 @@ from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.limits import Limits
 from kerasbench.noise import Surroundings
+from kerasbench.options import Options
 from kerasbench.plan import Cell, Effort
 from kerasbench.results import Record, Store, TrialRecord, load
 from kerasbench.trial import Outcome
@@ -317,3 +318,73 @@ def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store)
     resumed = execute(planned, store, worker, Silent(), carried=[failed])
     assert {request.backend for request in worker.requests} == {"jax"}
     assert len(resumed.trials) == 3
+
+
+OOM = made.Failure(made.Code.OOM, "no memory", "less of it")
+SERIES = [made.cell(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
+
+
+def ascending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+    return sorted(cells, key=lambda cell: cell.options.batch or 0)
+
+
+class SmallMemory(FakeWorker):
+    """Runs out of memory from a batch on; in the rounds after the first one as well."""
+
+    def __init__(self, from_batch: int) -> None:
+        super().__init__(torch=noisy(1))
+        self.from_batch = from_batch
+
+    def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+        answer = super().__call__(request, *rest)
+        return answer if (request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
+
+
+def sweep(store: Store, worker: FakeWorker, order: Any, *cells: Cell) -> Record:
+    planned = made.plan(*cells, effort=plan.exactly(2, plan.SWEEP))
+    return rounds.Run(planned, store, worker, Quiet(), Silent(), made.state(), order=order).execute()
+
+
+def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
+    other = made.cell("conv", options=Options(batch=1))
+    worker = SmallMemory(from_batch=2)
+    record = sweep(store, worker, ascending, *SERIES, other)
+    tried = [(request.scenario, request.options.batch) for request in worker.requests]
+    assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
+    failures = {one.options.batch: one.failure for one in record.trials if one.failure}
+    assert {batch: (failure.code, failure.cause) for batch, failure in failures.items()} == {
+        2: (made.Code.OOM, "no memory"),
+        4: (made.Code.OOM, "not tried: out of memory at batch 2"),
+        8: (made.Code.OOM, "not tried: out of memory at batch 2"),
+    }
+    assert load(store.journal).trials == record.trials
+
+
+def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
+    class Once(SmallMemory):
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+            answer = super().__call__(request, *rest)
+            return Outcome([], 0, failure=OOM) if request.options.batch == 2 else answer
+
+    def descending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+        return ascending(cells, seed, round_index)[::-1]
+
+    record = sweep(store, Once(from_batch=8), descending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [8, 2]
+    assert sorted(one.options.batch or 0 for one in record.trials if one.measurement) == [1, 1, 4, 4]
+
+
+def test_another_failure_does_not_end_a_series(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE, made.measurement()])
+    record = sweep(store, worker, ascending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [1]
+
+
+def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    first = sweep(store, worker, ascending, *SERIES[:2])
+    planned = made.plan(*SERIES, effort=plan.exactly(2, plan.SWEEP))
+    record = execute(planned, store, worker, Silent(), carried=first.trials)
+    assert [one.options.batch for one in record.trials[:4]] == [1, 2, 1, 2]
+    assert sorted((one.options.batch, one.round) for one in record.trials[4:]) == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    assert load(store.journal).trials == record.trials

@@ -7,11 +7,12 @@ from tabulate import tabulate
 
 from kerasbench.metrics import BY_NAME
 from kerasbench.report.number import with_interval
-from kerasbench.summary import Column, Row, Summary
+from kerasbench.summary import Column, Row, Standing, Summary
 
 NOTHING = "–"
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
+IDLE, NOISY = " †", " ~"
 
 
 def metric_tables(summary: Summary, title: str, names: Sequence[str], note: str, needed: str = "") -> str:
@@ -38,6 +39,19 @@ def value(row: Row, column: Column, name: str) -> str:
     cell = row.cells.get(column)
     found = cell.estimate(name) if cell else None
     return with_interval(found) if found else NOTHING
+
+
+def timed(row: Row, column: Column, place: Standing) -> str:
+    """Return the step of a cell as it stands in a table of steps: with its interval, its marks and its place."""
+    cell = row.cells.get(column)
+    found = cell.estimate(row.headline) if cell else None
+    if cell is None or found is None:
+        return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
+    marks = (IDLE if column in row.idle else "") + (NOISY if cell.noisy else "")
+    text = with_interval(found, BY_NAME[row.headline].unit) + marks
+    if column == place.fastest and not place.level:
+        return f"**{text}**"
+    return f"≈ {text}" if column == place.fastest or column in place.level else text
 
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -44,7 +44,7 @@ def side_by_side(sides: Sequence[tuple[str, Sequence[Record]]]) -> str:
         for _, summary, column in columns:
             row = next((row for row in summary.rows if row.label == label), None)
             cell = row.cells.get(column) if row else None
-            found = cell.estimate(HEADLINE) if cell else None
+            found = cell.estimate(row.headline) if row and cell else None
             failed = f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
             cells.append(with_interval(found, UNIT) if found else failed)
         rows.append([escape(label), *cells])

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kerasbench import plan
 from kerasbench.history import History, scatter_of
-from kerasbench.metrics import NS_PER_MS, epoch_ns
+from kerasbench.metrics import NS_PER_MS, step_ns
 from kerasbench.plan import Cell, CellKey, Plan
 from kerasbench.report import markdown
 from kerasbench.report.number import percent, plain, seconds
@@ -112,14 +112,22 @@ class ConsoleProgress:
     def run_began(self, planned: Plan, record: Record) -> None:
         self._planned = planned
         self._eta = Eta(planned, self._history.trial_s)
-        self._done = 0
+        self._done = self._count_carried(planned, record)
         for line in announce(planned, record.minimal_effect, self._eta.remaining_s, self._history):
             self._say(line)
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
-        self._task = self._bar.add_task("", total=self._eta.trials)
+        self._task = self._bar.add_task("", total=self._eta.trials, completed=self._done)
         if self._console.is_terminal:
             self._bar.start()
+
+    def _count_carried(self, planned: Plan, record: Record) -> int:
+        """Count the trials that a run begins with, because it goes on with another one; return how many there are."""
+        cells = {cell.key: cell for cell in planned.cells}
+        carried = [(cells[trial.cell], trial) for trial in record.trials if trial.round and trial.cell in cells]
+        for cell, trial in carried:
+            self._eta.ended(cell, trial.round, trial.wall_ns / 1e9, trial.failure is not None)
+        return len(carried)
 
     def trial_began(self, cell: Cell, round_index: int) -> None:
         self._now = cell.label
@@ -148,8 +156,7 @@ class ConsoleProgress:
     def round_ended(self, record: Record) -> None:
         """Show the table as it stands, where another round will sharpen it."""
         if not record.stopped_because:
-            summary = summarize(record)
-            self._say(f"after round {record.rounds_completed}:\n{markdown.training_table(summary)}")
+            self._say(f"after round {record.rounds_completed}:\n{markdown.table_so_far(summarize(record))}")
             self._say_sight(record)
 
     def _say_sight(self, record: Record) -> None:
@@ -162,6 +169,7 @@ class ConsoleProgress:
     def run_ended(self) -> None:
         if self._console.is_terminal:
             self._bar.stop()
+        self._bar.remove_task(self._task)
 
     def _draw(self, phase: str) -> None:
         self._drawn_s = time.monotonic()
@@ -206,6 +214,6 @@ def _said(trial: TrialRecord) -> str:
     if trial.measurement is None:
         assert trial.failure is not None
         return f"{trial.failure.code}: {trial.failure.cause}"
-    step = f"{plain(epoch_ns(trial.measurement) / trial.measurement.steps_per_epoch / NS_PER_MS)} ms/step"
+    step = f"{plain(step_ns(trial.measurement) / NS_PER_MS)} ms/step"
     reasons = "; ".join(signal.reason for signal in trial.noise)
     return step + (f", {'invalid' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")

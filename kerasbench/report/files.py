@@ -15,7 +15,7 @@ from tabulate import tabulate
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
 from kerasbench.merge import Outline, by_machine, merge, needed, outline
-from kerasbench.report import cells, markdown
+from kerasbench.report import cells, markdown, sweep
 from kerasbench.report.beside import beside_published
 from kerasbench.report.failures import failures
 from kerasbench.results import load, replace, result_files, tables_file
@@ -27,6 +27,9 @@ SECTIONS = {
     "training": markdown.training,
     "verdicts": markdown.verdicts,
     "devices": markdown.devices,
+    "sweep": sweep.steps,
+    "crossovers": sweep.crossovers,
+    "costs": sweep.costs,
     "full_epochs": markdown.full_epochs,
     "predicted": markdown.predicted,
     "beside_published": beside_published,
@@ -149,7 +152,7 @@ def draw(places: Sequence[Path], folder: Path) -> list[Path]:
     Raises:
         UsageError: matplotlib is not installed. ResultsError: bad data, or a folder that cannot be written to.
     """
-    from kerasbench.report import plot
+    from kerasbench.report import curve, plot
 
     if not plot.is_available():
         raise UsageError("plots need matplotlib: pip install 'kerasbench[plot]'")
@@ -157,6 +160,7 @@ def draw(places: Sequence[Path], folder: Path) -> list[Path]:
     for name, summary in machines(places).items():
         pictures = {
             "step-times": plot.step_times(summary, "png"),
+            "sweep": curve.step_over_size(summary, "png"),
             "speed-ups": plot.speed_ups(summary, "png"),
             "phases": plot.phases(summary, "png"),
         }
@@ -194,7 +198,7 @@ def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
         f"{machine.memory_bytes / markdown.GIB:.0f} GiB",
         cells.escape(", ".join(machine.gpus)) or cells.NOTHING,
         ", ".join(cells.column_name(column) for column in summary.columns),
-        str(len(summary.rows)),
+        str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
         str(runs),
         cells.escape(summary.record.started),
     ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from kerasbench.report import cells, markdown, plot
+from kerasbench.report import cells, curve, markdown, plot
 from kerasbench.summary import Summary
 
 POLICY = (
@@ -32,6 +32,10 @@ class Plot(NamedTuple):
 PLOTS = {
     "Training step": Plot(
         plot.step_times, "Time of a training step of each scenario, a marker for each column: the numbers of the table."
+    ),
+    "Sweep": Plot(
+        curve.step_over_size,
+        "Time of a step over size, a line for each column, both axes logarithmic: as in the table.",
     ),
     "CPU against GPU": Plot(
         plot.speed_ups, "Time of a step on the CPU over that on the GPU, with a line at 1: the numbers of the table."

@@ -3,36 +3,46 @@
 from kerasbench.catalog import label
 from kerasbench.crossover import break_evens, speed_ups
 from kerasbench.machine import Machine
-from kerasbench.metrics import BY_NAME
+from kerasbench.report import sweep
 from kerasbench.report.beside import beside_published
-from kerasbench.report.cells import NOTHING, column_name, column_names, count, draw_table, escape, metric_tables
+from kerasbench.report.cells import (
+    NOTHING,
+    column_name,
+    column_names,
+    count,
+    draw_table,
+    escape,
+    metric_tables,
+    timed,
+)
 from kerasbench.report.failures import failures
 from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import plain, with_interval
-from kerasbench.results import Record
-from kerasbench.summary import HEADLINE, Column, Comparison, Row, Standing, Summary
+from kerasbench.results import Record, TrialRecord
+from kerasbench.summary import Comparison, Row, Summary
 from kerasbench.verdict import Verdict, rounds_to_decide
 
 GIB = 1 << 30
-IDLE, NOISY = " †", " ~"
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
 def document(summary: Summary) -> str:
     """Return the whole page: what was measured on, every table, what failed."""
+    plain = summary.plain
     return _page(
         heading(summary),
-        training(summary),
-        verdicts(summary),
-        devices(summary),
-        full_epochs(summary),
-        predicted(summary),
-        beside_published(summary),
-        epochs(summary),
-        prediction(summary),
-        cold_start(summary),
-        repaid(summary),
-        learning(summary),
+        training(plain) if plain.rows or not summary.rows else "",
+        verdicts(plain),
+        devices(plain),
+        sweep.document(summary),
+        full_epochs(plain),
+        predicted(plain),
+        beside_published(plain),
+        epochs(plain),
+        prediction(plain),
+        cold_start(plain),
+        repaid(plain),
+        learning(plain),
         phases(summary),
         disturbances(summary),
         failures(summary),
@@ -41,11 +51,13 @@ def document(summary: Summary) -> str:
 
 def brief(summary: Summary) -> str:
     """Return what a terminal shows: the headline, what was published, what failed."""
+    plain = summary.plain
     return _page(
         heading(summary),
-        training(summary),
-        full_epochs(summary),
-        beside_published(summary),
+        training(plain) if plain.rows or not summary.rows else "",
+        sweep.brief(summary),
+        full_epochs(plain),
+        beside_published(plain),
         failures(summary),
     )
 
@@ -87,10 +99,15 @@ def training(summary: Summary) -> str:
     return f"## Training step\n\n{training_table(summary)}\n\n{training_notes(summary)}"
 
 
+def table_so_far(summary: Summary) -> str:
+    """Return what a run shows after each round: the table of steps, without its title and notes."""
+    return sweep.table(summary.swept) if summary.swept.rows else training_table(summary)
+
+
 def training_table(summary: Summary) -> str:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
     body = [
-        [*_subject(row, summary.record), *(_timed(row, column, standing) for column in summary.columns)]
+        [*_subject(row, summary.record), *(timed(row, column, standing) for column in summary.columns)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
     ]
     return draw_table(["scenario", "data", "batch", "steps", *column_names(summary.columns)], body)
@@ -101,18 +118,6 @@ def _subject(row: Row, record: Record) -> list[str]:
     batch = f"{regime.batch:,} (all)" if regime.full_batch else f"{regime.batch:,}"
     drawn = f"{regime.data}, synthetic" if regime.has_real_data and record.asked.data == "synthetic" else regime.data
     return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
-
-
-def _timed(row: Row, column: Column, place: Standing) -> str:
-    cell = row.cells.get(column)
-    found = cell.estimate(HEADLINE) if cell else None
-    if cell is None or found is None:
-        return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
-    marks = (IDLE if column in row.idle else "") + (NOISY if cell.noisy else "")
-    text = with_interval(found, BY_NAME[HEADLINE].unit) + marks
-    if column == place.fastest and not place.level:
-        return f"**{text}**"
-    return f"≈ {text}" if column == place.fastest or column in place.level else text
 
 
 def verdicts(summary: Summary) -> str:
@@ -286,7 +291,7 @@ def disturbances(summary: Summary) -> str:
     """Return every trial that something disturbed, what it was, and whether the trial was repeated for it."""
     rows = [
         [
-            escape(label(trial.scenario, trial.regime)),
+            escape(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
             column_name(trial.column),
             str(trial.round),
             escape("; ".join(signal.reason for signal in trial.noise)),
@@ -299,6 +304,10 @@ def disturbances(summary: Summary) -> str:
         return ""
     table = draw_table(["scenario", "column", "round", "what disturbed it", ""], rows)
     return f"## Noise\n\n{table}\n\nAn invalid trial is kept in the data and repeated once in its round."
+
+
+def _size(trial: TrialRecord) -> str:
+    return trial.options.size.label if trial.options.size else ""
 
 
 def _versions(record: Record) -> str:

@@ -5,19 +5,22 @@ from collections.abc import Callable, Iterator
 from kerasbench.noise import SCATTER_WARN
 from kerasbench.report.cells import column_name, count, escape
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.summary import HEADLINE, Column, Row, Summary
+from kerasbench.summary import Column, Row, Summary
 from kerasbench.verdict import MANY_VERDICTS
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
 
 
-def training_notes(summary: Summary) -> str:
-    """Return what the headline table cannot say in a cell: one line each."""
-    notes = [
-        "A step as a user of `fit` sees it: the time of an epoch of the published length over its steps. It contains "
-        "feeding the batch, the step, its metrics, and its share of what each epoch costs once (validation included).",
-    ]
+STEP = (
+    "A step as a user of `fit` sees it: the time of an epoch of the published length over its steps. It contains "
+    "feeding the batch, the step, its metrics, and its share of what each epoch costs once (validation included)."
+)
+
+
+def training_notes(summary: Summary, step: str = STEP) -> str:
+    """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
+    notes = [step]
     rounds = summary.record.rounds_completed
     if rounds < MIN_TRIALS_FOR_INTERVAL:
         notes.append(
@@ -96,5 +99,5 @@ def corrected(summary: Summary) -> str:
 
 
 def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(HEADLINE) for cell in row.cells.values()]
+    found = [cell.estimate(row.headline) for cell in row.cells.values()]
     return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)

@@ -39,29 +39,35 @@ def is_available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def step_times(summary: Summary, form: Form = "svg") -> bytes:
-    """Draw what a training step costs: a line of the figure for each regime, a marker for each column measured."""
+def step_times(summary: Summary, form: Form = "svg") -> bytes | None:
+    """Draw what a training step costs: a line of the figure for each regime, a marker for each column measured.
+
+    None where sizes alone were measured, which have a figure of their own.
+    """
+    swept, summary = bool(summary.swept.rows), summary.plain
+    if swept and not summary.rows:
+        return None
     labels = [row.label for row in summary.rows]
-    series = [(_name(column), _measured(summary.rows, column)) for column in summary.columns]
-    return _draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
+    series = [(name(column), _measured(summary.rows, column)) for column in summary.columns]
+    return draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
 
 
 def speed_ups(summary: Summary, form: Form = "svg") -> bytes | None:
     """Draw the time of a step on the CPU over that on the GPU; None where no backend was measured on both."""
     series: dict[str, dict[int, Estimate]] = {}
     labels: dict[str, int] = {}
-    for one in crossover.speed_ups(summary.rows, summary.record.minimal_effect):
-        name = f"{_name(one.cpu)} / {_name(one.gpu)}"
-        series.setdefault(name, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
+    for one in crossover.speed_ups(summary.plain.rows, summary.record.minimal_effect):
+        pair = f"{name(one.cpu)} / {name(one.gpu)}"
+        series.setdefault(pair, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
     if not series:
         return None
     axis = "time of a step on the CPU / on the GPU (right of 1: the GPU is faster)"
-    return _draw(lambda figure: _dots(figure, list(labels), list(series.items()), axis, reference=1.0), form)
+    return draw(lambda figure: _dots(figure, list(labels), list(series.items()), axis, reference=1.0), form)
 
 
 def phases(summary: Summary, form: Form = "svg") -> bytes:
     """Draw where the time of a trial goes: a bar for each column, the mean of each phase one after the other."""
-    return _draw(lambda figure: _bars(figure, summary.columns, summary.phases_s), form)
+    return draw(lambda figure: _bars(figure, summary.columns, summary.phases_s), form)
 
 
 def _measured(rows: Sequence[Row], column: Column) -> dict[int, Estimate]:
@@ -69,7 +75,7 @@ def _measured(rows: Sequence[Row], column: Column) -> dict[int, Estimate]:
     return {index: found for index, cell in cells.items() if (found := cell.estimate(HEADLINE)) is not None}
 
 
-def _draw(fill: Callable[["Figure"], None], form: Form) -> bytes:
+def draw(fill: Callable[["Figure"], None], form: Form) -> bytes:
     """Return the image of a figure that ``fill`` has filled; its size is that of what was drawn."""
     from matplotlib.figure import Figure
 
@@ -117,12 +123,12 @@ def _dots(
     axes = _axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
     axes.set_xscale("log")
     axes.set_xlabel(axis)
-    _mark_axis(axes, *_ends([one for _, found in series for one in found.values()], reference))
+    _mark_axis(axes, *ends([one for _, found in series for one in found.values()], reference))
     if reference is not None:
         axes.axvline(reference, linestyle="--", linewidth=1, color="#808080")
     offsets = [MARKER_SPREAD * ((position + 0.5) / len(series) - 0.5) for position in range(len(series))]
     handles = [_points(axes, found, offsets[position], position) for position, (_, found) in enumerate(series)]
-    _legend(axes, handles, [name for name, _ in series])
+    legend(axes, handles, [name for name, _ in series])
     if not any(found for _, found in series):
         axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
 
@@ -142,7 +148,7 @@ def _points(axes: "Axes", found: Series, offset: float, position: int) -> "Line2
 
 def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Mapping[Column, float]]) -> None:
     """Draw a bar for each column, a piece for each phase."""
-    axes = _axes(figure, [_name(column) for column in columns], ROW_IN * 1.3)
+    axes = _axes(figure, [name(column) for column in columns], ROW_IN * 1.3)
     axes.set_xlabel("mean time of a trial, s")
     ends = dict.fromkeys(columns, 0.0)
     for position, by_column in enumerate(phases_s.values()):
@@ -158,7 +164,7 @@ def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Ma
         )
         for column, duration_s in by_column.items():
             ends[column] += duration_s
-    _legend(axes, [bars[0] for bars in axes.containers], list(phases_s))
+    legend(axes, [bars[0] for bars in axes.containers], list(phases_s))
 
 
 def _axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
@@ -167,7 +173,7 @@ def _axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
     axes = figure.add_axes((0, 0, 1, 1))  # what stands outside, labels and legend, makes the image larger
     axes.set_facecolor("none")
     axes.set_ylim(max(1, len(labels)) - 0.5, -0.5)
-    axes.set_yticks(range(len(labels)), [_clean(label) for label in labels])
+    axes.set_yticks(range(len(labels)), [clean(label) for label in labels])
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     for index in range(0, len(labels), 2):
@@ -175,19 +181,19 @@ def _axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
     return axes
 
 
-def _legend(axes: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
+def legend(axes: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
     """Put the legend above the axes, where it hides nothing."""
     if not names:
         return
     # matplotlib leaves out a name that begins with an underscore.
-    cleaned = [f" {name}" if name.startswith("_") else name for name in map(_clean, names)]
+    cleaned = [f" {name}" if name.startswith("_") else name for name in map(clean, names)]
     columns = max(1, min(4, 60 // (max(map(len, cleaned)) + 6)))
     axes.legend(
         handles, cleaned, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False, borderaxespad=0.2
     )
 
 
-def _ends(found: Sequence[Estimate], reference: float | None) -> tuple[float, float]:
+def ends(found: Sequence[Estimate], reference: float | None) -> tuple[float, float]:
     """Return where a logarithmic axis begins and ends, with room around what stands on it."""
     edges = [edge for one in found for edge in (one.value, one.low, one.high) if edge is not None]
     edges += [] if reference is None else [reference]
@@ -198,13 +204,13 @@ def _ends(found: Sequence[Estimate], reference: float | None) -> tuple[float, fl
 
 def _mark_axis(axes: "Axes", low: float, high: float) -> None:
     axes.set_xlim(low, high)
-    ticks = _ticks(low, high)
-    axes.set_xticks(ticks, [_number(tick) for tick in ticks])
+    marks = ticks(low, high)
+    axes.set_xticks(marks, [number(mark) for mark in marks])
     axes.minorticks_off()
     axes.grid(axis="x", color="#808080", alpha=0.3, linewidth=0.6)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Return 1, 2, 5, 10 … between the ends, or so many powers of ten alone as can be read."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := digit * 10.0**power) <= high]
@@ -214,16 +220,16 @@ def _ticks(low: float, high: float) -> list[float]:
     return coarse[:: math.ceil(len(coarse) / MOST_TICKS)]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Return 0.01, 5, 1,000: never an exponent, which would be set as a formula."""
     return f"{value:,.12f}".rstrip("0").rstrip(".")
 
 
-def _name(column: Column) -> str:
+def name(column: Column) -> str:
     return " ".join(part for part in column if part)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return one line without control characters, which no XML may hold, cut to what there is room for."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"

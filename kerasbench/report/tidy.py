@@ -5,12 +5,13 @@ import io
 from collections.abc import Iterator, Sequence
 
 from kerasbench.metrics import METRICS
+from kerasbench.options import Size
 from kerasbench.summary import CellSummary, Column, Row, Summary
 
 # A contract: scripts rely on these names and their order; what is new comes last.
 COLUMNS = (
     "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
-    "options", "device_name",
+    "options", "device_name", "batch", "width",
 )  # fmt: skip
 MEASURED = "ok"
 
@@ -32,7 +33,7 @@ def rows(summary: Summary) -> Iterator[list[str | float | None]]:
         for column, cell in row.cells.items():
             subject = _subject(chip, row, column, cell)
             if cell.failure is not None:
-                yield [*subject, "", None, None, None, "", 0, column[2], cell.device_title]
+                yield [*subject, "", None, None, None, "", 0, *_rest(row, column, cell)]
                 continue
             for metric in METRICS:
                 found = cell.estimate(metric.name)
@@ -45,8 +46,7 @@ def rows(summary: Summary) -> Iterator[list[str | float | None]]:
                         found.high,
                         metric.unit,
                         found.trials,
-                        column[2],
-                        cell.device_title,
+                        *_rest(row, column, cell),
                     ]
 
 
@@ -54,6 +54,12 @@ def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str
     backend, device, _ = column
     status = MEASURED if cell.failure is None else cell.failure.code
     return [chip, row.scenario.name, row.regime.name, backend, device, status]
+
+
+def _rest(row: Row, column: Column, cell: CellSummary) -> list[str | float | None]:
+    """Return options, the GPU's name, and in a sweep batch and width, where it varies them."""
+    size = row.size or Size()
+    return [row.key(column)[-1], cell.device_title, size.batch, size.width]
 
 
 def _text(value: str | float | None) -> str:

@@ -29,6 +29,7 @@ def describe(request: DescribeRequest) -> Description:
         source=scenario.source,
         parameters=scenario.parameters,
         learnable=scenario.learnable,
+        scalable=scenario.scalable,
         regimes=[describe_regime(regime, scenario.dataset(regime)) for regime in scenario.regimes],
     )
 

@@ -103,6 +103,14 @@ def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
     return _judged(model, feed, 1 + PARITY_STEPS + epochs * in_one_epoch, first_loss, before), following
 
 
+def learn_briefly(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
+    """Train what parity is judged by and nothing beyond: a sweep asks what a step costs, not what it teaches."""
+    before = _evaluate(model, feed, feed.train[: feed.batch])
+    following = single_steps(model, feed, PARITY_STEPS, first=1)
+    after = _evaluate(model, feed, feed.train[: feed.batch])
+    return Learning(1 + PARITY_STEPS, first_loss, before, after, loss=after, accuracy=None), following
+
+
 def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     with BatchSpy(model) as spy:

@@ -16,16 +16,18 @@ from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, l
 from kerasbench.wire import (
     Batch,
     Code,
+    Latency,
     Learning,
     Measurement,
     Message,
     Parity,
     Published,
+    Throughput,
     Training,
     TrialRequest,
     Usage,
 )
-from kerasbench.worker import parity, proof, terms
+from kerasbench.worker import parity, proof, sized, terms
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.failure import failure_of
 from kerasbench.worker.feed import Feed, prepare
@@ -62,9 +64,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     model, feed, regime = ready.model, ready.feed, ready.regime
     begun = _begin_training(ready)
     training, usage = _measure_training(ready, begun)
-    with pipe.phase("predict"):
-        prediction = [time_batches(model, feed, batch, request.protocol) for batch in sorted({1, feed.predict_batch})]
-        throughput = time_passes(model, feed, request.protocol)
+    prediction, throughput = ([], None) if request.protocol.kind == "sweep" else _measure_prediction(ready)
     with pipe.phase("finish"):
         found = proof.gather(ready.backend, model, ready.backend.forward(model, feed.inputs(feed.train[:1])))
         proof.check(request.device, found)
@@ -95,6 +95,13 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     pipe.send(Message(measurement=measurement))
 
 
+def _measure_prediction(ready: _Prepared) -> tuple[list[Latency], Throughput | None]:
+    model, feed, protocol = ready.model, ready.feed, ready.request.protocol
+    with ready.pipe.phase("predict"):
+        prediction = [time_batches(model, feed, batch, protocol) for batch in sorted({1, feed.predict_batch})]
+        return prediction, time_passes(model, feed, protocol)
+
+
 def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
@@ -111,7 +118,8 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     with pipe.phase("scenario"):
         scenario, regime = _load(request)
     with pipe.phase("data"):
-        feed = prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
+        feed = _rows(scenario, regime, request)
+    regime = feed.regime
     with pipe.phase("build"):
         model = build_model(scenario, regime, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
@@ -126,6 +134,12 @@ def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
     return scenario, scenario.regime(request.regime)
 
 
+def _rows(scenario: Scenario, regime: Regime, request: TrialRequest) -> Feed:
+    if request.options.size is not None:
+        return sized.prepare(scenario, regime, request.options.size, request.seed, request.data)
+    return prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
+
+
 def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRequest) -> Any:
     model = scenario.build(regime)
     if not getattr(model, "compiled", False):
@@ -133,7 +147,7 @@ def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: T
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
     counted = model.count_params()
-    if scenario.parameters is not None and counted != scenario.parameters:
+    if scenario.parameters is not None and counted != scenario.parameters and regime.width == 1:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
@@ -186,8 +200,9 @@ def _begin_training(ready: _Prepared) -> _Begun:
         return _Begun(learning, batch, published)
     with pipe.phase("first step"):
         first_step_ns, first_loss, batch = train.first_step(model, feed)
+    learn = train.learn_briefly if ready.request.protocol.kind == "sweep" else train.learn
     with pipe.phase("learn"):
-        learning, following = train.learn(model, feed, first_loss)
+        learning, following = learn(model, feed, first_loss)
     compared = None if parity.random_layers(model) else Parity([first_loss, *following.losses], [])
     return _Begun(learning, batch, None, first_step_ns, following.fits_ns, compared)
 
@@ -201,8 +216,7 @@ def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]
         meter = Meter()
         clock = train.measure_blocks(model, feed, callbacks, backend, ready.request.protocol)
         usage = meter.read()
-    with ready.pipe.phase("epoch"):
-        epoch_steps, epochs_ns = train.time_epochs(model, feed, callbacks, backend)
+    epoch_steps, epochs_ns = _time_epochs(ready)
     training = Training(
         unit="epoch" if counts_epochs(feed.regime.steps) else "step",
         first_step_ns=begun.first_step_ns,
@@ -217,11 +231,20 @@ def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]
     return training, usage
 
 
+def _time_epochs(ready: _Prepared) -> tuple[int, list[int]]:
+    from kerasbench.worker import train
+
+    if ready.request.protocol.kind == "sweep":
+        return 0, []
+    with ready.pipe.phase("epoch"):
+        return train.time_epochs(ready.model, ready.feed, ready.callbacks, ready.backend)
+
+
 def _silenced_parity(ready: _Prepared) -> Parity | None:
     """Compare what a second model computes without its random numbers; None where that cannot be, or is not asked."""
     protocol = ready.request.protocol
     calibrated = protocol.steps_per_block is not None  # so the cell's first trial has done it: all begin alike
-    if protocol.kind != "steady" or calibrated or not parity.can_be_silenced(ready.model):
+    if protocol.kind == "published" or calibrated or not parity.can_be_silenced(ready.model):
         return None
     with ready.pipe.phase("parity"):
         try:

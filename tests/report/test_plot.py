@@ -141,13 +141,13 @@ def test_no_two_columns_look_alike() -> None:
     [(0.8, 8.1, [1, 2, 5]), (0.3, 30, [0.5, 1, 2, 5, 10, 20]), (0.2, 1_100, [1, 10, 100, 1_000])],
 )
 def test_ticks_are_round_and_few(low: float, high: float, ticks: list[float]) -> None:
-    assert plot._ticks(low, high) == pytest.approx(ticks)
+    assert plot.ticks(low, high) == pytest.approx(ticks)
 
 
 def test_ticks_of_any_range_can_be_read() -> None:
-    assert 2 <= len(plot._ticks(1e-9, 1e12)) <= plot.MOST_TICKS
+    assert 2 <= len(plot.ticks(1e-9, 1e12)) <= plot.MOST_TICKS
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.001, "0.001"), (0.5, "0.5"), (20.0, "20"), (1e6, "1,000,000")])
 def test_numbers_on_an_axis_have_no_exponent(value: float, text: str) -> None:
-    assert plot._number(value) == text
+    assert plot.number(value) == text

@@ -13,11 +13,11 @@ def rows(*trials: made.TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 
 
 def test_the_columns_are_the_contract() -> None:
-    assert (
-        document([])
-        == "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,device_name\n"
+    assert document([]) == (
+        "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
+        "device_name,batch,width\n"
     )
-    assert len(COLUMNS) == 14
+    assert len(COLUMNS) == 16
 
 
 def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:

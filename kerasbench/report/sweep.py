@@ -1,0 +1,167 @@
+"""The sections of a sweep: the step at each size, who overtakes whom where, and what a step is made of."""
+
+from collections.abc import Iterator
+
+from kerasbench.catalog import label
+from kerasbench.cost import FIT_TOLERANCE, CostModel, Parameter
+from kerasbench.options import AXES, Axis
+from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
+from kerasbench.report.notes import training_notes
+from kerasbench.report.number import percent, plain
+from kerasbench.summary import Row, Summary
+from kerasbench.sweep import Crossing, Duel, Swept, duels, swept
+
+STEP = (
+    "A step inside an epoch (`steady_step_ms`): feeding the batch, the step, its metrics. What an epoch costs once is "
+    "not in it."
+)
+WHOLE_BATCH = 100  # from here on a crossover is told to the sample
+
+
+def document(summary: Summary) -> str:
+    """Return all sections of what was swept; nothing where nothing was."""
+    parts = (steps(summary), crossovers(summary), costs(summary), _besides(summary))
+    return "\n\n".join(part for part in parts if part)
+
+
+def brief(summary: Summary) -> str:
+    """Return what a terminal shows."""
+    return "\n\n".join(part for part in (steps(summary), crossovers(summary), costs(summary)) if part)
+
+
+def steps(summary: Summary) -> str:
+    """Return the time of a step: a line for each size, a column for each backend, device and options."""
+    found = summary.swept
+    if not found.rows:
+        return ""
+    notes = "\n".join([training_notes(found, STEP), *(f"- {line}" for line in _ended(found))])
+    return f"## Sweep\n\n{table(found)}\n\n{notes}"
+
+
+def table(found: Summary) -> str:
+    """Return the table alone, of rows that were all swept."""
+    columns = [column for column in found.columns if any(column in row.cells for row in found.rows)]
+    axes = [axis for axis in AXES if any(_at(row, axis) != NOTHING for row in found.rows)]
+    body = [
+        [
+            escape(label(row.scenario.name, row.regime.name)),
+            *(_at(row, axis) for axis in axes),
+            *(timed(row, column, standing) for column in columns),
+        ]
+        for row, standing in zip(found.rows, found.standings, strict=True)
+    ]
+    return draw_table(["scenario", *axes, *column_names(columns)], body)
+
+
+def _at(row: Row, axis: Axis) -> str:
+    size = row.size.along(axis) if row.size else None
+    return NOTHING if size is None else _number(axis, size)
+
+
+def _ended(summary: Summary) -> Iterator[str]:
+    for one in swept(summary):
+        for column in one.columns:
+            size = one.out_of_memory(column)
+            if size is not None:
+                where = f"{one.axis} {_number(one.axis, size)}"
+                yield f"{escape(one.label)} {column_name(column)}: out of memory at {where}; the series ends there."
+
+
+def crossovers(summary: Summary) -> str:
+    """Return for each pair of series where one overtakes the other, or that none does."""
+    effect = summary.record.minimal_effect
+    lines = [
+        f"- {escape(one.label)}: {'; '.join(_said(one, duel))}."
+        for one in swept(summary)
+        for duel in duels(one, effect)
+        if len(duel.ratios) > 1
+    ]
+    if not lines:
+        return ""
+    explanation = (
+        f"Who is slower by more than {effect:.0%} is judged at each size, paired by round. A crossover lies between a "
+        "size at which it is one beyond doubt and a size at which it is the other: the ratio's logarithm, interpolated "
+        "over log2 of the size, with a 95 % interval by parametric bootstrap. Nothing is said beyond these sizes."
+    )
+    return "## Crossovers\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+
+
+def _said(found: Swept, duel: Duel) -> list[str]:
+    if not duel.crossings:
+        return [_one_sided(found.axis, duel)]
+    several = ["not monotone"] if len(duel.crossings) > 1 else []
+    return several + [_crossing(found.axis, one) for one in duel.crossings]
+
+
+def _crossing(axis: Axis, one: Crossing) -> str:
+    interval = "too few rounds for an interval"
+    if one.low is not None and one.high is not None:
+        interval = f"{_number(axis, one.low)} to {_number(axis, one.high)}"
+    names = f"{column_name(one.winner)} overtakes {column_name(one.loser)}"
+    return f"{names} at {axis} {_number(axis, one.at)} ({interval})"
+
+
+def _one_sided(axis: Axis, duel: Duel) -> str:
+    sizes = [size for size, _ in duel.ratios]
+    span = f"({_number(axis, sizes[0])} to {_number(axis, sizes[-1])})"
+    slower = next((found for found in duel.signs if found), 0)
+    if not slower:
+        return f"{column_name(duel.a)} and {column_name(duel.b)} cannot be told apart at any size measured {span}"
+    loser, winner = (duel.a, duel.b) if slower > 0 else (duel.b, duel.a)
+    unsettled = [_number(axis, size) for size, found in zip(sizes, duel.signs, strict=True) if not found]
+    known = f"every size measured {span}"
+    if unsettled:
+        known = f"the sizes measured {span}, but for {', '.join(unsettled)}, where they cannot be told apart"
+    return f"{column_name(loser)} is slower than {column_name(winner)} at {known}"
+
+
+def costs(summary: Summary) -> str:
+    """Return overhead and cost per sample of each series over batches."""
+    rows = [
+        [escape(one.label), column_name(column), *_cost(model)]
+        for one in swept(summary)
+        for column in one.columns
+        if (model := one.cost(column)) is not None
+    ]
+    if not rows:
+        return ""
+    headers = [
+        "scenario",
+        "column",
+        "overhead (ms)",
+        "cost per sample (µs)",
+        "largest deviation",
+        "explains the series",
+    ]
+    explanation = (
+        "Step = overhead + cost per sample · batch: a line by least squares, weighted by the sizes' intervals; in "
+        f"brackets 95 % intervals. It explains a series of which it misses no size by more than {FIT_TOLERANCE:.0%} "
+        "and by more than the size's own interval. It may explain a crossover; it does not define it."
+    )
+    return f"## Overhead and cost per sample\n\n{draw_table(headers, rows)}\n\n{explanation}"
+
+
+def _cost(model: CostModel) -> list[str]:
+    deviation = f"{percent(model.deviation)} at batch {model.worst:,}"
+    return [_parameter(model.overhead), _parameter(model.per_sample, 1e3), deviation, "yes" if model.fits else "no"]
+
+
+def _parameter(found: Parameter, factor: float = 1.0) -> str:
+    value, low, high = (plain(one * factor) for one in (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
+
+
+def _besides(summary: Summary) -> str:
+    return metric_tables(
+        summary.swept,
+        "Throughput and memory by size",
+        ("train_samples_per_s", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
+        "Throughput follows from the step inside an epoch. First step: tracing, compiling and running one `fit` of one "
+        "batch, with empty compilation caches.",
+    )
+
+
+def _number(axis: Axis, size: float) -> str:
+    if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
+        return f"{size:,.0f}"
+    return f"{size:.3g}"

@@ -1,0 +1,59 @@
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from kerasbench.options import Options
+from kerasbench.report import curve, plot
+from kerasbench.report.files import draw
+from kerasbench.results import Store
+from kerasbench.summary import summarize
+from tests import made
+from tests.report.test_plot import SVG, groups, texts
+from tests.report.test_sweep import CROSSING, swept
+
+pytest.importorskip("matplotlib")
+
+
+def test_a_sweep_is_an_image_in_both_forms() -> None:
+    summary = summarize(swept(**CROSSING))
+    assert ET.fromstring(curve.step_over_size(summary) or b"").tag == f"{SVG}svg"
+    assert (curve.step_over_size(summary, "png") or b"").startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
+def test_each_series_has_a_line_its_intervals_and_its_name(rounds: int, intervals: int) -> None:
+    image = curve.step_over_size(summarize(swept(rounds, **CROSSING))) or b""
+    assert len(groups(image, "series-")) == 2
+    assert len(groups(image, "interval-")) == intervals
+    assert len(groups(image, "crossing")) == 1
+    assert {"jax cpu", "torch cpu", "1", "8", "64", "512", "step inside an epoch, ms"} <= set(texts(image))
+
+
+def test_each_axis_that_was_varied_has_a_panel() -> None:
+    trials = [
+        made.trial(1, options=Options(batch=batch, width=width), found=made.measurement(batch * width))
+        for batch in (1, 2)
+        for width in (1.0, 2.0)
+    ]
+    image = curve.step_over_size(summarize(made.record(*trials))) or b""
+    labels = {text.split(";")[0] for text in texts(image) if "dashed" in text}
+    assert labels == {
+        "batch (dense width=1", "width (dense batch=1", "batch (dense width=2", "width (dense batch=2",
+    }  # fmt: skip
+
+
+def test_nothing_swept_has_no_figure_and_a_sweep_alone_no_other() -> None:
+    assert curve.step_over_size(summarize(made.record(made.trial()))) is None
+    assert plot.step_times(summarize(swept(**CROSSING))) is None
+
+
+def test_a_series_of_which_all_failed_is_left_out() -> None:
+    trials = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
+    assert curve.step_over_size(summarize(made.record(*trials))) is None
+
+
+def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(swept(**CROSSING))
+    names = [file.name.removeprefix("chip-9-")[7:] for file in draw([tmp_path], tmp_path / "plots")]
+    assert names == ["sweep.png", "phases.png"]

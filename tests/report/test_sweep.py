@@ -1,0 +1,125 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.devices import Device
+from kerasbench.options import Options
+from kerasbench.report import html, markdown, sweep
+from kerasbench.results import Record
+from kerasbench.summary import Summary, summarize
+from kerasbench.wire import Code, Failure
+from tests import made
+from tests.report.test_markdown import cells_of
+
+BATCHES = (1, 8, 64, 512)
+
+
+def swept(rounds: int = 3, **series: tuple[float, ...]) -> Record:
+    """Backends by their steps, in ms, at each of BATCHES, give or take a thousandth."""
+    trials = [
+        made.trial(
+            index,
+            backend=backend,
+            found=made.measurement(step_ms * (1 + index / 1000)),
+            options=Options(batch=batch),
+        )
+        for backend, steps in series.items()
+        for batch, step_ms in zip(BATCHES, steps, strict=False)
+        for index in range(1, rounds + 1)
+    ]
+    return made.record(*trials, rounds=rounds)
+
+
+CROSSING = {"jax": (0.2, 0.5, 3.0, 24.0), "torch": (1.0, 1.1, 1.7, 6.0)}
+
+
+def test_the_table_has_a_line_for_each_size() -> None:
+    text = markdown.document(summarize(swept(**CROSSING)))
+    assert cells_of(text, "scenario") == ["scenario", "batch", "jax cpu", "torch cpu"]
+    table = [line for line in text.splitlines() if line.startswith("| dense")][:4]
+    assert [line.split("|")[2].strip() for line in table] == ["1", "8", "64", "512"]
+    assert "**0.200 ms" in table[0] and "**6.01 ms" in table[3]
+    assert "What an epoch costs once is not in it" in text
+    assert "## Training step" not in text
+
+
+def test_a_crossover_is_said_with_its_interval() -> None:
+    text = sweep.crossovers(summarize(swept(**CROSSING)))
+    (line,) = (line for line in text.splitlines() if line.startswith("- "))
+    assert line.startswith("- dense: torch cpu overtakes jax cpu at batch 26.8 (26.8 to 26.8).")
+
+
+@pytest.mark.parametrize(
+    ("torch", "said"),
+    [
+        ((1.0, 1.1, 4.0, 30.0), "torch cpu is slower than jax cpu at every size measured (1 to 512)"),
+        ((0.1, 0.1, 1.0, 6.0), "jax cpu is slower than torch cpu at every size measured (1 to 512)"),
+        ((0.2, 0.5, 3.0, 24.0), "jax cpu and torch cpu cannot be told apart at any size measured (1 to 512)"),
+        (
+            (1.0, 1.1, 3.0, 24.0),
+            "torch cpu is slower than jax cpu at the sizes measured (1 to 512), but for 64, 512, where they cannot be "
+            "told apart",
+        ),
+        ((1.0, 0.4, 4.0, 30.0), "not monotone; torch cpu overtakes jax cpu at batch"),
+    ],
+)
+def test_nothing_is_said_beyond_what_was_measured(torch: tuple[float, ...], said: str) -> None:
+    assert f"- dense: {said}" in sweep.crossovers(summarize(swept(jax=CROSSING["jax"], torch=torch)))
+
+
+def test_one_round_has_a_place_and_says_that_it_has_no_interval() -> None:
+    text = sweep.crossovers(summarize(swept(1, **CROSSING)))
+    assert "(too few rounds for an interval)" in text
+
+
+def test_one_column_crosses_nothing() -> None:
+    assert sweep.crossovers(summarize(swept(jax=CROSSING["jax"]))) == ""
+
+
+def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
+    steps = tuple(0.5 + 0.01 * batch for batch in BATCHES)
+    text = sweep.costs(summarize(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0))))
+    line = cells_of(text, "dense      | jax")
+    assert line[2].startswith("0.501 (") and line[3].startswith("10.0 (")
+    assert line[5] == "yes"
+    assert cells_of(text, "dense      | torch")[5] == "no"
+
+
+def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
+    record = swept(jax=(1.0, 2.0))
+    for batch, cause in ((64, "no memory"), (512, "not tried: out of memory at batch 64")):
+        failure = Failure(Code.OOM, cause, "less of it")
+        record.trials.append(made.trial(1, backend="jax", failure=failure, options=Options(batch=batch)))
+    text = markdown.document(summarize(record))
+    assert "- dense jax cpu: out of memory at batch 64; the series ends there." in text
+    assert cells_of(text[text.index("## Failures") :], "dense batch=512")[3] == "not tried: out of memory at batch 64"
+    assert "*oom*" in text
+
+
+def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
+    record = swept(**CROSSING)
+    plain = [made.trial(index, backend=backend) for backend in ("jax", "torch") for index in (1, 2, 3)]
+    both = dataclasses.replace(record, trials=[*record.trials, *plain])
+    text, alone = markdown.document(summarize(both)), markdown.document(summarize(made.record(*plain, rounds=3)))
+    assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
+    assert markdown.training(summarize(both).plain) in alone
+
+
+def test_nothing_swept_is_no_section() -> None:
+    assert sweep.document(summarize(made.record(made.trial()))) == ""
+
+
+def test_widths_have_a_column_and_no_cost_model() -> None:
+    trials = [
+        made.trial(1, options=Options(width=width), found=made.measurement(width), device=Device("cuda", 0, "H200"))
+        for width in (0.5, 1.0, 2.0)
+    ]
+    summary = summarize(made.record(*trials))
+    assert cells_of(sweep.steps(summary), "scenario") == ["scenario", "width", "torch gpu"]
+    assert sweep.costs(summary) == ""
+
+
+def test_the_html_page_has_the_same_sections() -> None:
+    summary: Summary = summarize(swept(**CROSSING))
+    page = html.document([("here", summary)])
+    assert all(f">{title}</h2>" in page for title in ("Sweep", "Crossovers", "Overhead and cost per sample"))
