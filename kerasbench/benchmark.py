@@ -16,7 +16,7 @@ from kerasbench.gate import Gate, product_canary
 from kerasbench.interpreters import Interpreters
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
-from kerasbench.plan import Asked, Plan
+from kerasbench.plan import Asked, Counted, Plan
 from kerasbench.report import curve, markdown, plot
 from kerasbench.report.console import ConsoleProgress, Unbroken
 from kerasbench.results import Record, Store, TrialRecord
@@ -27,7 +27,7 @@ from kerasbench.summary import Summary, summarize
 from kerasbench.together import Tick, together
 from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
-from kerasbench.wire import Failure, ProbeReport, TrialRequest
+from kerasbench.wire import CountRequest, Failure, ProbeReport, TrialRequest
 
 Content = TypeVar("Content", Record, str)
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
@@ -81,6 +81,8 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     planned = plan.make(asked, selected, probes, interpreters.named)
     if asked.data == "real":
         fetch_all(planned, interpreters)
+    if asked.explain:
+        planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
     known = history.recall(folder, machine.fingerprint(), planned)
     watch = Watch(Gate(product_canary()))  # before the store, which reserves the run's name
     store, carried = _store(folder, planned, probes, interrupted)
@@ -170,6 +172,17 @@ def probe_all(names: Sequence[str], interpreters: Interpreters) -> dict[str, Pro
         return trial.probe(name, interpreters.of(name), tick)
 
     return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
+
+
+def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
+    """Have torch count the operations of each regime's training step; none where torch is not there or cannot."""
+    found: list[Counted] = []
+    for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
+        request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
+        said = trial.count(request, interpreters.of("torch"))
+        if not isinstance(said, Failure):
+            found.append(Counted(one.entry.name, one.regime.name, said))
+    return found
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters) -> None:

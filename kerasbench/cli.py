@@ -4,6 +4,7 @@ Exit codes: 0 all asked-for cells measured; 1 usage or environment; 2 some cells
 asked to fail on one; 130 interrupted.
 """
 
+import dataclasses
 import json
 import os
 import sys
@@ -228,6 +229,42 @@ def finish(ended: "Ended") -> int:
     if ended.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK
+
+
+@app.command()
+def explain(
+    scenario: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenarios: name, pattern or file.")],
+    backend: Backends = None,
+    device: Devices = None,
+    rounds: Rounds = None,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    python: Python = None,
+    results: Results = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
+) -> int:
+    """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
+    from kerasbench import backends, benchmark, interpreters, limits, plan
+    from kerasbench.explain import anatomies
+    from kerasbench.report import explanation
+    from kerasbench.results import load
+    from kerasbench.summary import summarize
+
+    asked = plan.Asked(
+        scenarios=split(scenario),
+        backends=split(backend),
+        devices=split(device),
+        effort=plan.effort_of(False, rounds, False),
+        seed=seed,
+        timeout_s=timeout,
+        memory_limit_bytes=None if memory_limit is None else limits.parse_size_bytes(memory_limit),
+        explain=True,
+    )
+    ended = benchmark.measure(asked, results, interpreters.find(split(python), backends.names()))
+    found = anatomies(summarize(load(ended.data)))
+    said = json.dumps(explanation.as_data(found), indent=2) if as_json else explanation.document(found)
+    return finish(dataclasses.replace(ended, brief=said))
 
 
 @app.command()

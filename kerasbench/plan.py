@@ -21,6 +21,10 @@ RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
+LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
+# What is the other way round from a backend's default. Not torch: its compilation takes 20 s a trial on two cores and
+# needs a C++ compiler; --jit on measures it where that is wanted.
+OTHER_JIT = {"tensorflow": True, "jax": False}
 CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 # On 2 cores; only until the first trials have been timed.
 TYPICAL_TRIAL_S, TYPICAL_SWEEP_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 4.0, 0.002, 0.01
@@ -88,6 +92,7 @@ class Asked:
     """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
 
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
+    ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -100,6 +105,16 @@ class Asked:
     timeout_s: float | None = None
     memory_limit_bytes: int | None = None
     refine: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The floating-point operations that a training step of a regime takes for each sample, as torch counts them."""
+
+    scenario: str
+    regime: str
+    operations: float
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,7 @@ class Plan:
     cells: list[Cell]
     absent: list[tuple[Cell, Failure]]
     warnings: list[str] = field(default_factory=list)
+    flops: list[Counted] = field(default_factory=list)
 
     @property
     def effort(self) -> Effort:
@@ -172,7 +188,9 @@ def make(
         for label in asked.devices or [device.label for device in seen] or ["cpu"]:
             device = next((device for device in seen if device.label == label), None)
             for cell in (
-                Cell(one, backend, device or _stand_in(label), each) for one in scenarios for each in asked.options
+                Cell(one, backend, device or _stand_in(label), each)
+                for one in scenarios
+                for each in _options(asked, backend, one)
             ):
                 if device is None:
                     absent.append((cell, _missing(label, report)))
@@ -183,6 +201,17 @@ def make(
     if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, asked.devices))
     return Plan(asked, cells, absent, differing_keras(probes))
+
+
+def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
+    """Return the options of a backend's cells in a regime; for an explanation also what might help."""
+    found = dict.fromkeys(asked.options)
+    for each in asked.options if asked.explain else []:
+        if each.jit is None and backend in OTHER_JIT:
+            found[dataclasses.replace(each, jit=OTHER_JIT[backend])] = None
+        if each.batch is None and selected.regime.steps >= LARGER_BATCH:
+            found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
+    return list(found)
 
 
 def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:

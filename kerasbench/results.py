@@ -21,7 +21,7 @@ from kerasbench.machine import Machine
 from kerasbench.noise import Signal, Surroundings
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import Options
-from kerasbench.plan import Asked
+from kerasbench.plan import Asked, Counted
 from kerasbench.upgrade import SCHEMA, Incomplete, upgrade
 from kerasbench.wire import Description, Failure, Measurement, Phase
 
@@ -94,6 +94,7 @@ class Record:
     finished: str = ""
     kerasbench: str = __version__
     schema: int = SCHEMA
+    flops: list[Counted] = field(default_factory=list)
 
     @property
     def unfinished(self) -> bool:

@@ -200,6 +200,7 @@ def begin(planned: Plan, state: State) -> Record:
         scenarios=[ScenarioRecord(entry.file_hash, entry.description) for entry in entries.values()],
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=noise.of_machine(state, processors()),
+        flops=planned.flops,
     )
 
 
@@ -290,7 +291,7 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         device=cell.device,
         seed=planned.asked.seed,
         data=planned.asked.data,
-        protocol=protocol,
+        protocol=_protocol_of(cell, protocol, planned),
         options=cell.options,
     )
 
@@ -298,6 +299,14 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
 def _not_tried(cell: Cell, failure: Failure) -> Failure:
     size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
     return Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
+
+
+def _protocol_of(cell: Cell, protocol: Protocol, planned: Plan) -> Protocol:
+    """Return the protocol of a cell's trial: an explanation takes its own cells apart, and sizes are as in a sweep."""
+    if not planned.asked.explain:
+        return protocol
+    kind = protocol.kind if cell.options.size is None else "sweep"
+    return dataclasses.replace(protocol, kind=kind, parts=cell.options in planned.asked.options)
 
 
 def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:

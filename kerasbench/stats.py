@@ -87,6 +87,15 @@ def mean(values: Sequence[float]) -> Estimate:
     return Estimate(statistics.fmean(values), None, None, len(values))
 
 
+def mean_interval(values: Sequence[float]) -> Estimate:
+    """Return the arithmetic mean with Student's t interval: for differences of times, which may be about zero."""
+    centre = statistics.fmean(values)
+    if len(values) < MIN_TRIALS_FOR_INTERVAL:
+        return Estimate(centre, None, None, len(values))
+    reach = t_quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return Estimate(centre, centre - reach, centre + reach, len(values))
+
+
 def percentile(ordered: Sequence[float], share: float) -> float:
     """Return the percentile of sorted values, between neighbours by linear interpolation."""
     position = share * (len(ordered) - 1)

@@ -11,13 +11,15 @@ import msgspec
 
 from kerasbench import backends, child, environment
 from kerasbench.child import POLL_S, QUICK_POLL_S
-from kerasbench.devices import GPU, visible_cuda
+from kerasbench.devices import CPU, GPU, Device, visible_cuda
 from kerasbench.ending import failure_of, over_limit, shown
 from kerasbench.limits import Limits
 from kerasbench.machine import macos
+from kerasbench.options import DEFAULT
 from kerasbench.scratch import scratch_folder
 from kerasbench.wire import (
     Code,
+    CountRequest,
     DescribeRequest,
     Description,
     Failure,
@@ -36,6 +38,7 @@ from kerasbench.wire import (
 
 PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
 DESCRIBE_TIMEOUT_S = 60.0
+COUNT_TIMEOUT_S = 120.0  # like a probe, and two steps of eight samples
 FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
 Said = TypeVar("Said")
 
@@ -161,6 +164,13 @@ def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
     limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
     variables = {"KERAS_BACKEND": backend}
     return _ask(python, FetchRequest(file, regime), limits, variables, lambda answer: answer.fetched, real_data=True)
+
+
+def count(request: CountRequest, python: str) -> float | Failure:
+    """Have torch count, in a child, the floating-point operations that a training step takes for each sample."""
+    limits = _standard(COUNT_TIMEOUT_S, "counting operations")
+    variables = backends.get("torch").environment(Device(CPU), DEFAULT, "") | {"KERAS_BACKEND": "torch"}
+    return _ask(python, request, limits, variables, lambda answer: answer.counted)
 
 
 def _ask(

@@ -42,7 +42,7 @@ class Protocol:
     """How much to measure. None for a calibrated value means: calibrate, and report what was found.
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
-    ``sweep`` measures steps alone, at the size that the options name.
+    ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
     """
 
     kind: ProtocolKind = "steady"
@@ -58,6 +58,7 @@ class Protocol:
     predict_max_ns: int = 3_000_000_000
     steps_per_block: int | None = None
     warmup_blocks: int | None = None
+    parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,17 @@ class FetchRequest:
     task: Literal["fetch"] = "fetch"
 
 
-Request = TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
+@dataclass(frozen=True)
+class CountRequest:
+    """Count the floating-point operations of a training step; only torch can."""
+
+    file: str
+    file_hash: str
+    regime: str
+    task: Literal["count"] = "count"
+
+
+Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,20 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Blocks of steps in turn: fed from arrays, fed with a batch that lies ready on the device, and without ``fit``.
+
+    ``bare`` is the compiled step alone (torch: the eager one). ``peak_flops`` is the highest rate of square matrix
+    products on the device, in operations a second, in the same dtype and rounding mode.
+    """
+
+    arrays: list[Block]
+    ready: list[Block]
+    bare: list[Block]
+    peak_flops: float
+
+
+@dataclass(frozen=True)
 class Training:
     """Raw readings of the training phases.
 
@@ -154,6 +179,7 @@ class Training:
     epoch_steps: int
     epochs_ns: list[int]
     again_ns: list[int] = field(default_factory=list)
+    parts: Parts | None = None
 
     @cached_property
     def median_ns(self) -> float:
@@ -380,6 +406,7 @@ class Message:
     failure: Failure | None = None
     description: Description | None = None
     fetched: str | None = None
+    counted: float | None = None
     probe: ProbeReport | None = None
     inventory: Inventory | None = None
 
@@ -405,6 +432,8 @@ def decode_request(line: bytes) -> Request:
             return ProbeRequest(**fields)
         case "inventory":
             return InventoryRequest(**fields)
+        case "count":
+            return CountRequest(**fields)
         case "fetch":
             return FetchRequest(**fields)
         case _:

@@ -50,6 +50,18 @@ class Backend(Protocol):
     def peak_device_bytes(self, device: Device) -> int | None:
         """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
 
+    def on_device(self, arrays: Any) -> Any:
+        """Return NumPy arrays as the backend's tensors, on the device."""
+
+    def ready(self, batch: Any, steps: int) -> dict[str, Any]:
+        """Return what ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device."""
+
+    def bare_steps(self, model: Any, batch: Any) -> Callable[[int], None]:
+        """Return a function that makes so many training steps on that batch without ``fit``, and waits for the last.
+
+        The step is Keras' own, compiled as ``fit`` compiles it. It trains the model.
+        """
+
     def memory_grows(self, device: Device) -> bool | None:
         """Return whether the device's memory is taken as it is needed, not all at the start; None on the CPU."""
 

@@ -1,5 +1,6 @@
 """JAX: CPU, CUDA or ROCm, and the Apple GPU by a plug-in (jax-mps)."""
 
+import itertools
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -106,6 +107,40 @@ def peak_device_bytes(device: Device) -> int | None:
     except Exception:  # a plug-in without counters: no reason to lose a trial that is over
         return None
     return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
+
+
+def on_device(arrays: Any) -> Any:
+    import jax
+
+    return tuple(jax.device_put(array) for array in arrays)
+
+
+def ready(batch: Any, steps: int) -> dict[str, Any]:
+    return {"x": (batch for _ in itertools.repeat(None)), "steps_per_epoch": steps}
+
+
+def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
+    """Hand the step its state as ``fit`` does: arrays are donated, and in the end the model has the last ones."""
+    import jax
+
+    groups = (
+        model.trainable_variables,
+        model.non_trainable_variables,
+        model.optimizer.variables,
+        model.metrics_variables,
+    )
+    model.make_train_function()
+
+    def run(steps: int) -> None:
+        state = tuple([variable.value for variable in group] for group in groups)
+        for _ in range(steps):
+            _, state = model.train_function(state, itertools.repeat(batch))
+        jax.block_until_ready(state)
+        for group, arrays in zip(groups, state, strict=True):
+            for variable, array in zip(group, arrays, strict=True):
+                variable.assign(array)
+
+    return run
 
 
 def memory_grows(device: Device) -> bool | None:

@@ -97,6 +97,31 @@ def peak_device_bytes(device: Device) -> int | None:
         return None
 
 
+def on_device(arrays: Any) -> Any:
+    import tensorflow as tf
+
+    return tuple(tf.identity(array) for array in arrays)
+
+
+def ready(batch: Any, steps: int) -> dict[str, Any]:
+    import tensorflow as tf
+
+    return {"x": tf.data.Dataset.from_tensors(batch).repeat(steps)}
+
+
+def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
+    import tensorflow as tf
+
+    step = tf.function(model.train_step, jit_compile=model.jit_compile)
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            step(batch)
+        synchronize(model)
+
+    return run
+
+
 def memory_grows(device: Device) -> bool | None:
     import tensorflow as tf
 

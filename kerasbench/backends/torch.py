@@ -97,6 +97,29 @@ def peak_device_bytes(device: Device) -> int | None:
     return None
 
 
+def on_device(arrays: Any) -> Any:
+    import torch
+
+    return tuple(torch.as_tensor(array).to(_default_device()) for array in arrays)
+
+
+def ready(batch: Any, steps: int) -> dict[str, Any]:
+    import torch
+
+    return {"x": torch.utils.data.DataLoader([batch] * steps, batch_size=None)}
+
+
+def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
+    model.make_train_function()
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            model.train_function([batch])
+        synchronize(model)
+
+    return run
+
+
 def memory_grows(device: Device) -> bool | None:
     return None if device.platform == CPU else True  # torch knows no other way
 

@@ -2,8 +2,9 @@
 
 from kerasbench.catalog import label
 from kerasbench.crossover import break_evens, speed_ups
+from kerasbench.explain import anatomies
 from kerasbench.machine import Machine
-from kerasbench.report import sweep
+from kerasbench.report import explanation, sweep
 from kerasbench.report.beside import beside_published
 from kerasbench.report.cells import (
     NOTHING,
@@ -32,6 +33,7 @@ def document(summary: Summary) -> str:
     return _page(
         heading(summary),
         training(plain) if plain.rows or not summary.rows else "",
+        explanation.document(anatomies(summary)),
         verdicts(plain),
         devices(plain),
         sweep.document(summary),

@@ -11,6 +11,7 @@ from kerasbench.datasets import DataError
 from kerasbench.scenario import ScenarioError
 from kerasbench.wire import (
     Code,
+    CountRequest,
     DescribeRequest,
     Failure,
     FetchRequest,
@@ -66,6 +67,12 @@ def _dispatch(request: Request, pipe: Pipe) -> None:
             from kerasbench.worker.inventory import take
 
             pipe.send(Message(inventory=take(request)))
+        case CountRequest():
+            from kerasbench.worker.flops import count
+
+            with pipe.phase("count"):
+                counted = count(request)
+            pipe.send(Message(counted=counted))
         case FetchRequest():
             from kerasbench.worker.fetch import fetch
 

@@ -217,6 +217,12 @@ def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]
         clock = train.measure_blocks(model, feed, callbacks, backend, ready.request.protocol)
         usage = meter.read()
     epoch_steps, epochs_ns = _time_epochs(ready)
+    parts = None
+    if ready.request.protocol.parts and not counts_epochs(feed.regime.steps):
+        from kerasbench.worker.parts import measure
+
+        with ready.pipe.phase("parts"):
+            parts = measure(model, feed, backend, ready.request.protocol, clock.steps_per_block)
     training = Training(
         unit="epoch" if counts_epochs(feed.regime.steps) else "step",
         first_step_ns=begun.first_step_ns,
@@ -227,6 +233,7 @@ def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]
         blocks=clock.blocks,
         epoch_steps=epoch_steps,
         epochs_ns=epochs_ns,
+        parts=parts,
     )
     return training, usage
 

@@ -1,0 +1,125 @@
+"""Where an epoch's time goes, in plain language: every sentence with its number."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kerasbench.crossover import BreakEven
+from kerasbench.explain import Advice, Anatomy, Help
+from kerasbench.report.cells import column_name, escape
+from kerasbench.report.number import percent, plain
+from kerasbench.stats import Estimate
+
+GIGA = 1e9
+WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
+MS_PER_S = 1000.0
+
+
+def document(found: Sequence[Anatomy]) -> str:
+    """Return a paragraph for each cell, empty where there is none."""
+    if not found:
+        return ""
+    return "\n\n".join(["## Where the time goes", *(_paragraph(one) for one in found)])
+
+
+def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:
+    """Return the same as plain data, with the sentences."""
+    return [_data(one) for one in found]
+
+
+def _paragraph(one: Anatomy) -> str:
+    title = f"### {escape(one.row.label)}, {column_name(one.column)}"
+    return "\n".join([title, "", *(f"- {escape(sentence)}" for sentence in sentences(one))])
+
+
+def sentences(one: Anatomy) -> Iterator[str]:
+    """Yield what is to be said of one cell, the largest things first said of the epoch, then of the step."""
+    yield (
+        f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}; {_duration(one.overhead_ms)} of it "
+        f"({percent(one.overhead_ms.value / one.epoch_ms.value)}) is what each epoch costs once, validation included."
+    )
+    yield f"Feeding: {_step(one, one.feeding_ms)}: what a batch from arrays costs beyond one that lies ready."
+    yield f"Python and framework: {_step(one, one.framework_ms)}: what fit does around the compiled step."
+    yield f"Computation: {_step(one, one.computation_ms)}: Keras' own step by itself, on a batch that is on the device."
+    if abs(one.unexplained_ms) > WORTH_SAYING * one.epoch_ms.value:
+        share = percent(one.unexplained_ms / one.epoch_ms.value)
+        yield (
+            f"Unexplained: {plain(one.unexplained_ms)} ms of an epoch ({share}): the parts were measured after the "
+            "steps that the epoch is made of, and differ from them."
+        )
+    if one.rate is not None and one.peak is not None:
+        rate, peak = plain(one.rate.value / GIGA), plain(one.peak.value / GIGA)
+        yield (
+            f"The step computes {rate} GFLOP/s, {percent(one.rate.value / one.peak.value)} of the {peak} that matrix "
+            "products reach on this device in the same precision."
+        )
+    if one.compile_ms is not None:
+        longer = _duration(one.compile_ms)
+        yield f"The first step takes {longer} longer than the same call later: tracing and compiling."
+    yield from (_repaid(one, paid) for paid in one.repaid)
+    yield (
+        f"Until it was steady, the training took {_duration(one.warming_ms)} longer than as many steady steps: "
+        "the price of the first epoch besides."
+    )
+    yield from (_advice(advice) for advice in one.advice)
+    if not one.advice:
+        yield "Nothing that was measured would make it faster beyond doubt."
+
+
+def _repaid(one: Anatomy, paid: BreakEven) -> str:
+    mine = paid.slow_start == one.column
+    rival = paid.rival if mine else paid.slow_start
+    who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
+    extra, steps = plain(paid.extra_ms), plain(paid.steps)
+    return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {steps} steps."
+
+
+def _advice(advice: Advice) -> str:
+    left = f"{percent(advice.left.value)} of today's time{_within(advice.left, 100, ' %')}"
+    match advice.what:
+        case Help.BATCH:
+            return f"A larger batch would help: {advice.column[2]} needs {left} for each sample."
+        case Help.JIT:
+            return f"{advice.column[2]} would help: a step needs {left}."
+        case Help.DEVICE:
+            return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
+        case Help.PREPARED:
+            return f"Prepared data would help: with batches that lie ready, a step needs {left}."
+
+
+def _step(one: Anatomy, part: Estimate) -> str:
+    return f"{plain(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
+
+
+def _duration(ms: Estimate) -> str:
+    if abs(ms.value) < MS_PER_S:
+        return f"{plain(ms.value)} ms{_within(ms, 1, ' ms')}"
+    return f"{plain(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
+
+
+def _within(found: Estimate, factor: float, unit: str) -> str:
+    """Return `` (0.35 to 0.41 ms)``, empty without an interval."""
+    if found.low is None or found.high is None:
+        return ""
+    return f" ({plain(found.low * factor)} to {plain(found.high * factor)}{unit})"
+
+
+def _data(one: Anatomy) -> dict[str, Any]:
+    backend, device, options = one.column
+    figures = {
+        field.name: dataclasses.asdict(value)
+        for field in dataclasses.fields(one)
+        if isinstance(value := getattr(one, field.name), Estimate)
+    }
+    return {
+        "scenario": one.row.scenario.name,
+        "regime": one.row.regime.name,
+        "backend": backend,
+        "device": device,
+        "options": options,
+        "steps": one.steps,
+        **figures,
+        "unexplained_ms": one.unexplained_ms,
+        "advice": [dataclasses.asdict(advice) for advice in one.advice],
+        "sentences": list(sentences(one)),
+    }
