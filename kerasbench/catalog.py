@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from kerasbench import trial
+from kerasbench import backends, trial
 from kerasbench.errors import UnusableScenario, unknown
-from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name
+from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name, twin_file
 from kerasbench.together import Tick, together
 from kerasbench.wire import Description, Failure, RegimeDescription
 
@@ -31,11 +31,12 @@ DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starti
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario file and what it says of itself."""
+    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend."""
 
     file: Path
     file_hash: str
     description: Description
+    twins: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -163,13 +164,19 @@ def describe(file: Path, python: str, backend: str | None = None, ask: Ask = tri
     cached = _cache_file(file, file_hash) if file.parent == builtin_folder() else None
     known = _read_cached(cached) if cached else None
     if known is not None:
-        return Entry(file, file_hash, known)
+        return Entry(file, file_hash, known, twins(file))
     said = ask(str(file.resolve()), python, backend)
     if isinstance(said, Failure):
         raise UnusableScenario(f"{file} cannot be used: {said.cause}")
     if cached:
         _write_cached(cached, said)
-    return Entry(file, file_hash, said)
+    return Entry(file, file_hash, said, twins(file))
+
+
+def twins(file: Path) -> dict[str, str]:
+    """Return the hash of each twin that lies beside a scenario's file, by its backend."""
+    beside = {backend: twin_file(file, backend) for backend in backends.names()}
+    return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 
 def _hash(file: Path) -> str:

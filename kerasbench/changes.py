@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kerasbench.catalog import label
 from kerasbench.merge import merge
+from kerasbench.options import is_native
 from kerasbench.results import Record
 from kerasbench.stats import Estimate, estimate, welch
 from kerasbench.summary import CellSummary, summarize
@@ -74,11 +75,12 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     ratios = [welch(cells[1][cell].steps_ms, cells[0][cell].steps_ms) for cell in common]
     effect = max(before.minimal_effect, after.minimal_effect)
     verdicts = [None] * len(ratios) if incomparable else judge_all(ratios, effect)
-    hashes = [{one.description.name: one.file_hash for one in side.scenarios} for side in (before, after)]
+    sources = [{one.description.name: one for one in side.scenarios} for side in (before, after)]
     changes = []
     for cell, ratio, verdict in zip(common, ratios, verdicts, strict=True):
         estimates = [estimate(side[cell].steps_ms) for side in cells]
-        changed = hashes[0].get(cell[0]) != hashes[1].get(cell[0])
+        native = is_native(cell[-1])
+        changed = len({side[cell[0]].source(cell[2], native) for side in sources}) > 1
         changes.append(Change(cell, estimates[0], estimates[1], ratio, verdict, changed))
     return Comparison(
         incomparable=incomparable,

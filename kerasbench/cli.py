@@ -92,6 +92,9 @@ Fp32 = Annotated[
     typer.Option(metavar="MODE", help="ieee (default), tf32 or framework-default: float32 products on a GPU."),
 ]
 Threads = Annotated[Names, typer.Option(metavar="N", help="Processors a trial may use. Default: all.")]
+Native = Annotated[
+    bool, typer.Option("--native", help="Also each model in plain TensorFlow, torch and JAX: what Keras costs.")
+]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -131,6 +134,7 @@ def run(
     dtype: Dtype = None,
     fp32: Fp32 = None,
     threads: Threads = None,
+    native: Native = False,
     timeout: Timeout = None,
     memory_limit: MemoryLimit = None,
     seed: Seed = 0,
@@ -153,7 +157,7 @@ def run(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
-        options=plan.options_of(split(jit), split(dtype), split(fp32), split(threads)),
+        options=plan.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
         effort=plan.effort_of(quick, rounds, rigorous, kind, budget_s),
         seed=seed,
         data=plan.parse_data(data),

@@ -49,7 +49,8 @@ class Options:
     ``jit``: compile the training step or not; None is the backend's normal default on the device. ``dtype``: the
     Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
-    ``batch`` and ``width`` are the size at which a sweep measures the cell.
+    ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
+    backend's own framework, without Keras.
     """
 
     jit: bool | None = None
@@ -58,6 +59,7 @@ class Options:
     threads: int | None = None
     batch: int | None = None
     width: float | None = None
+    native: bool = False
 
     @property
     def label(self) -> str:
@@ -73,6 +75,7 @@ class Options:
                 "dtype": self.dtype,
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
+                "native": "on" if self.native else None,
             }
         )
 
@@ -91,3 +94,8 @@ def _label(parts: Mapping[str, object]) -> str:
 
 
 DEFAULT = Options()
+
+
+def is_native(label: str) -> bool:
+    """Tell whether a label of options is that of a native twin."""
+    return "native=on" in label.split()

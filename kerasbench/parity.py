@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kerasbench.devices import CPU
-from kerasbench.options import IEEE
+from kerasbench.options import IEEE, is_native
 from kerasbench.wire import Code, Failure, Measurement, Resolved
 
 Column = tuple[str, str, str]  # backend, device label, options
@@ -43,11 +43,14 @@ def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failu
     """Return the cells of one row that compute something else than the others, each with its failure.
 
     ``cells`` has for each column its device kind and one measurement. The most precise cells are the reference: of
-    three that differ, the one far from their median stands out; of two, both do; one alone is right.
+    three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
+    held against Keras, and no reference itself.
     """
     losses = {column: m.parity.losses for column, (_, m) in cells.items() if m.parity is not None}
     allowed = {column: bounds(cells[column][0], cells[column][1].resolved) for column in losses}
-    finest = [column for column in losses if allowed[column] == min(allowed.values(), key=lambda one: one.first)]
+    referring = [column for column in losses if not is_native(column[2])] or list(losses)
+    least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
+    finest = [column for column in referring if allowed[column] == least]
     failures: dict[Column, Failure] = {}
     for column, own in losses.items():
         others = [losses[one] for one in finest if one != column or len(finest) > 2]

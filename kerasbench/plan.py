@@ -227,6 +227,8 @@ def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
 def unsupported(cell: Cell) -> Failure | None:
     """Return why a cell's options mean nothing on its device, None where they do."""
     device, options = cell.device, cell.options
+    if options.native and (failure := _without_twin(cell)) is not None:
+        return failure
     if options.fp32 == "tf32" and device.platform != "cuda":
         cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
         return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
@@ -240,8 +242,29 @@ def unsupported(cell: Cell) -> Failure | None:
     return None
 
 
-def options_of(jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], threads: Sequence[str]) -> list[Options]:
-    """Cross what the options name; an empty list means the default. Raise UsageError for an unknown value."""
+def _without_twin(cell: Cell) -> Failure | None:
+    """Return why there is no native twin of a cell, None where there is one."""
+    entry, regime, options = cell.selected.entry, cell.selected.regime, cell.options
+    if regime.keras_only:
+        cause = f"{cell.selected.label} has {regime.keras_only}, which no twin without Keras has"
+        return Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario")
+    if cell.backend not in entry.twins:
+        remedy = f"docs/scenarios.md says how to write native/{entry.name}_{cell.backend}.py"
+        return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {cell.backend}", remedy)
+    if options.jit is not None or options.dtype not in (None, "float32"):
+        cause = "a twin is compiled as its framework does by default, and computes in float32"
+        return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
+    return None
+
+
+def options_of(
+    jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], threads: Sequence[str], native: bool = False
+) -> list[Options]:
+    """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
+
+    Raises:
+        UsageError: a value is unknown.
+    """
     for what, given, known in (("--jit", jit, JIT), ("--dtype", dtype, DTYPES), ("--fp32", fp32, get_args(Fp32))):
         for value in given:
             if value not in known:
@@ -252,8 +275,9 @@ def options_of(jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], th
     policies: list[str | None] = [*dtype] or [None]
     counts: list[int | None] = [int(value) for value in threads] or [None]
     crossed = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
-    made = (Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed)
-    return list(dict.fromkeys(made))
+    made = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed]
+    twins = [dataclasses.replace(one, native=True) for one in made] if native else []
+    return list(dict.fromkeys([*made, *twins]))
 
 
 def parse_duration_s(text: str) -> float:

@@ -35,10 +35,15 @@ MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier sch
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a scenario said of itself, and the hash of the file that said it."""
+    """What a scenario said of itself, the hash of the file that said it, and those of its twins by their backends."""
 
     file_hash: str
     description: Description
+    twins: dict[str, str] = field(default_factory=dict)
+
+    def source(self, backend: str, native: bool) -> tuple[str, str]:
+        """Return what tells a changed cell from an unchanged one: the scenario's hash, and the twin's where it ran."""
+        return self.file_hash, self.twins.get(backend, "") if native else ""
 
 
 @dataclass(frozen=True)

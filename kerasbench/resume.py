@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.plan import Cell, Plan
-from kerasbench.results import Record, TrialRecord, load, result_files
+from kerasbench.results import Record, ScenarioRecord, TrialRecord, load, result_files
 from kerasbench.wire import Failure, ProbeReport
 
 
@@ -32,22 +32,28 @@ def carry(
 ) -> tuple[list[TrialRecord], list[TrialRecord]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its cell is the same: the scenario's source, the regime, backend, device, options
-    and the versions of all packages. Trials that could not be tried at all are made anew by the plan.
+    A trial counts where what defines its cell is the same: the source of the scenario and of a twin, the regime,
+    backend, device, options and the versions of all packages. Trials that could not be tried at all are made anew by
+    the plan.
     """
     cells = {cell.key: cell for cell in planned.cells}
-    hashes = {scenario.description.name: scenario.file_hash for scenario in record.scenarios}
+    scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [
         trial
         for trial in tried
         if (cell := cells.get(trial.cell)) is not None
-        and cell.selected.entry.file_hash == hashes.get(trial.scenario)
+        and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and cell.device == trial.device
         and _same_versions(trial, probes.get(cell.backend))
     ]
     whole = _without_gaps(counting, planned.cells)
     return whole, [trial for trial in tried if trial not in whole]
+
+
+def _source(cell: Cell) -> tuple[str, str]:
+    entry = cell.selected.entry
+    return ScenarioRecord(entry.file_hash, entry.description, entry.twins).source(cell.backend, cell.options.native)
 
 
 def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:

@@ -197,7 +197,7 @@ def begin(planned: Plan, state: State) -> Record:
         machine=machine.fingerprint(),
         started=results.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
-        scenarios=[ScenarioRecord(entry.file_hash, entry.description) for entry in entries.values()],
+        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=noise.of_machine(state, processors()),
         flops=planned.flops,
@@ -293,6 +293,7 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         data=planned.asked.data,
         protocol=_protocol_of(cell, protocol, planned),
         options=cell.options,
+        twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
     )
 
 

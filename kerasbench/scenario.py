@@ -148,6 +148,11 @@ def content_hash(file: Path) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def twin_file(file: Path, backend: str) -> Path:
+    """Return where a scenario's twin in a backend's own framework lies, if there is one."""
+    return file.parent / "native" / f"{file.stem}_{backend}.py"
+
+
 def load(file: Path) -> tuple[Scenario, ModuleType]:
     """Execute a scenario file and return its Scenario and the module. Only ever called in a child process.
 

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 Tick = Callable[[], None]
+WAKE_S = 0.05  # nothing is being measured yet
 
 
 class GivenUp(Exception):
@@ -29,6 +30,12 @@ def together(work: Callable[[Item, Tick], Found], items: Sequence[Item], at_once
     with ThreadPoolExecutor(at_once) as pool:
         try:
             running = [pool.submit(work, item, tick) for item in items]  # Ctrl-C may come here too
+            waiting: set[Future[Found]] = set(running)
+            while waiting:
+                # Not for ever: a signal that comes just before a thread begins to wait is not heeded until it wakes.
+                done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
+                for one in done:
+                    one.result()
             return [one.result() for one in running]
         except BaseException:
             given_up.set()

@@ -63,7 +63,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """One trial, as the parent asks for it."""
+    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for."""
 
     scenario: str
     file: str
@@ -75,6 +75,7 @@ class TrialRequest:
     data: DataKind
     protocol: Protocol
     options: Options = DEFAULT_OPTIONS
+    twin_hash: str = ""
     task: Literal["trial"] = "trial"
 
 
@@ -346,6 +347,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class RegimeDescription:
+    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing."""
+
     name: str
     train: int
     batch: int
@@ -356,6 +359,7 @@ class RegimeDescription:
     test: int
     data: str
     has_real_data: bool
+    keras_only: str = ""
 
 
 @dataclass(frozen=True)

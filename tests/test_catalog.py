@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import catalog
+from kerasbench import backends, catalog
 from kerasbench.errors import UnusableScenario, UsageError
+from kerasbench.scenario import content_hash, twin_file
 from kerasbench.wire import Code, Description, Failure, RegimeDescription
 
 SOURCE = '''"""Mine.
@@ -51,6 +52,31 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
             RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False),
         ],
     )
+
+
+def test_what_only_keras_has_is_said_of_a_regime(mine: Path) -> None:
+    def said(before: str, added: str) -> list[str]:
+        mine.write_text(SOURCE.replace(before, before + added))
+        return [one.keras_only for one in catalog.describe(mine, sys.executable).description.regimes]
+
+    assert said("", "") == ["", ""]
+    assert said("build=build, ", "callbacks=lambda folder: [], ") == ["callbacks of Keras"] * 2
+    assert said("batch=4, ", "feed=lambda x, y, batch: None, ") == ["a pipeline of its own", ""]
+
+
+def test_twins_lie_beside_their_scenario_and_are_known_by_their_hash(mine: Path) -> None:
+    assert catalog.describe(mine, sys.executable).twins == {}
+    (mine.parent / "native").mkdir()
+    twin = mine.parent / "native" / "mine_torch.py"
+    twin.write_text("build = None")
+    assert catalog.describe(mine, sys.executable).twins == {"torch": content_hash(twin)}
+
+
+def test_every_builtin_twin_is_that_of_a_scenario() -> None:
+    known = {twin_file(file, backend) for file in catalog.builtin_files() for backend in backends.names()}
+    found = set(catalog.builtin_folder().glob("native/*.py"))
+    assert found
+    assert found <= known
 
 
 def test_a_builtin_description_is_remembered_until_the_file_changes(

@@ -1,16 +1,19 @@
+import dataclasses
+
 import pytest
 
 from kerasbench import plan
+from kerasbench.catalog import Selected
 from kerasbench.devices import Device
 from kerasbench.errors import UsageError
-from kerasbench.options import DEFAULT, Options, Size
+from kerasbench.options import DEFAULT, Options, Size, is_native
 from tests import made
 
 
 def test_a_label_names_what_differs_from_the_default() -> None:
     assert DEFAULT.label == ""
-    assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1).label == (
-        "jit=off dtype=mixed_float16 fp32=tf32 threads=1"
+    assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1, native=True).label == (
+        "jit=off dtype=mixed_float16 fp32=tf32 threads=1 native=on"
     )
 
 
@@ -38,12 +41,48 @@ def test_a_size_exceeds_another_when_nothing_of_it_is_smaller(size: Size, other:
     assert size.exceeds(other) is exceeds
 
 
+def test_a_label_tells_a_twin_from_keras() -> None:
+    assert is_native(Options(threads=1, native=True).label)
+    assert not is_native(Options(threads=1).label)
+
+
 def test_options_are_crossed_and_taken_once() -> None:
     assert plan.options_of([], [], [], []) == [DEFAULT]
     assert plan.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
         Options(jit=True, dtype="float32", threads=1),
         Options(jit=False, dtype="float32", threads=1),
     ]
+
+
+def test_twins_are_columns_beside_all_others() -> None:
+    assert plan.options_of([], [], [], ["1", "2"], native=True) == [
+        Options(threads=1),
+        Options(threads=2),
+        Options(threads=1, native=True),
+        Options(threads=2, native=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("backend", "keras_only", "options", "reason"),
+    [
+        ("torch", "", Options(native=True), None),
+        ("torch", "", Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
+        ("jax", "", Options(native=True), "dense has no twin in plain jax"),
+        ("jax", "", Options(), None),
+        ("torch", "a pipeline of its own", Options(native=True), "dense has a pipeline of its own"),
+        ("torch", "", Options(native=True, jit=False), "is compiled as its framework does"),
+        ("torch", "", Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),
+        ("torch", "", Options(native=True, threads=10_000), "10000 threads"),
+    ],
+)
+def test_where_there_is_no_twin_the_reason_is_said(
+    backend: str, keras_only: str, options: Options, reason: str | None
+) -> None:
+    entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
+    regime = dataclasses.replace(made.regime(), keras_only=keras_only)
+    failure = plan.unsupported(plan.Cell(Selected(entry, regime), backend, made.CPU, options))
+    assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Pa
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     scenarios = {f"kerasbench/scenarios/{file.name}" for file in (ROOT / "scenarios").glob("*.py")}
+    scenarios |= {f"kerasbench/scenarios/native/{file.name}" for file in (ROOT / "scenarios").glob("native/*.py")}
     assert scenarios
     assert scenarios | {"kerasbench/data/iris.csv", "kerasbench/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]

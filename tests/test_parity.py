@@ -80,3 +80,30 @@ def test_the_failure_says_which_step_and_by_how_much() -> None:
     assert failure.code is Code.PARITY
     assert "the loss of step 3" in failure.cause
     assert "(bound: 0.001)" in failure.cause
+
+
+def native(**cells: Cell) -> list[tuple[str, str]]:
+    """Judge cells of Keras beside twins, whose names end in _native; return the columns that fail."""
+    columns = {
+        (name.removesuffix("_native"), "cpu", "native=on" if name.endswith("_native") else ""): one
+        for name, one in cells.items()
+    }
+    return sorted((column[0], column[2]) for column in parity.judge(columns))
+
+
+def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
+    assert native(torch=cell(), torch_native=cell()) == []
+    assert native(torch=cell(), torch_native=cell(*shifted(0.1, 1))) == [("torch", "native=on")]
+    wrong = cell(*shifted(0.1, 1))
+    assert native(jax=cell(), torch=cell(), jax_native=wrong, torch_native=wrong, tensorflow_native=wrong) == [
+        ("jax", "native=on"),
+        ("tensorflow", "native=on"),
+        ("torch", "native=on"),
+    ]
+
+
+def test_twins_alone_are_laid_beside_each_other() -> None:
+    assert native(jax_native=cell(), torch_native=cell(*shifted(0.1, 0))) == [
+        ("jax", "native=on"),
+        ("torch", "native=on"),
+    ]

@@ -36,6 +36,16 @@ def test_a_changed_scenario_is_measured_anew() -> None:
     assert kept(made.trial(1), planned=made.plan(cell)) == [False]
 
 
+def test_a_changed_twin_is_measured_anew_and_keras_is_not() -> None:
+    entry = dataclasses.replace(made.entry(), twins={"torch": "another"})
+    native = Options(native=True)
+    cells = [made.cell(backend="torch", options=one) for one in (Options(), native)]
+    planned = made.plan(
+        *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cells)
+    )
+    assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [True, False]
+
+
 def test_another_version_is_measured_anew() -> None:
     newer = {"torch": dataclasses.replace(PROBES["torch"], versions={"keras": "3.16.0"})}
     assert kept(made.trial(1), probes=newer) == [False]

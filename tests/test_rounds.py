@@ -127,6 +127,19 @@ def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> N
     ]
 
 
+def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
+    chosen = made.selected()
+    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))
+    cells = [Cell(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)]
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(*cells, effort=plan.exactly(1)), store, worker, Silent())
+    assert {request.options.native: request.twin_hash for request in worker.requests} == {
+        False: "",
+        True: "hash of its twin",
+    }
+    assert record.scenarios[0].twins == {"torch": "hash of its twin"}
+
+
 def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
     observer = Silent()

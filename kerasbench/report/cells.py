@@ -35,10 +35,10 @@ def title_of(name: str) -> str:
     return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
 
 
-def value(row: Row, column: Column, name: str) -> str:
+def value(row: Row, column: Column, name: str, unit: str = "") -> str:
     cell = row.cells.get(column)
     found = cell.estimate(name) if cell else None
-    return with_interval(found) if found else NOTHING
+    return with_interval(found, unit) if found else NOTHING
 
 
 def timed(row: Row, column: Column, place: Standing) -> str:

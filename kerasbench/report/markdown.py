@@ -17,6 +17,7 @@ from kerasbench.report.cells import (
     timed,
 )
 from kerasbench.report.failures import failures
+from kerasbench.report.native import what_keras_costs
 from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record, TrialRecord
@@ -35,6 +36,7 @@ def document(summary: Summary) -> str:
         training(plain) if plain.rows or not summary.rows else "",
         explanation.document(anatomies(summary)),
         verdicts(plain),
+        what_keras_costs(plain),
         devices(plain),
         sweep.document(summary),
         full_epochs(plain),
@@ -58,6 +60,7 @@ def brief(summary: Summary) -> str:
         heading(summary),
         training(plain) if plain.rows or not summary.rows else "",
         sweep.brief(summary),
+        what_keras_costs(plain),
         full_epochs(plain),
         beside_published(plain),
         failures(summary),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from kerasbench.noise import SCATTER_WARN
+from kerasbench.options import is_native
 from kerasbench.report.cells import column_name, count, escape
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import Column, Row, Summary
@@ -37,6 +38,8 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
+    if any(is_native(column[2]) for column in summary.columns):
+        notes.append("native=on: the same model in the plain framework, without Keras; see What Keras costs.")
     notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
     notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
     for note, applies in _CELL_NOTES:

@@ -7,8 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kerasbench.datasets import Dataset
-from kerasbench.scenario import Regime, load
+from kerasbench.scenario import Regime, Scenario, load
 from kerasbench.wire import DescribeRequest, Description, RegimeDescription
 
 
@@ -30,11 +29,12 @@ def describe(request: DescribeRequest) -> Description:
         parameters=scenario.parameters,
         learnable=scenario.learnable,
         scalable=scenario.scalable,
-        regimes=[describe_regime(regime, scenario.dataset(regime)) for regime in scenario.regimes],
+        regimes=[describe_regime(scenario, regime) for regime in scenario.regimes],
     )
 
 
-def describe_regime(regime: Regime, dataset: Dataset) -> RegimeDescription:
+def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
+    dataset = scenario.dataset(regime)
     return RegimeDescription(
         name=regime.name,
         train=regime.train,
@@ -46,6 +46,7 @@ def describe_regime(regime: Regime, dataset: Dataset) -> RegimeDescription:
         test=regime.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
+        keras_only="a pipeline of its own" if regime.feed else "callbacks of Keras" if scenario.callbacks else "",
     )
 
 

@@ -1,5 +1,6 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on."""
 
+import gc
 import importlib
 import math
 import resource
@@ -27,7 +28,7 @@ from kerasbench.wire import (
     TrialRequest,
     Usage,
 )
-from kerasbench.worker import parity, proof, sized, terms
+from kerasbench.worker import native, parity, proof, sized, terms
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.failure import failure_of
 from kerasbench.worker.feed import Feed, prepare
@@ -66,7 +67,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     training, usage = _measure_training(ready, begun)
     prediction, throughput = ([], None) if request.protocol.kind == "sweep" else _measure_prediction(ready)
     with pipe.phase("finish"):
-        found = proof.gather(ready.backend, model, ready.backend.forward(model, feed.inputs(feed.train[:1])))
+        found = proof.gather(ready.backend, model, _output(ready))
         proof.check(request.device, found)
         resolved = terms.resolve(model, ready.backend, request.device)
         terms.check(request.options, resolved, usage)
@@ -102,6 +103,12 @@ def _measure_prediction(ready: _Prepared) -> tuple[list[Latency], Throughput | N
         return prediction, time_passes(model, feed, protocol)
 
 
+def _output(ready: _Prepared) -> Any:
+    """Return an output of the model where the device left it."""
+    x = ready.feed.inputs(ready.feed.train[:1])
+    return ready.model.forward(x) if ready.request.options.native else ready.backend.forward(ready.model, x)
+
+
 def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
@@ -122,6 +129,9 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     regime = feed.regime
     with pipe.phase("build"):
         model = build_model(scenario, regime, backend, request)
+        if request.options.native:
+            model = native.build_twin(request, regime, model)
+            gc.collect()  # the Keras model is held by cycles, and holds memory on the device
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
     return _Prepared(request, pipe, backend, scenario, regime, feed, model, callbacks)
 

@@ -3,7 +3,6 @@
 import re
 import sys
 from dataclasses import dataclass
-from functools import cache
 
 import pytest
 
@@ -14,8 +13,6 @@ from kerasbench.worker.blocks import counts_epochs
 from tests.real import trials
 
 pytestmark = pytest.mark.real
-
-FILES = {file.stem: file for file in catalog.builtin_files()}
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,8 @@ PUBLISHED = {
 EASY = [("cifar10_cnn", "default"), ("iris_mlp", "default"), ("mnist_dense", "default"), ("mnist_mlp", "minibatch")]
 
 
-@cache
 def outcome(key: tuple[str, str], backend: str) -> Outcome:
-    return trials.run(FILES[key[0]], backend, regime=key[1])
+    return trials.builtin(*key, backend)
 
 
 def closed(found: str, wanted: str) -> str:

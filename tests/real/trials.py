@@ -1,9 +1,10 @@
 """Real trials in real children, as short as they can be."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
-from kerasbench import trial
+from kerasbench import catalog, trial
 from kerasbench.devices import Device
 from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
@@ -48,8 +49,15 @@ def run(
         data=data,
         protocol=protocol,
         options=options,
+        twin_hash=catalog.twins(file)[backend] if options.native else "",
     )
     return trial.launch(python, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
+
+
+@cache
+def builtin(scenario: str, regime: str, backend: str, options: Options = DEFAULT) -> Outcome:
+    """Run a built-in regime, once for all tests that look at it."""
+    return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options)
 
 
 def measured(outcome: Outcome) -> Measurement:

@@ -1,0 +1,60 @@
+"""Plain training loops, one module for each framework: what stands beside a Keras model to say what Keras costs.
+
+A twin is a file beside its scenario, ``native/<scenario>_<backend>.py``, with a function ``build(start)`` that returns
+a ``Twin``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the framework
+writes them: rows on the device, one compiled step where the framework compiles, metrics read once an epoch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kerasbench.scenario import Regime
+
+Stops = Callable[[int], bool]  # told that this step begins; whether training ends before it
+Logs = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a twin starts from.
+
+    ``weights`` are the Keras model's, NumPy arrays in its order and layout: a kernel is (inputs, outputs), or (height,
+    width, inputs, outputs). ``place`` is the device as torch calls it, ``cpu``, ``cuda`` or ``mps``; ``jit`` says
+    whether the step is compiled by XLA, where that can be chosen.
+    """
+
+    weights: list[Any]
+    regime: Regime
+    place: str
+    jit: bool
+
+
+class Twin(Protocol):
+    """What a worker does with a twin. Placed rows are what ``place`` returned."""
+
+    jit: bool
+
+    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Return NumPy rows as the framework's arrays on the device, as they are trained on."""
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        """Train on placed rows once, asking ``stops`` before each step; return loss and metrics as Keras names them."""
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        """Return loss and metrics of placed rows."""
+
+    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[Any, Any]:
+        """Return a batch's mean loss and the scores that it is of. Each step computes its loss by this method."""
+
+    def forward(self, x: Any) -> Any:
+        """Return the outputs for a NumPy batch, where the device left them."""
+
+    def predict(self, x: Any, batch: int) -> Any:
+        """Return the outputs for NumPy rows as one NumPy array."""
+
+    def weights(self) -> list[Any]:
+        """Return the arrays that are trained, as they are now."""
+
+    def slots(self) -> list[Any]:
+        """Return the optimizer's arrays, as they are now."""

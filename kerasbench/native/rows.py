@@ -1,0 +1,18 @@
+"""Which rows a batch takes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def batches(samples: int, batch: int, shuffle: bool, dtype: str) -> Iterator[Any]:
+    """Yield the rows of each batch; None where one batch takes all of them, in whatever order."""
+    if batch >= samples:
+        yield None
+        return
+    order: Any = np.arange(samples, dtype=dtype)
+    if shuffle:
+        np.random.default_rng().shuffle(order)
+    for begin in range(0, samples, batch):
+        yield order[begin : begin + batch]
