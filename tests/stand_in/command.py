@@ -44,9 +44,8 @@ def furnish(folder: Path) -> None:
     benchmark.observe = lambda sample_s: made.state()
     benchmark.Watch = Watch  # type: ignore[assignment, misc]
     benchmark.product_canary = lambda: lambda: 1
-    # A shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
