@@ -31,9 +31,10 @@ from kerasbench import backends, catalog
 from kerasbench.backends import Backend
 from kerasbench.lock import machine_lock
 from kerasbench.options import DEFAULT
+from kerasbench.request import Protocol, TrialRequest
 from kerasbench.scenario import Scenario, load
 from kerasbench.stats import percentile_interval
-from kerasbench.wire import Block, Protocol, TrialRequest
+from kerasbench.wire import Block
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes

@@ -17,8 +17,8 @@ from children import CPU, answer, in_child
 
 from kerasbench import backends, limits, trial
 from kerasbench.lock import machine_lock
+from kerasbench.request import Protocol, TrialRequest
 from kerasbench.scenario import content_hash
-from kerasbench.wire import Protocol, TrialRequest
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500

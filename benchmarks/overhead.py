@@ -19,9 +19,9 @@ from kerasbench import backends, trial
 from kerasbench.limits import Limits
 from kerasbench.lock import machine_lock
 from kerasbench.plan import QUICK
+from kerasbench.request import TrialRequest
 from kerasbench.scenario import content_hash
 from kerasbench.trial import Outcome
-from kerasbench.wire import TrialRequest
 
 NOOP, BY_HAND = (Path(__file__).with_name(name) for name in ("noop.py", "by_hand.py"))
 PAIRS = 5

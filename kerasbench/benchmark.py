@@ -19,6 +19,7 @@ from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Counted, Plan
 from kerasbench.report import curve, markdown, plot
 from kerasbench.report.console import ConsoleProgress, Unbroken
+from kerasbench.request import CountRequest, TrialRequest
 from kerasbench.results import Record, Store, TrialRecord
 from kerasbench.resume import Interrupted
 from kerasbench.rounds import Run
@@ -27,7 +28,7 @@ from kerasbench.summary import Summary, summarize
 from kerasbench.together import Tick, together
 from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
-from kerasbench.wire import CountRequest, Failure, ProbeReport, TrialRequest
+from kerasbench.wire import Failure, ProbeReport
 
 Content = TypeVar("Content", Record, str)
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)

@@ -24,7 +24,7 @@ from kerasbench.wire import Description, Failure, RegimeDescription
 
 PACKAGE_FOLDER = Path(__file__).parent
 FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
-DESCRIBED_BY = ("scenario.py", "datasets.py", "wire.py", "worker/describe.py")
+DESCRIBED_BY = ("scenario.py", "datasets.py", "wire.py", "request.py", "worker/describe.py")
 Ask = Callable[[str, str, str | None], Description | Failure]  # (file, interpreter, backend)
 DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from kerasbench.errors import UsageError
-from kerasbench.wire import ProtocolKind
+from kerasbench.request import ProtocolKind
 
 DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "sweep": 300.0}
 # A cell's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long

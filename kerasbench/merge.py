@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.machine import Machine
+from kerasbench.request import ProtocolKind
 from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.wire import ProtocolKind
 
 Group = tuple[str, str, bool]  # scenario, regime, whether it was swept: what is taken whole from one run
 

@@ -13,7 +13,8 @@ from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import DTYPES, Fp32, Options, Size
-from kerasbench.wire import FIND, Code, DataKind, Failure, ProbeReport, Protocol, ProtocolKind
+from kerasbench.request import DataKind, Protocol, ProtocolKind
+from kerasbench.wire import FIND, Code, Failure, ProbeReport
 
 JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")

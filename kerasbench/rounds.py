@@ -16,11 +16,12 @@ from kerasbench.limits import Limits
 from kerasbench.machine.state import State
 from kerasbench.noise import Surroundings
 from kerasbench.plan import Cell, CellKey, Effort, Plan
+from kerasbench.request import Protocol, TrialRequest
 from kerasbench.results import Record, ScenarioRecord, Store, TrialRecord
 from kerasbench.summary import headline, summarize_cell
 from kerasbench.trial import Outcome
 from kerasbench.verdict import minimal_effect
-from kerasbench.wire import Code, Failure, Measurement, Protocol, TrialRequest
+from kerasbench.wire import Code, Failure, Measurement
 
 PRECISION = 0.02  # half-width of every cell's interval at which further rounds add nothing that matters
 PRECISION_ON_BATTERY = 0.05

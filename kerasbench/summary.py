@@ -13,7 +13,13 @@ from kerasbench.options import Size
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.verdict import Verdict, judge_all, learned, ratio
-from kerasbench.wire import Description, Failure, Measurement, RegimeDescription, Resolved
+from kerasbench.wire import (
+    Description,
+    Failure,
+    Measurement,
+    RegimeDescription,
+    Resolved,
+)
 
 Column = tuple[str, str, str]  # backend, device label, options
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"

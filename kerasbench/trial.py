@@ -16,24 +16,26 @@ from kerasbench.ending import failure_of, over_limit, shown
 from kerasbench.limits import Limits
 from kerasbench.machine import macos
 from kerasbench.options import DEFAULT
-from kerasbench.scratch import scratch_folder
-from kerasbench.wire import (
-    Code,
+from kerasbench.request import (
     CountRequest,
     DescribeRequest,
-    Description,
-    Failure,
     FetchRequest,
-    Inventory,
     InventoryRequest,
-    Measurement,
-    Message,
-    Phase,
-    ProbeReport,
     ProbeRequest,
     Request,
     TrialRequest,
     encode_request,
+)
+from kerasbench.scratch import scratch_folder
+from kerasbench.wire import (
+    Code,
+    Description,
+    Failure,
+    Inventory,
+    Measurement,
+    Message,
+    Phase,
+    ProbeReport,
 )
 
 PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute

@@ -1,4 +1,4 @@
-"""What passes between the parent and a child: JSON lines, each one message.
+"""What a child says to its parent: JSON lines, each one message.
 
 The child builds these from standard-library types; the parent validates every line against them. Times are
 nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
@@ -10,15 +10,11 @@ import statistics
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from kerasbench.devices import Device
-from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.options import Options
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
-DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep"]
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
 
@@ -35,94 +31,6 @@ class Code(StrEnum):
     PARITY = "parity"  # it computed something else than the other backends
     INVALID = "invalid"  # the scenario file cannot be used, or the child broke the protocol
     ERROR = "error"  # the scenario or the backend raised an exception
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How much to measure. None for a calibrated value means: calibrate, and report what was found.
-
-    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
-    ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
-    """
-
-    kind: ProtocolKind = "steady"
-    blocks: int = 10
-    block_ns: int = 100_000_000
-    warmup_min_ns: int = 1_000_000_000
-    warmup_max_ns: int = 20_000_000_000
-    measure_max_ns: int = 20_000_000_000
-    predict_min_calls: int = 200
-    predict_max_calls: int = 1_000
-    predict_warmup_ns: int = 200_000_000
-    predict_min_ns: int = 1_000_000_000
-    predict_max_ns: int = 3_000_000_000
-    steps_per_block: int | None = None
-    warmup_blocks: int | None = None
-    parts: bool = False
-
-
-@dataclass(frozen=True)
-class TrialRequest:
-    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for."""
-
-    scenario: str
-    file: str
-    file_hash: str
-    regime: str
-    backend: str
-    device: Device
-    seed: int
-    data: DataKind
-    protocol: Protocol
-    options: Options = DEFAULT_OPTIONS
-    twin_hash: str = ""
-    task: Literal["trial"] = "trial"
-
-
-@dataclass(frozen=True)
-class ProbeRequest:
-    """Import a backend and say which devices it sees."""
-
-    backend: str
-    task: Literal["probe"] = "probe"
-
-
-@dataclass(frozen=True)
-class InventoryRequest:
-    """Say what is installed, and import none of it."""
-
-    backend: str
-    task: Literal["inventory"] = "inventory"
-
-
-@dataclass(frozen=True)
-class DescribeRequest:
-    """Load a scenario file and say what is in it."""
-
-    file: str
-    task: Literal["describe"] = "describe"
-
-
-@dataclass(frozen=True)
-class FetchRequest:
-    """Load a scenario's real rows, so that they are there, and right, before anything is measured."""
-
-    file: str
-    regime: str
-    task: Literal["fetch"] = "fetch"
-
-
-@dataclass(frozen=True)
-class CountRequest:
-    """Count the floating-point operations of a training step; only torch can."""
-
-    file: str
-    file_hash: str
-    regime: str
-    task: Literal["count"] = "count"
-
-
-Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
 
 
 @dataclass(frozen=True)
@@ -419,31 +327,3 @@ class Message:
         said = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
         line = json.dumps(said, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return line.encode("utf-8", "replace") + b"\n"  # a file name that is no text has lone surrogates, JSON has none
-
-
-def encode_request(request: Request) -> bytes:
-    """Return the request as one JSON line, for the child's standard input."""
-    return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
-
-
-def decode_request(line: bytes) -> Request:
-    """Rebuild the request that the parent wrote."""
-    fields: dict[str, Any] = json.loads(line)
-    match fields["task"]:
-        case "describe":
-            return DescribeRequest(**fields)
-        case "probe":
-            return ProbeRequest(**fields)
-        case "inventory":
-            return InventoryRequest(**fields)
-        case "count":
-            return CountRequest(**fields)
-        case "fetch":
-            return FetchRequest(**fields)
-        case _:
-            nested = {
-                "device": Device(**fields["device"]),
-                "protocol": Protocol(**fields["protocol"]),
-                "options": Options(**fields["options"]),
-            }
-            return TrialRequest(**(fields | nested))

@@ -14,11 +14,11 @@ from kerasbench import plan, trial
 from kerasbench.gate import Gate
 from kerasbench.limits import Limits
 from kerasbench.report.console import ConsoleProgress
+from kerasbench.request import TrialRequest
 from kerasbench.results import Store
 from kerasbench.rounds import Run
 from kerasbench.trial import Outcome
 from kerasbench.watch import Watch
-from kerasbench.wire import TrialRequest
 from tests import made, stand_in
 
 SETTLED = 0.2  # of the trials: by then everything that is imported late has been

@@ -2,7 +2,7 @@ import pytest
 
 from kerasbench import limits
 from kerasbench.errors import UsageError
-from kerasbench.wire import ProtocolKind
+from kerasbench.request import ProtocolKind
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from kerasbench.limits import Limits
 from kerasbench.noise import Surroundings
 from kerasbench.options import Options
 from kerasbench.plan import Cell, Effort
+from kerasbench.request import Protocol, TrialRequest
 from kerasbench.results import Record, Store, TrialRecord, load
 from kerasbench.trial import Outcome
-from kerasbench.wire import Measurement, Protocol, TrialRequest
+from kerasbench.wire import Measurement
 from tests import made
 
 

@@ -4,18 +4,15 @@ import msgspec
 import pytest
 
 from kerasbench.devices import Device
-from kerasbench.wire import (
-    Code,
+from kerasbench.request import (
     DescribeRequest,
-    Failure,
-    Latency,
-    Message,
     ProbeRequest,
     Protocol,
     TrialRequest,
     decode_request,
     encode_request,
 )
+from kerasbench.wire import Code, Failure, Latency, Message
 from tests import made
 
 TRIAL = TrialRequest(

@@ -7,7 +7,8 @@ K calibrated once; warm-up kept; ten measured blocks.
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.wire import Block, Protocol
+from kerasbench.request import Protocol
+from kerasbench.wire import Block
 
 LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
 MIN_STEPS_FOR_BLOCKS = 8  # in shorter epochs the epochs themselves are counted

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kerasbench.request import DescribeRequest
 from kerasbench.scenario import Regime, Scenario, load
-from kerasbench.wire import DescribeRequest, Description, RegimeDescription
+from kerasbench.wire import Description, RegimeDescription
 
 
 def describe(request: DescribeRequest) -> Description:

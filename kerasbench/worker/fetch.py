@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from kerasbench.request import FetchRequest
 from kerasbench.scenario import load
-from kerasbench.wire import FetchRequest
 from kerasbench.worker.feed import draw
 
 

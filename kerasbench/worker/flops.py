@@ -6,8 +6,8 @@ analysis counts a loop's body once, and TensorFlow's profiler likewise. Elementw
 
 from pathlib import Path
 
+from kerasbench.request import CountRequest
 from kerasbench.scenario import ScenarioError, content_hash, load
-from kerasbench.wire import CountRequest
 from kerasbench.worker.feed import draw
 from kerasbench.worker.isolation import refuse_other_frameworks
 

@@ -6,7 +6,8 @@ import sys
 from importlib import metadata
 
 from kerasbench import backends
-from kerasbench.wire import Inventory, InventoryRequest
+from kerasbench.request import InventoryRequest
+from kerasbench.wire import Inventory
 
 
 def take(request: InventoryRequest) -> Inventory:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.native import Logs, Start, Stops, Twin
+from kerasbench.request import TrialRequest
 from kerasbench.scenario import Regime, ScenarioError, content_hash, twin_file
-from kerasbench.wire import Code, Failure, TrialRequest
+from kerasbench.wire import Code, Failure
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.parity import random_layers
 

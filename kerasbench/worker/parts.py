@@ -12,7 +12,8 @@ import keras
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.wire import Block, Parts, Protocol
+from kerasbench.request import Protocol
+from kerasbench.wire import Block, Parts
 from kerasbench.worker.blocks import BlockClock
 from kerasbench.worker.feed import Feed
 from kerasbench.worker.window import StepWindow, measure_sync_ns

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kerasbench.wire import Latency, Protocol, Throughput
+from kerasbench.request import Protocol
+from kerasbench.wire import Latency, Throughput
 from kerasbench.worker.feed import POOL_BYTES, Feed
 
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers

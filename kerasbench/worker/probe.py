@@ -5,7 +5,8 @@ import sys
 from importlib import metadata, util
 
 from kerasbench import backends
-from kerasbench.wire import FIND, Code, Failure, ProbeReport, ProbeRequest
+from kerasbench.request import ProbeRequest
+from kerasbench.wire import FIND, Code, Failure, ProbeReport
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.isolation import refuse_other_frameworks
 

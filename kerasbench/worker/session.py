@@ -8,21 +8,18 @@ from contextlib import suppress
 from typing import NoReturn
 
 from kerasbench.datasets import DataError
-from kerasbench.scenario import ScenarioError
-from kerasbench.wire import (
-    Code,
+from kerasbench.request import (
     CountRequest,
     DescribeRequest,
-    Failure,
     FetchRequest,
     InventoryRequest,
-    Message,
-    Phase,
     ProbeRequest,
     Request,
     TrialRequest,
     decode_request,
 )
+from kerasbench.scenario import ScenarioError
+from kerasbench.wire import Code, Failure, Message, Phase
 from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.pipe import Pipe
 

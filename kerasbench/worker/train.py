@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kerasbench.backends import Backend
-from kerasbench.wire import Batch, Code, Failure, Learning, Protocol, Published
+from kerasbench.request import Protocol
+from kerasbench.wire import Batch, Code, Failure, Learning, Published
 from kerasbench.worker.blocks import BlockClock, counts_epochs
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows

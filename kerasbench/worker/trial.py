@@ -13,6 +13,7 @@ from typing import Any
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.devices import Device
+from kerasbench.request import TrialRequest
 from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
 from kerasbench.wire import (
     Batch,
@@ -25,7 +26,6 @@ from kerasbench.wire import (
     Published,
     Throughput,
     Training,
-    TrialRequest,
     Usage,
 )
 from kerasbench.worker import native, parity, proof, sized, terms

@@ -10,9 +10,10 @@ import pytest
 
 from kerasbench import backends, catalog
 from kerasbench.report.markdown import brief
+from kerasbench.request import Protocol
 from kerasbench.results import Record, ScenarioRecord, TrialRecord
 from kerasbench.summary import summarize
-from kerasbench.wire import Code, Measurement, Protocol
+from kerasbench.wire import Code, Measurement
 from tests import made
 from tests.real import trials
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kerasbench.options import Options
+from kerasbench.request import Protocol
 from kerasbench.results import load
-from kerasbench.wire import Protocol
 from tests.real import trials
 from tests.real.test_command import kerasbench
 

@@ -8,9 +8,10 @@ from kerasbench import catalog, trial
 from kerasbench.devices import Device
 from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
+from kerasbench.request import DataKind, Protocol, TrialRequest
 from kerasbench.scenario import content_hash
 from kerasbench.trial import Outcome
-from kerasbench.wire import DataKind, Measurement, Protocol, TrialRequest
+from kerasbench.wire import Measurement
 
 # Two blocks of at least a millisecond: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(

@@ -7,7 +7,7 @@ from kerasbench import plan
 from kerasbench.history import History
 from kerasbench.noise import Severity, Signal
 from kerasbench.report.console import ConsoleProgress, Eta, announce
-from kerasbench.wire import Protocol
+from kerasbench.request import Protocol
 from tests import made
 
 NOISE = Signal("blocks", Severity.WARN, "blocks spread by 12%")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kerasbench.wire import Block, Protocol
+from kerasbench.request import Protocol
+from kerasbench.wire import Block
 from kerasbench.worker.blocks import LEAD_STEPS, BlockClock, counts_epochs, is_steady
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.wire import InventoryRequest
+from kerasbench.request import InventoryRequest
 from kerasbench.worker import inventory
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Start, Stops
+from kerasbench.request import Protocol, TrialRequest
 from kerasbench.scenario import Regime, ScenarioError, content_hash, twin_file
-from kerasbench.wire import Code, Protocol, TrialRequest
+from kerasbench.wire import Code
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.native import NativeModel, build_twin
 from tests import made

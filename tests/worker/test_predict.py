@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.wire import Protocol
+from kerasbench.request import Protocol
 from kerasbench.worker.predict import goes_on
 
 S = 1_000_000_000
