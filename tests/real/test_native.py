@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends, parity
-from kerasbench.options import Options
+from kerasbench.options import DEFAULT, Options
 from kerasbench.wire import Code
 from tests.real import trials
 
@@ -22,11 +22,17 @@ REGIMES = [
 IDS = ["/".join(one) for one in REGIMES]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _measured_side_by_side() -> None:
+    twins = [(*regime, backend, TWIN) for regime in REGIMES for backend in backends.names()]
+    trials.side_by_side([*((*regime, "jax", DEFAULT) for regime in REGIMES), *twins])
+
+
 @pytest.mark.parametrize("backend", backends.names())
 @pytest.mark.parametrize(("scenario", "regime"), REGIMES, ids=IDS)
 def test_a_twin_computes_what_keras_does(scenario: str, regime: str, backend: str) -> None:
     # Keras on one backend is the reference of all: that Keras' backends agree is test_scenarios' business.
-    keras = trials.measured(trials.builtin(scenario, regime, "jax"))
+    keras = trials.measured(trials.builtin(scenario, regime, "jax", DEFAULT))
     twin = trials.measured(trials.builtin(scenario, regime, backend, TWIN))
     assert parity.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", twin)}) == {}
     assert twin.parameters == keras.parameters

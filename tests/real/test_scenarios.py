@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from kerasbench import backends, catalog, parity
+from kerasbench.options import DEFAULT
 from kerasbench.trial import Outcome
 from kerasbench.verdict import learned
 from kerasbench.worker.blocks import counts_epochs
@@ -43,8 +44,13 @@ PUBLISHED = {
 EASY = [("cifar10_cnn", "default"), ("iris_mlp", "default"), ("mnist_dense", "default"), ("mnist_mlp", "minibatch")]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _measured_side_by_side() -> None:
+    trials.side_by_side((*key, backend, DEFAULT) for key in PUBLISHED for backend in backends.names())
+
+
 def outcome(key: tuple[str, str], backend: str) -> Outcome:
-    return trials.builtin(*key, backend)
+    return trials.builtin(*key, backend, DEFAULT)
 
 
 def closed(found: str, wanted: str) -> str:

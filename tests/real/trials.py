@@ -1,11 +1,13 @@
 """Real trials in real children, as short as they can be."""
 
 import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 from kerasbench import catalog, trial
-from kerasbench.devices import Device
+from kerasbench.devices import Device, processors
 from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
 from kerasbench.request import DataKind, Protocol, TrialRequest
@@ -59,6 +61,12 @@ def run(
 def builtin(scenario: str, regime: str, backend: str, options: Options = DEFAULT) -> Outcome:
     """Run a built-in regime, once for all tests that look at it."""
     return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options)
+
+
+def side_by_side(wanted: Iterable[tuple[str, str, str, Options]]) -> None:
+    """Run built-in regimes, as many at once as there are processors: their tests look at no duration."""
+    with ThreadPoolExecutor(processors()) as pool:
+        list(pool.map(lambda one: builtin(*one), wanted))
 
 
 def measured(outcome: Outcome) -> Measurement:
