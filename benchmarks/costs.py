@@ -1,0 +1,37 @@
+"""Does the cost model find a cost that is known? A sweep of ``paced.py``, whose step takes 40 ms + 0.4 ms a sample.
+
+    python benchmarks/costs.py FOLDER      one round over five batches on every backend, about two minutes
+
+Printed are overhead and cost per sample over what they are, for each backend.
+"""
+
+import sys
+from pathlib import Path
+
+from kerasbench import benchmark, plan, results, sizes
+from kerasbench.interpreters import Interpreters
+from kerasbench.summary import summarize
+from kerasbench.sweep import swept
+
+FILE = Path(__file__).with_name("paced.py")
+OVERHEAD_MS, PER_SAMPLE_MS = 40.0, 0.4  # as in paced.py, which imports keras
+BATCHES = [1, 4, 16, 64, 256]
+
+
+def main(folder: Path) -> None:
+    options = sizes.crossed(plan.options_of([], [], [], []), BATCHES, [])
+    asked = plan.Asked([str(FILE)], devices=["cpu"], options=options, effort=plan.exactly(1, plan.SWEEP))
+    ended = benchmark.measure(asked, folder, Interpreters())
+    (found,) = swept(summarize(results.load(ended.data)))
+    for column in found.columns:
+        model = found.cost(column)
+        assert model is not None
+        print(
+            f"{column[0]:<10} overhead {model.overhead.value / OVERHEAD_MS:.4f}, "
+            f"cost per sample {model.per_sample.value / PER_SAMPLE_MS:.4f} of what they are; "
+            f"largest deviation {model.deviation:.1%}, explains the series: {model.fits}"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
