@@ -19,16 +19,21 @@ def what_keras_costs(summary: Summary) -> str:
         return ""
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     table = draw_table(headers, [_line(one) for one in found])
-    many = f", {len(found)} verdicts corrected by Holm's method" if len(found) > MANY_VERDICTS else ""
+    agreeing = "; their first six losses agree" if summary.record.asked.effort.protocol.kind == "steady" else ""
     explanation = (
-        "The same model, weights, batches, loss, optimizer and metrics, trained by Keras and by a loop in the plain "
-        "framework; their first six losses agree. Ratio of times, paired by round, with its 95 % interval: above 1 "
-        f"Keras costs something. Slower or faster: by more than {effect:.0%}, beyond doubt. Same: within {effect:.0%}, "
-        f"beyond doubt{many}. docs/method.md says what is equal and what is not."
+        "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
+        f"{agreeing}. Ratio of times, paired by round: above 1 Keras costs something. {_meaning(found, effect)} "
+        "docs/method.md says what is equal and what is not."
     )
-    if max(one.ratio.trials for one in found) < MIN_TRIALS_FOR_INTERVAL:
-        explanation += f" Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
     return f"## What Keras costs\n\n{table}\n\n{explanation}"
+
+
+def _meaning(found: list[Price], effect: float) -> str:
+    """Return what the verdicts say, or that there are none."""
+    if max(one.ratio.trials for one in found) < MIN_TRIALS_FOR_INTERVAL:
+        return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
+    many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > MANY_VERDICTS else ""
+    return f"Slower or faster: by more than {effect:.0%}, beyond doubt. Same: within {effect:.0%}, beyond doubt{many}."
 
 
 def _line(one: Price) -> list[str]:
