@@ -15,12 +15,12 @@ from kerasbench.options import DEFAULT
 CHOLESKY = (
     "The operator 'aten::linalg_cholesky_ex.L' is not currently supported on the MPS backend and will fall back to run "
     "on the CPU. This may have performance implications. (Triggered internally at "
-    "/Users/runner/work/_temp/anaconda/conda-bld/pytorch_1664521725947/work/aten/src/ATen/mps/MPSFallback.mm:11.)"
+    "/Users/runner/pytorch/aten/src/ATen/mps/MPSFallback.mm:11.)"
 )
 SGN = (
     "The operator 'aten::sgn.out' is not currently supported on the MPS backend and will fall back to run on the CPU. "
     "This may have performance implications. (Triggered internally at "
-    "/Users/runner/work/_temp/anaconda/conda-bld/pytorch_1690702789476/work/aten/src/ATen/mps/MPSFallback.mm:13.)"
+    "/Users/runner/pytorch/aten/src/ATen/mps/MPSFallback.mm:13.)"
 )
 MESHGRID = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 
