@@ -39,6 +39,7 @@ from kerasbench.parameters import (
     Threads,
     Timeout,
     Widths,
+    split,
 )
 from kerasbench.printable import printable
 
@@ -399,8 +400,3 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = Fa
     entries = catalog.describe_all(catalog.builtin_files(), sys.executable)
     print(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) if as_json else listing.as_table(entries))
     return EXIT_OK
-
-
-def split(given: list[str] | None) -> list[str]:
-    """Return the names in repeated and comma-separated options."""
-    return [name.strip() for text in given or [] for name in text.split(",") if name.strip()]

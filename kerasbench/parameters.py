@@ -55,3 +55,8 @@ Python = Annotated[
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
 BatchSizes = Annotated[Names, typer.Option(metavar="A..B|LIST", help="1..4096 (doubled from 1 on; default) or 1,8,64.")]
 Widths = Annotated[Names, typer.Option(metavar="LIST", help="Factors on hidden layers: 0.5,1,2,4. Default: 1.")]
+
+
+def split(given: list[str] | None) -> list[str]:
+    """Return the names in repeated and comma-separated options."""
+    return [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
