@@ -13,7 +13,7 @@ import pytest
 
 from kerasbench.results import load
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.alone]
 
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":

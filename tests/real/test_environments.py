@@ -12,13 +12,11 @@ import pytest
 
 from kerasbench import backends, interpreters, results, trial
 from kerasbench.wire import Code, Failure, Inventory
-from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.alone]
 
 ROOT = Path(__file__).parent.parent.parent
-# torch is left out: its usual wheel for Linux brings gigabytes of CUDA along.
-MADE = ("jax", "tensorflow")
+MADE = "jax"  # the smallest of the three; torch's usual wheel for Linux brings gigabytes of CUDA along
 # Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
 USUAL_KERAS, OTHER_KERAS = "keras==3.15.1", "keras==3.15.0"
 NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "typer"}
@@ -37,32 +35,27 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path / ".venvs", ignore_errors=True)
 
 
-def test_environments_of_single_backends_are_made_and_measured_in(faults: Path, folder: Path) -> None:
+def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path, folder: Path) -> None:
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     assert USUAL_KERAS in constraints
     (folder / "constraints.txt").write_text(constraints.replace(USUAL_KERAS, OTHER_KERAS))
-    chosen = ["--backend", ",".join(MADE)]
-    done = kerasbench(folder, "env", "create", *chosen, "--cpu", "--constraint", "constraints.txt")
+    done = kerasbench(folder, "env", "create", "--backend", MADE, "--cpu", "--constraint", "constraints.txt")
     assert done.returncode == 0, done.stderr
-    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [*MADE]
+    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
     named = interpreters.find([], backends.names(), folder)
-    for name in MADE:
-        locked = (folder / ".venvs" / f"{name}.lock").read_text().splitlines()
-        found = trial.inventory(name, named.of(name))
-        assert isinstance(found, Inventory)
-        assert found.prefix == str(folder / ".venvs" / name)
-        assert {OTHER_KERAS, f"{name}=={found.packages[name]}"} <= set(locked)
-        assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {name})
-        measured = trials.measured(trials.run(faults / "fine.py", name, python=named.of(name)))
-        versions = measured.resolved.versions
-        assert f"keras=={versions['keras']}" == OTHER_KERAS
-        assert versions[name] == found.packages[name]
+    locked = (folder / ".venvs" / f"{MADE}.lock").read_text().splitlines()
+    found = trial.inventory(MADE, named.of(MADE))
+    assert isinstance(found, Inventory)
+    assert found.prefix == str(folder / ".venvs" / MADE)
+    assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
+    assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
-    done = kerasbench(folder, "--scenario", str(faults / "fine.py"), "--backend", MADE[0], "--quick")
+    done = kerasbench(folder, "--scenario", str(faults / "fine.py"), "--backend", MADE, "--quick")
     assert done.returncode == 0, done.stderr
     (data,) = (folder / "results").glob("*.json")
-    measurements = [one.measurement for one in results.load(data).trials]  # two, where the first was disturbed
-    assert {f"keras=={one.resolved.versions['keras']}" for one in measurements if one} == {OTHER_KERAS}
+    measured = [one.measurement for one in results.load(data).trials]  # two, where the first was disturbed
+    versions = [one.resolved.versions for one in measured if one]
+    assert {(f"keras=={each['keras']}", each[MADE]) for each in versions} == {(OTHER_KERAS, found.packages[MADE])}
 
 
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:

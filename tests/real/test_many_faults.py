@@ -13,7 +13,7 @@ from kerasbench import child
 from kerasbench.results import Record, load
 from kerasbench.wire import Code, Failure
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.alone]
 
 EXPECTED = {
     "raises_in_predict": (Code.ERROR, r"raises_in_predict\.py, line 7: LookupError: nothing to say"),

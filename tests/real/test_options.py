@@ -12,6 +12,7 @@ from tests.real import trials
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.alone  # with more than one processor to choose from
 @pytest.mark.parametrize("backend", backends.names())
 def test_one_thread_is_one_busy_processor(faults: Path, backend: str) -> None:
     found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(threads=1)))

@@ -1,4 +1,4 @@
-"""A sweep as a user types it: three batches of a tiny model, one round."""
+"""A sweep as a user types it: two batches of a tiny model, one round."""
 
 import csv
 import io
@@ -15,14 +15,15 @@ from tests.real.test_command import kerasbench
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.alone
 def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tmp_path: Path) -> None:
-    arguments = ("--batch-size", "1..4", "--backend", "jax", "--device", "cpu", "--quick")
+    arguments = ("--batch-size", "1,4", "--backend", "jax", "--device", "cpu", "--quick")
     process = kerasbench(tmp_path, "sweep", str(faults / "fine.py"), *arguments)
     tables, progress = process.communicate(timeout=300)
     assert process.returncode == 0, progress
     (data,) = tmp_path.glob("*.json")
     record = load(data)
-    assert {trial.options.batch for trial in record.trials} == {1, 2, 4}
+    assert {trial.options.batch for trial in record.trials} == {1, 4}
     for trial in record.trials:
         assert trial.measurement is not None
         assert trial.measurement.batch.x == f"float32[{trial.options.batch}, 4]"
@@ -33,7 +34,7 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
     assert "## Sweep" in page and "## Overhead and cost per sample" in page
     report = kerasbench_report(data)
     steps = {row["batch"]: float(row["value"]) for row in report if row["metric"] == "steady_step_ms"}
-    assert steps.keys() == {"1", "2", "4"} and min(steps.values()) > 0
+    assert steps.keys() == {"1", "4"} and min(steps.values()) > 0
 
 
 def kerasbench_report(data: Path) -> list[dict[str, str]]:

@@ -1,15 +1,10 @@
 """Real trials in real children, as short as they can be."""
 
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 from kerasbench import catalog, trial
-from kerasbench.devices import Device, processors
+from kerasbench.devices import Device
 from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
 from kerasbench.request import DataKind, Protocol, TrialRequest
@@ -59,26 +54,9 @@ def run(
     return trial.launch(python, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
 
 
-@cache
 def builtin(scenario: str, regime: str, backend: str, options: Options = DEFAULT) -> Outcome:
-    """Run a built-in regime, once for all tests that look at it."""
+    """Run a built-in regime."""
     return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options)
-
-
-def side_by_side(wanted: Iterable[tuple[str, str, str, Options]]) -> None:
-    """Run built-in regimes, as many at once as there are processors: their tests look at no duration."""
-    with _untraced(), ThreadPoolExecutor(processors()) as pool:
-        list(pool.map(lambda one: builtin(*one), wanted))
-
-
-@contextmanager
-def _untraced() -> Iterator[None]:
-    """Have children leave out coverage, which doubles their time: other tests' children run the same lines."""
-    kept = {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("COVERAGE_PROCESS_")}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 def measured(outcome: Outcome) -> Measurement:
