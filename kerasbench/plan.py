@@ -48,6 +48,7 @@ QUICK = Effort(
     protocol=Protocol(
         warmup_max_ns=3 * SECOND_NS,
         measure_max_ns=4 * SECOND_NS,
+        epochs_max_ns=SECOND_NS // 2,
         predict_min_ns=SECOND_NS // 5,
         predict_max_ns=SECOND_NS,
     ),

@@ -27,6 +27,7 @@ class Protocol:
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
     measure_max_ns: int = 20_000_000_000
+    epochs_max_ns: int = 2_000_000_000
     predict_min_calls: int = 200
     predict_max_calls: int = 1_000
     predict_warmup_ns: int = 200_000_000

@@ -22,6 +22,7 @@ from kerasbench.interrupts import Interruptions, heeded
 from kerasbench.results import TrialRecord
 from tests import stand_in
 from tests.stand_in import Command
+from tests.untraced import untraced
 
 ROUNDS = 6
 BOTH = ("--backend", "jax,torch", "--rounds", str(ROUNDS))
@@ -79,14 +80,15 @@ def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> Non
     stand_in.hang(tmp_path, "trial-torch")
     ours, theirs = pty.openpty()
     arguments = ["--scenario", str(scenario), "--backend", "torch", "--results", str(tmp_path / "results")]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "tests.stand_in.command", str(tmp_path), *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
+    with untraced():
+        run = subprocess.Popen(
+            [sys.executable, "-m", "tests.stand_in.command", str(tmp_path), *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
     os.close(theirs)
     stand_in.wait_for(lambda: stand_in.hung(tmp_path) != [])
     (child,) = stand_in.hung(tmp_path)

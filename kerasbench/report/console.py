@@ -106,6 +106,7 @@ class ConsoleProgress:
             auto_refresh=False,  # a refreshing thread would run beside the measured child
             transient=True,
         )
+        self._task = self._bar.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._drawn_s = 0.0
         self._now = ""
 
@@ -117,7 +118,7 @@ class ConsoleProgress:
             self._say(line)
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
-        self._task = self._bar.add_task("", total=self._eta.trials, completed=self._done)
+        self._bar.update(self._task, total=self._eta.trials, completed=self._done, description="")
         if self._console.is_terminal:
             self._bar.start()
 
@@ -169,7 +170,6 @@ class ConsoleProgress:
     def run_ended(self) -> None:
         if self._console.is_terminal:
             self._bar.stop()
-        self._bar.remove_task(self._task)
 
     def _draw(self, phase: str) -> None:
         self._drawn_s = time.monotonic()

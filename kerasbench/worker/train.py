@@ -19,7 +19,6 @@ LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a fu
 PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
-EPOCHS_MAX_NS = 2_000_000_000
 
 
 def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
@@ -150,11 +149,13 @@ def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backen
     return clock
 
 
-def time_epochs(model: Any, feed: Feed, callbacks: list[Any], backend: Backend) -> tuple[int, list[int]]:
+def time_epochs(
+    model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol
+) -> tuple[int, list[int]]:
     """Time short epochs, validation and partial last batch as published; their full steps are subtracted later."""
     if counts_epochs(feed.regime.steps):
         return 0, []
-    timer = EpochTimer(backend.synchronize, EPOCHS_MAX_NS)
+    timer = EpochTimer(backend.synchronize, protocol.epochs_max_ns)
     rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(timer)

@@ -251,10 +251,11 @@ def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]
 def _time_epochs(ready: _Prepared) -> tuple[int, list[int]]:
     from kerasbench.worker import train
 
-    if ready.request.protocol.kind == "sweep":
+    protocol = ready.request.protocol
+    if protocol.kind == "sweep":
         return 0, []
     with ready.pipe.phase("epoch"):
-        return train.time_epochs(ready.model, ready.feed, ready.callbacks, ready.backend)
+        return train.time_epochs(ready.model, ready.feed, ready.callbacks, ready.backend, protocol)
 
 
 def _silenced_parity(ready: _Prepared) -> Parity | None:

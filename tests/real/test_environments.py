@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import backends, interpreters, results, trial
+from kerasbench import backends, interpreters, trial
 from kerasbench.wire import Code, Failure, Inventory
+from tests.real import trials
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parent.parent.parent
 MADE = "jax"  # the smallest of the three; torch's usual wheel for Linux brings gigabytes of CUDA along
@@ -50,12 +51,8 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
     assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
-    done = kerasbench(folder, "--scenario", str(faults / "fine.py"), "--backend", MADE, "--quick")
-    assert done.returncode == 0, done.stderr
-    (data,) = (folder / "results").glob("*.json")
-    measured = [one.measurement for one in results.load(data).trials]  # two, where the first was disturbed
-    versions = [one.resolved.versions for one in measured if one]
-    assert {(f"keras=={each['keras']}", each[MADE]) for each in versions} == {(OTHER_KERAS, found.packages[MADE])}
+    versions = trials.measured(trials.run(faults / "fine.py", MADE, python=named.of(MADE))).resolved.versions
+    assert (f"keras=={versions['keras']}", versions[MADE]) == (OTHER_KERAS, found.packages[MADE])
 
 
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:

@@ -79,9 +79,15 @@ def test_each_fault_is_a_failure_with_its_code_cause_and_remedy(record: Record, 
 
 
 def test_the_others_are_complete(record: Record) -> None:
+    assert record.parent_cpu_ns > 0
     assert {trial.scenario for trial in record.trials} == {"fine", *EXPECTED}
     assert all(trial.measurement for trial in record.trials if trial.scenario == "fine")
     assert record.rounds_completed == 1
+
+
+def test_what_is_printed_begins_the_file_of_all_tables(ended: Ended, folder: Path) -> None:
+    (page,) = folder.glob("*.md")
+    assert page.read_text().startswith(ended.tables.split("\n\n## Beside")[0].split("\n\n## Failures")[0])
 
 
 def test_what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(

@@ -31,7 +31,7 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
         assert trial.measurement.parity is not None
     assert "| fine       | 4 " in tables
     page = data.with_suffix(".md").read_text()
-    assert "## Sweep" in page and "## Overhead and cost per sample" in page
+    assert "## Sweep" in page
     report = kerasbench_report(data)
     steps = {row["batch"]: float(row["value"]) for row in report if row["metric"] == "steady_step_ms"}
     assert steps.keys() == {"1", "4"} and min(steps.values()) > 0

@@ -19,6 +19,7 @@ SHORTEST = Protocol(
     warmup_min_ns=0,
     warmup_max_ns=1,
     measure_max_ns=1,
+    epochs_max_ns=1,
     predict_min_calls=10,
     predict_min_ns=0,
     predict_warmup_ns=0,

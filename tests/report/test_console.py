@@ -1,6 +1,7 @@
 import dataclasses
 import io
 
+import pytest
 from rich.console import Console
 
 from kerasbench import plan
@@ -48,6 +49,13 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (9.0 s; about 0 s left)",
     ]
     assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -> None:
+    out = io.StringIO()
+    ConsoleProgress(Console(file=out, width=80, force_terminal=terminal)).run_ended()
+    assert out.getvalue() == ""
 
 
 def test_published_epochs_are_guessed_by_their_number() -> None:

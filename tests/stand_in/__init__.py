@@ -16,6 +16,7 @@ import psutil
 
 from kerasbench.wire import Message, Phase, ProbeReport
 from tests import made
+from tests.untraced import untraced
 
 BACKENDS = ("jax", "torch")
 VERSIONS = {"keras": "3.15.1"}
@@ -77,9 +78,11 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
 def forks() -> Iterator["subprocess.Popen[str]"]:
     """Start what command lines are forked from."""
     command = [sys.executable, "-m", "tests.stand_in.command"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]
-    ) as process:
+    with untraced():
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]
+        )
+    with process:
         yield process
         for child in psutil.Process(process.pid).children(recursive=True):
             child.kill()
