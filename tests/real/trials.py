@@ -1,5 +1,6 @@
 """Real trials in real children, as short as they can be."""
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SHORTEST = Protocol(
     predict_warmup_ns=0,
     predict_max_ns=100_000_000,
 )
+STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 
 
 def run(
@@ -55,9 +57,11 @@ def run(
     return trial.launch(python, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
 
 
-def builtin(scenario: str, regime: str, backend: str, options: Options = DEFAULT) -> Outcome:
+def builtin(
+    scenario: str, regime: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
+) -> Outcome:
     """Run a built-in regime."""
-    return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options)
+    return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options, protocol=protocol)
 
 
 def measured(outcome: Outcome) -> Measurement:
