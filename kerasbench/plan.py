@@ -174,7 +174,8 @@ def make(
 ) -> Plan:
     """Cross scenarios, backends, devices and options.
 
-    Where no devices were asked for, every device that a backend sees. A backend that is not installed is left out,
+    Where no devices were asked for, every device that a backend sees. A twin that does not exist is left out, unless
+    scenarios were asked for by name. A backend that is not installed is left out,
     unless it was asked for or is one of ``named``, whose interpreters were named; one that is installed and does not
     load is not left out.
 
@@ -193,6 +194,7 @@ def make(
                 Cell(one, backend, device or _stand_in(label), each)
                 for one in scenarios
                 for each in _options(asked, backend, one)
+                if asked.scenarios or not each.native or _has_twin(one, backend)
             ):
                 if device is None:
                     absent.append((cell, _missing(label, report)))
@@ -242,6 +244,10 @@ def unsupported(cell: Cell) -> Failure | None:
         cause = f"{options.threads} threads were asked for, {processors()} processors are there"
         return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")
     return None
+
+
+def _has_twin(selected: Selected, backend: str) -> bool:
+    return not selected.regime.keras_only and backend in selected.entry.twins
 
 
 def _without_twin(cell: Cell) -> Failure | None:

@@ -9,7 +9,7 @@ from itertools import compress
 from kerasbench import parity
 from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
-from kerasbench.options import Size
+from kerasbench.options import Size, is_native
 from kerasbench.results import Record, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.verdict import Verdict, judge_all, learned, ratio
@@ -251,8 +251,12 @@ def stand(rows: list[Row], effect: float) -> list[Standing]:
 
 
 def _pairs(row: Row, metric: Metric) -> tuple[Column | None, dict[Column, Estimate]]:
-    """Return the fastest column of a row and the ratio of its times to those of each other."""
-    values = {column: found.value for column, cell in row.cells.items() if (found := cell.estimate(metric.name))}
+    """Return the fastest column of a row and the ratio of its times to those of each other.
+
+    Native twins do not compete: what they are compared with is their own backend with Keras (price.py).
+    """
+    competing = {column: cell for column, cell in row.cells.items() if not is_native(column[2])}
+    values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(metric.name))}
     if len(values) < 2:
         return None, {}
     fastest = min(values, key=lambda column: values[column])

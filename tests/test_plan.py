@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from kerasbench import plan
@@ -22,6 +24,21 @@ def make(
 ) -> plan.Plan:
     asked = plan.Asked(backends=list(probes) if named else [], devices=list(devices))
     return plan.make(asked, [made.selected()], probes, interpreters)
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ([], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu"]),
+        (["dense"], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu", "dense jax cpu native=on"]),
+    ],
+)
+def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: list[str], expected: list[str]) -> None:
+    chosen = made.selected()
+    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
+    asked = plan.Asked(named, devices=["cpu"], options=[Options(), Options(native=True)])
+    found = plan.make(asked, [chosen], {"torch": TORCH, "jax": JAX})
+    assert labels([*found.cells, *(cell for cell, _ in found.absent)]) == expected
 
 
 def labels(cells: list[plan.Cell]) -> list[str]:

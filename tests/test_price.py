@@ -36,6 +36,15 @@ def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
     assert [one.ratio.value for one in found] == pytest.approx([1.0, 1.0, 2.0, 2.0])
 
 
+def test_a_twin_is_never_the_fastest_of_its_row() -> None:
+    record = run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
+    (standing,) = summarize(record).standings
+    assert standing.fastest == ("jax", "cpu", "")
+    assert [one.rival for one in standing.comparisons] == [("torch", "cpu", "")]
+    assert "**2.00 ms" in document(summarize(record))
+    assert "**1.00 ms" not in document(summarize(record))
+
+
 def test_a_twin_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
     found = prices(summarize(run(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)

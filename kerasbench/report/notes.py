@@ -39,7 +39,9 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
     if any(is_native(column[2]) for column in summary.columns):
-        notes.append("native=on: the same model in the plain framework, without Keras; see What Keras costs.")
+        notes.append(
+            "native=on: the same model in the plain framework, without Keras; compared under What Keras costs alone."
+        )
     notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
     notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
     for note, applies in _CELL_NOTES:
