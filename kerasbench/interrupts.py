@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,24 +26,38 @@ class Interruptions:
 
     count: int = 0
     _again: threading.Timer | None = None
+    _hooked: bool = False  # in ``lost``, where Python would drop another one too
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt; from the third on leave the process: its children follow when their input ends."""
+        """Raise KeyboardInterrupt, unless it is raised again anyway; from the third on leave the process.
+
+        Its children follow when their input ends.
+        """
         if number == signal.SIGHUP and self.count:
             return  # a shell that ends with its terminal says again what the kernel has said
         self.count += 1
         if self.count > ORDERLY:
             os._exit(EXIT_INTERRUPTED)
-        raise KeyboardInterrupt
+        if not self._hooked:
+            raise KeyboardInterrupt
 
     def lost(self, ignored: "UnraisableHookArgs") -> None:
         """Have one that came in a destructor or a callback, where Python drops exceptions, raised again."""
         if not issubclass(ignored.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(ignored)
             return
+        self._hooked = True
         self.count -= 1
-        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        self._again = threading.Timer(AGAIN_S, self._raise_again)
         self._again.start()
+        self._hooked = False
+
+    def _raise_again(self) -> None:
+        while self._hooked:
+            time.sleep(AGAIN_S)
+        main = threading.main_thread().ident
+        assert main is not None  # it has been started
+        signal.pthread_kill(main, signal.SIGINT)
 
     def forget(self) -> None:
         """Raise nothing again any more."""

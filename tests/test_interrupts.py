@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import results
+from kerasbench import interrupts, results
 from kerasbench.errors import ResultsError
 from kerasbench.interrupts import Interruptions, heeded
 from kerasbench.results import TrialRecord
@@ -225,7 +225,12 @@ def test_what_is_ignored_stays_ignored_and_what_was_there_is_put_back() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it() -> None:
+@pytest.mark.parametrize("again_s", [0.0, interrupts.AGAIN_S])  # 0: while the hook is still at it
+def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it(
+    monkeypatch: pytest.MonkeyPatch, again_s: float
+) -> None:
+    monkeypatch.setattr(interrupts, "AGAIN_S", again_s)
+
     class Fragile:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
@@ -233,4 +238,4 @@ def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_
     with heeded():
         Fragile()  # Python drops what its end raises, and says so on stderr
         with pytest.raises(KeyboardInterrupt):
-            time.sleep(60)
+            time.sleep(10)
