@@ -1,12 +1,13 @@
 """What every table is made of: figures with their intervals, names of columns, text that cannot break a table."""
 
+import math
 import re
 from collections.abc import Sequence
 
 from tabulate import tabulate
 
 from kerasbench.metrics import BY_NAME
-from kerasbench.report.number import with_interval
+from kerasbench.report.number import plain, with_interval
 from kerasbench.summary import Column, Row, Standing, Summary
 
 NOTHING = "–"
@@ -70,6 +71,11 @@ def column_name(column: Column) -> str:
 
 def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def whole_steps(steps: float) -> str:
+    """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
+    return f"{plain(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
 
 
 def escape(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kerasbench.crossover import BreakEven
 from kerasbench.explain import Advice, Anatomy, Help
-from kerasbench.report.cells import column_name, escape
+from kerasbench.report.cells import column_name, escape, whole_steps
 from kerasbench.report.number import percent, plain
 from kerasbench.stats import Estimate
 
@@ -70,8 +70,8 @@ def _repaid(one: Anatomy, paid: BreakEven) -> str:
     mine = paid.slow_start == one.column
     rival = paid.rival if mine else paid.slow_start
     who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
-    extra, steps = plain(paid.extra_ms), plain(paid.steps)
-    return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {steps} steps."
+    extra = plain(paid.extra_ms)
+    return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {whole_steps(paid.steps)}."
 
 
 def _advice(advice: Advice) -> str:

@@ -6,30 +6,30 @@ Made anew, or checked against their data; so that a table can never say somethin
 import gc
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tabulate import tabulate
 
 from kerasbench.errors import ResultsError, UsageError
+from kerasbench.explain import anatomies
 from kerasbench.machine import Machine
 from kerasbench.merge import Outline, by_machine, merge, needed, outline
-from kerasbench.report import cells, markdown, sweep
+from kerasbench.report import cells, explanation, markdown, sweep
 from kerasbench.report.beside import beside_published
 from kerasbench.report.failures import failures
+from kerasbench.report.native import what_keras_costs
 from kerasbench.results import load, replace, result_files, tables_file
 from kerasbench.summary import Summary, summarize
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
-SECTIONS = {
+PLAIN: dict[str, Callable[[Summary], str]] = {  # of what was measured at its published size
     "training": markdown.training,
+    "native": what_keras_costs,
     "verdicts": markdown.verdicts,
     "devices": markdown.devices,
-    "sweep": sweep.steps,
-    "crossovers": sweep.crossovers,
-    "costs": sweep.costs,
     "full_epochs": markdown.full_epochs,
     "predicted": markdown.predicted,
     "beside_published": beside_published,
@@ -38,6 +38,12 @@ SECTIONS = {
     "cold_start": markdown.cold_start,
     "repaid": markdown.repaid,
     "learning": markdown.learning,
+}
+WHOLE: dict[str, Callable[[Summary], str]] = {
+    "explained": lambda summary: explanation.document(anatomies(summary)),
+    "sweep": sweep.steps,
+    "crossovers": sweep.crossovers,
+    "costs": sweep.costs,
     "phases": markdown.phases,
     "failures": failures,
 }
@@ -204,16 +210,17 @@ def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
     ]
 
 
-def _quotation(page: Path, data: str, sections: str) -> str:
-    names = [name.strip() for name in sections.split(",")]
+def _quotation(page: Path, data: str, wanted: str) -> str:
+    names = [name.strip() for name in wanted.split(",")]
     for name in names:
-        if name not in SECTIONS:
-            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(SECTIONS)}")
+        if name not in PLAIN | WHOLE:
+            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(PLAIN | WHOLE)}")
     file = next(
         (root / data for root in (page.parent, page.parent.parent) if (root / data).is_file()), page.parent / data
     )
     summary = summarize(load(file))
-    return "\n\n".join(_demoted(SECTIONS[name](summary)) for name in names)
+    sections = [PLAIN[name](summary.plain) if name in PLAIN else WHOLE[name](summary) for name in names]
+    return "\n\n".join(map(_demoted, sections))
 
 
 def _demoted(section: str) -> str:

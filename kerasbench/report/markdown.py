@@ -15,6 +15,7 @@ from kerasbench.report.cells import (
     escape,
     metric_tables,
     timed,
+    whole_steps,
 )
 from kerasbench.report.failures import failures
 from kerasbench.report.native import what_keras_costs
@@ -105,8 +106,10 @@ def training(summary: Summary) -> str:
 
 
 def table_so_far(summary: Summary) -> str:
-    """Return what a run shows after each round: the table of steps, without its title and notes."""
-    return sweep.table(summary.swept) if summary.swept.rows else training_table(summary)
+    """Return what a run shows after each round: its tables of steps, without their titles and notes."""
+    plain, swept = summary.plain, summary.swept
+    tables = [training_table(plain)] * bool(plain.rows) + [sweep.table(swept)] * bool(swept.rows)
+    return "\n\n".join(tables)
 
 
 def training_table(summary: Summary) -> str:
@@ -232,17 +235,13 @@ def repaid(summary: Summary) -> str:
         return ""
     lines = [
         f"- {escape(one.row.label)}: {column_name(one.slow_start)} repays its {plain(one.extra_ms / 1e3)} s over "
-        f"{column_name(one.rival)} after {_count_of_steps(one.steps)}."
+        f"{column_name(one.rival)} after {whole_steps(one.steps)}."
         for one in found
     ]
     explanation = (
         "What the first step takes longer, over what each later one takes less. Only where both are beyond doubt."
     )
     return "## When compiling has paid\n\n" + "\n".join(lines) + f"\n\n{explanation}"
-
-
-def _count_of_steps(steps: float) -> str:
-    return f"{plain(max(1.0, steps)).removesuffix('.00')} steps"
 
 
 def devices(summary: Summary) -> str:

@@ -7,8 +7,11 @@ from rich.console import Console
 from kerasbench import plan
 from kerasbench.history import History
 from kerasbench.noise import Severity, Signal
+from kerasbench.options import Options
 from kerasbench.report.console import ConsoleProgress, Eta, announce
+from kerasbench.report.markdown import table_so_far
 from kerasbench.request import Protocol
+from kerasbench.summary import summarize
 from tests import made
 
 NOISE = Signal("blocks", Severity.WARN, "blocks spread by 12%")
@@ -101,3 +104,11 @@ def test_after_a_round_that_is_not_the_last_the_table_is_shown() -> None:
     assert "**1.10 ms**" in out.getvalue()
     progress.round_ended(record)
     assert out.getvalue().count("after round") == 1
+
+
+def test_what_an_explanation_measures_besides_hides_nothing_of_the_table_after_a_round() -> None:
+    record = made.record(made.trial(), made.trial(options=Options(batch=128), found=made.measurement(9)))
+    assert [line.split("|")[1].strip() for line in table_so_far(summarize(record)).splitlines() if "dense" in line] == [
+        "dense",
+        "dense",
+    ]

@@ -5,6 +5,7 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
+from kerasbench.options import Options
 from kerasbench.report import files
 from kerasbench.results import Record, Store
 from tests import made
@@ -93,7 +94,7 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("training,", "trainings,"))
-    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: training, verdicts"):
+    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: training, native, verdicts"):
         files.made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
@@ -126,3 +127,12 @@ def test_machines_have_names_of_their_own() -> None:
     assert files.slug(dataclasses.replace(made.MACHINE, host="abc")) != files.slug(made.MACHINE)
     assert files.slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
     assert files.slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")
+
+
+def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(tmp_path: Path) -> None:
+    record = made.record(made.trial(), made.trial(options=Options(batch=128), found=made.measurement(9)))
+    kept = store(tmp_path, record)
+    page = tmp_path / "mine.md"
+    page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
+    assert "| dense " in files.quoted(page)
+    assert "batch=128" not in files.quoted(page)
