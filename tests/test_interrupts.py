@@ -225,6 +225,15 @@ def test_what_is_ignored_stays_ignored_and_what_was_there_is_put_back() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.fixture
+def _ctrl_c_counts() -> Iterator[None]:
+    """Undo what a shell does to a test run in the background: SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_counts")
 @pytest.mark.parametrize("again_s", [0.0, interrupts.AGAIN_S])  # 0: while the hook is still at it
 def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it(
     monkeypatch: pytest.MonkeyPatch, again_s: float
