@@ -175,9 +175,8 @@ def make(
     """Cross scenarios, backends, devices and options.
 
     Where no devices were asked for, every device that a backend sees. A twin that does not exist is left out, unless
-    scenarios were asked for by name. A backend that is not installed is left out,
-    unless it was asked for or is one of ``named``, whose interpreters were named; one that is installed and does not
-    load is not left out.
+    scenarios were asked for by name. A backend that is not installed is left out, unless it was asked for or is one of
+    ``named``, whose interpreters were named; one that is installed and does not load is not left out.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -247,6 +246,7 @@ def unsupported(cell: Cell) -> Failure | None:
 
 
 def _has_twin(selected: Selected, backend: str) -> bool:
+    """Tell whether a regime has a twin for a backend."""
     return not selected.regime.keras_only and backend in selected.entry.twins
 
 

@@ -108,8 +108,8 @@ def training(summary: Summary) -> str:
 def table_so_far(summary: Summary) -> str:
     """Return what a run shows after each round: its tables of steps, without their titles and notes."""
     plain, swept = summary.plain, summary.swept
-    tables = [training_table(plain)] * bool(plain.rows) + [sweep.table(swept)] * bool(swept.rows)
-    return "\n\n".join(tables)
+    tables = (training_table(plain) if plain.rows else "", sweep.table(swept) if swept.rows else "")
+    return "\n\n".join(table for table in tables if table)
 
 
 def training_table(summary: Summary) -> str:
