@@ -14,6 +14,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from kerasbench.errors import MachineBusy
+from kerasbench.printable import blanked
 from kerasbench.results import now
 
 # The kernel frees the lock when its holder dies, however it dies: a file that is left behind is no obstacle.
@@ -52,8 +53,8 @@ def machine_lock(file: Path | None = None) -> Iterator[None]:
 def busy(holder: dict[str, Any]) -> str:
     """Return what to say of the run that holds the machine, by what it wrote down."""
     who = f"process {holder['pid']}, since {holder['since']}: {holder['command']}" if holder else "it gives no name"
-    shown = "".join(c if c.isprintable() else " " for c in who)  # any user can have written it
-    return f"another kerasbench run is measuring on this machine ({shown}); wait for its end, or stop it"
+    # Any user can have written it.
+    return f"another kerasbench run is measuring on this machine ({blanked(who)}); wait for its end, or stop it"
 
 
 def _card(file: Path) -> Path:

@@ -8,4 +8,9 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b
 
 def printable(text: str) -> str:
     """Return text without escape sequences, and blanks for all other control characters but line breaks."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in _SEQUENCE.sub("", text))
+    return "\n".join(blanked(line) for line in _SEQUENCE.sub("", text).split("\n"))
+
+
+def blanked(text: str) -> str:
+    """Return text with blanks for all control characters, line breaks included: no page and no table may hold one."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -58,7 +58,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     centre = statistics.fmean(logs)
     if len(logs) < MIN_TRIALS_FOR_INTERVAL:
         return Estimate(math.exp(centre), None, None, len(logs))
-    reach = t_quantile(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    reach = t_quantile(len(logs) - 1) * math.sqrt(variance(logs) / len(logs))
     return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), len(logs))
 
 
@@ -73,7 +73,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:
     fewest = min(len(a), len(b))
     if fewest < MIN_TRIALS_FOR_INTERVAL:
         return Estimate(math.exp(centre), None, None, fewest)
-    errors = [statistics.variance(sample) / len(sample) for sample in logs]
+    errors = [variance(sample) / len(sample) for sample in logs]
     if not any(errors):
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), fewest)
     parts = (error**2 / (len(sample) - 1) for error, sample in zip(errors, logs, strict=True))
@@ -92,8 +92,18 @@ def mean_interval(values: Sequence[float]) -> Estimate:
     centre = statistics.fmean(values)
     if len(values) < MIN_TRIALS_FOR_INTERVAL:
         return Estimate(centre, None, None, len(values))
-    reach = t_quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values))
     return Estimate(centre, centre - reach, centre + reach, len(values))
+
+
+def variance(values: Sequence[float]) -> float:
+    """Return the sample variance of two or more values, to a rounding error; 0 if all are one.
+
+    A page takes thousands: ``statistics.variance`` is exact, by fractions, and twenty times slower.
+    """
+    apart = [value - values[0] for value in values]
+    centre = statistics.fmean(apart)
+    return math.fsum((one - centre) ** 2 for one in apart) / (len(apart) - 1)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -1,5 +1,6 @@
 """What all tests share: a cache folder and a lock of their own, and scenario files to measure."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -8,19 +9,25 @@ import pytest
 from kerasbench.devices import processors
 
 FAULTS = Path(__file__).parent / "faults"
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the tests' own cache and locks."""
+    return tmp_path_factory.mktemp("own")
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep descriptions out of the user's cache folder."""
-    cache = str(tmp_path_factory.mktemp("cache"))
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: cache)
+def _own_cache(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep descriptions out of the user's cache folder; they are remembered by what they describe."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(own))
 
 
 @pytest.fixture(autouse=True)
-def _own_lock(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let unit tests run beside a measurement."""
-    monkeypatch.setattr("kerasbench.lock.LOCK", tmp_path_factory.mktemp("lock") / "kerasbench.lock")
+def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let unit tests run beside a measurement, and none wait for what another has left."""
+    monkeypatch.setattr("kerasbench.lock.LOCK", own / f"{next(NUMBERS)}.lock")
 
 
 def pytest_configure() -> None:

@@ -107,6 +107,7 @@ def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_anothe
     assert len(asked) == 2
 
 
+@pytest.mark.real
 def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'numpy'\n"

@@ -1,9 +1,10 @@
 import math
 import random
+import statistics
 
 import pytest
 
-from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail, welch
+from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail, variance, welch
 
 
 def test_the_interval_is_student_s_t_on_logarithms() -> None:
@@ -44,6 +45,13 @@ def test_the_interval_covers_what_it_promises(trials: int) -> None:
         assert found.high is not None
         covered += found.low <= 10 <= found.high
     assert 0.93 < covered / runs < 0.97
+
+
+@pytest.mark.parametrize("centre", [0.0, 1.0, 1e9])
+def test_the_variance_is_the_exact_one_s(centre: float) -> None:
+    values = [centre + step for step in (0.1, -0.2, 0.4, 0.0)]
+    assert variance(values) == pytest.approx(statistics.variance(values))
+    assert variance([centre + 0.1] * 3) == 0
 
 
 def test_the_standard_error_is_that_of_the_logarithm() -> None:

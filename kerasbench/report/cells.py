@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from kerasbench.metrics import BY_NAME
+from kerasbench.printable import blanked
 from kerasbench.report.number import plain, with_interval
 from kerasbench.summary import Column, Row, Standing, Summary
 
@@ -80,5 +81,5 @@ def whole_steps(steps: float) -> str:
 
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
-    one_line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    one_line = " ".join(blanked(text).split())
     return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line))

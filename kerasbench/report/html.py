@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
+from kerasbench.printable import blanked
 from kerasbench.report import cells, curve, markdown, plot
 from kerasbench.summary import Summary
 
@@ -208,7 +209,7 @@ def _marked(found: re.Match[str]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape("".join(c if c.isprintable() else " " for c in text))
+    return escape(blanked(text))
 
 
 # A plot is drawn in a grey that stands on white; on black it is lifted with all its colours.

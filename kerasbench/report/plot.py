@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from kerasbench import crossover
+from kerasbench.printable import blanked
 from kerasbench.stats import Estimate
 from kerasbench.summary import HEADLINE, Column, Row, Summary
 
@@ -231,5 +232,5 @@ def name(column: Column) -> str:
 
 def clean(text: str) -> str:
     """Return one line without control characters, which no XML may hold, cut to what there is room for."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = " ".join(blanked(text).split())
     return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kerasbench.metrics import METRICS
 from kerasbench.options import Size
+from kerasbench.printable import blanked
 from kerasbench.summary import CellSummary, Column, Row, Summary
 
 # A contract: scripts rely on these names and their order; what is new comes last.
@@ -66,5 +67,5 @@ def _text(value: str | float | None) -> str:
     """Return a value as it stands in the file; text is no formula to a spreadsheet and has no control characters."""
     if not isinstance(value, str):
         return "" if value is None else repr(value)
-    printable = "".join(c if c.isprintable() else " " for c in value)
+    printable = blanked(value)
     return f"'{printable}" if printable[:1] in ("=", "+", "-", "@") else printable
