@@ -85,7 +85,7 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     if asked.explain:
         planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
     known = history.recall(folder, machine.fingerprint(), planned)
-    watch = Watch(Gate(product_canary()))  # before the store, which reserves the run's name
+    watch = Watch(Gate(product_canary(), asked.effort.gate_s))  # before the store, which reserves the run's name
     store, carried = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
 
@@ -187,9 +187,12 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters) -> None:
-    """Have every data set's real rows downloaded and checked; raise UnusableScenario where one cannot be had."""
+    """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
+    complaints = []
     for cell, one in regimes.values():
         said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, interpreters.of(cell.backend))
         if isinstance(said, Failure):
-            raise UnusableScenario(f"{one.label}: {said.cause}")
+            complaints.append(f"{one.label}: {said.cause}")
+    if complaints:
+        raise UnusableScenario("\n".join(complaints))

@@ -14,6 +14,7 @@ CANARY_MIN_READINGS = 3  # before that, the median says nothing
 CANARY_SIDE = 1024  # 8 MiB of factors, so that the caches take part; 10 ms a product on two cores
 RETRY_S = 1.0
 PATIENCE_S = 20.0  # twice a typical trial: waiting longer costs more than a trial that is repeated
+QUICK_PATIENCE_S = 5.0  # where no interval is promised
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
 NOMINAL = 0
 
@@ -31,9 +32,13 @@ class Passage:
 
 @dataclass
 class Gate:
-    """Wait for a quiet machine. ``look`` reads its state, ``canary`` times a fixed product, in ns."""
+    """Wait for a quiet machine, for ``patience_s`` at most.
+
+    ``look`` reads its state, ``canary`` times a fixed product, in ns.
+    """
 
     canary: Canary
+    patience_s: float = PATIENCE_S
     look: Callable[[], State] = observe
     sleep: Callable[[float], None] = time.sleep
     clock_s: Callable[[], float] = time.monotonic
@@ -46,7 +51,7 @@ class Gate:
             state, canary_ns = self.look(), self.canary()
             reasons = refusals(state, canary_ns, self._readings_ns)
             waited_s = self.clock_s() - began_s
-            patience_s = HEAT_PATIENCE_S if (state.thermal_level or NOMINAL) > NOMINAL else PATIENCE_S
+            patience_s = HEAT_PATIENCE_S if (state.thermal_level or NOMINAL) > NOMINAL else self.patience_s
             if not reasons or waited_s >= patience_s:
                 self._readings_ns.append(canary_ns)
                 return Passage(waited_s, "; ".join(reasons), canary_ns)

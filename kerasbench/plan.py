@@ -11,6 +11,7 @@ from typing import cast, get_args
 from kerasbench.catalog import Selected
 from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
+from kerasbench.gate import PATIENCE_S, QUICK_PATIENCE_S
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import DTYPES, Fp32, Options, Size
 from kerasbench.request import DataKind, Protocol, ProtocolKind
@@ -33,12 +34,16 @@ TYPICAL_TRIAL_S, TYPICAL_SWEEP_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 4
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes)."""
+    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes).
+
+    ``gate_s``: for how long a trial waits for a quiet machine at most.
+    """
 
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
     budget_s: float | None = None
     protocol: Protocol = field(default_factory=Protocol)
+    gate_s: float = PATIENCE_S
 
 
 PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
@@ -52,6 +57,7 @@ QUICK = Effort(
         predict_min_ns=SECOND_NS // 5,
         predict_max_ns=SECOND_NS,
     ),
+    gate_s=QUICK_PATIENCE_S,
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(
@@ -369,11 +375,9 @@ def effort_of(
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
     if quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    standard = {"steady": QUICK if quick else DEFAULT, "published": PUBLISHED, "sweep": _sweep_effort(quick)}[kind]
+    standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
+    if kind == "sweep":
+        standard = dataclasses.replace(standard, protocol=SWEEP)
     if rigorous or count is not None:
         standard = exactly(count or RIGOROUS_ROUNDS, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)
-
-
-def _sweep_effort(quick: bool) -> Effort:
-    return exactly(1, SWEEP) if quick else Effort(protocol=SWEEP)

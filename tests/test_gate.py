@@ -16,7 +16,7 @@ class Machine:
         self.states, self.canary_ms = states, canary_ms
         self.now_s = 0.0
         self.waits: list[str] = []
-        self.gate = Gate(self.canary, self.look, self.sleep, lambda: self.now_s)
+        self.gate = Gate(self.canary, look=self.look, sleep=self.sleep, clock_s=lambda: self.now_s)
 
     def look(self) -> State:
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench import plan
+from kerasbench import gate, plan
 from kerasbench.devices import Device
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.options import Options
@@ -154,7 +154,8 @@ def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> No
 
 def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
     assert plan.effort_of(False, None, False, "sweep").protocol.kind == "sweep"
-    assert plan.effort_of(True, None, False, "sweep").max_rounds == 1
+    quick = plan.effort_of(True, None, False, "sweep")
+    assert (quick.max_rounds, quick.protocol, quick.gate_s) == (1, plan.SWEEP, gate.QUICK_PATIENCE_S)
     assert plan.effort_of(False, 7, False, "sweep") == plan.exactly(7, plan.SWEEP)
     with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
         plan.parse_protocol("sweep")

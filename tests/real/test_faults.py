@@ -40,10 +40,11 @@ def test_a_fault_is_a_failure_with_its_code_and_cause(
     assert (outcome.failure.code, outcome.failure.phase) == (code, phase)
     assert re.search(cause, outcome.failure.cause)
     assert outcome.failure.remedy
+    assert name != "exits_in_build" or "I have had enough" in outcome.failure.detail
     assert psutil.Process().children(recursive=True) == []
 
 
-@pytest.mark.parametrize("name", ["fine", "shouts", "changes_its_surroundings"])
+@pytest.mark.parametrize("name", ["shouts", "changes_its_surroundings"])
 def test_what_is_odd_but_harmless_is_measured(faults: Path, name: str) -> None:
     assert trials.measured(trials.run(faults / f"{name}.py", "jax")).parameters == 10
 
@@ -64,12 +65,6 @@ def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(
     assert failure is not None
     assert failure.code is Code.OOM
     assert re.search(r"^used \d+(\.\d+)? MiB .*, the limit is 100 MiB \(--memory-limit\)$", failure.cause)
-
-
-def test_a_crash_quotes_the_child_s_last_lines(faults: Path) -> None:
-    failure = trials.run(faults / "exits_in_build.py", "jax").failure
-    assert failure is not None
-    assert "I have had enough" in failure.detail
 
 
 def test_a_file_that_changes_during_the_run_is_refused(faults: Path, tmp_path: Path) -> None:

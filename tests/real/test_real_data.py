@@ -100,22 +100,22 @@ def test_a_truncated_file_is_refused(faults: Path, home: Path, tmp_path: Path, m
     assert "the real mnist rows cannot be had" in said.cause
 
 
-@pytest.mark.parametrize(
-    ("scenario", "file"),
-    [
-        ("mnist_dense", "mnist.npz"),
-        ("cifar10_mlp", "cifar-10-batches-py-target_archive"),
-        ("boston_mlp", "boston_housing.npz"),
-    ],
-)
-def test_without_a_network_the_file_its_place_and_the_alternative_are_named(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], scenario: str, file: str
+def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--scenario", scenario, "--backend", "jax", "--data", "real", "--results", str(tmp_path / "results")]
-    assert main(arguments) == 1
+    files = {
+        "mnist_dense": "mnist.npz",
+        "cifar10_mlp": "cifar-10-batches-py-target_archive",
+        "boston_mlp": "boston_housing.npz",
+    }
+    arguments = ["--scenario", ",".join(files), "--backend", "jax", "--data", "real"]
+    assert main([*arguments, "--results", str(tmp_path / "results")]) == 1
     out, complaint = capsys.readouterr()
-    assert f"Put the file {file} into {home.resolve()}" in complaint
-    assert "--data synthetic" in complaint
+    lines = complaint.removeprefix("kerasbench: ").splitlines()
+    assert {line.partition(":")[0] for line in lines} == set(files)
+    for file in files.values():
+        assert f"Put the file {file} into {home.resolve()}" in complaint
+    assert all("--data synthetic" in line for line in lines)
     assert "Traceback" not in complaint
     assert not out
 
