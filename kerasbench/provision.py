@@ -38,6 +38,11 @@ class Wish:
     force: bool = False
 
 
+def is_there(backend: str, folder: Path = FOLDER) -> bool:
+    """Tell whether a backend has an environment, or something in its place."""
+    return (folder / backend).exists()
+
+
 def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
 
@@ -46,7 +51,7 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
         EnvironmentFailed: it could not be made. What was there before is there again.
     """
     place, lock = folder / backend, lock_of(folder / backend)
-    if place.exists() and not wish.force:
+    if is_there(backend, folder) and not wish.force:
         raise UsageError(f"{place} is there already: --force makes it anew")
     if wish.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import cli, lock, provision, results, trial
+from kerasbench.commands.parameters import split
 from kerasbench.devices import Device
 from kerasbench.doctor.facts import Facts
 from kerasbench.interpreters import Interpreters
@@ -39,8 +40,8 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
 
 
 def test_lists_are_repeated_or_separated_by_commas() -> None:
-    assert cli.split(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
-    assert cli.split(None) == []
+    assert split(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
+    assert split(None) == []
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,19 @@ def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_oth
     assert cli.main(["env", "create", *arguments]) == 0
     wish = provision.Wish(gpu=gpu, force="--force" in arguments)
     assert asked == [(name, wish) for name in ("jax", "tensorflow", "torch")]
+
+
+def test_env_create_leaves_an_environment_that_is_there_and_makes_the_others(
+    asked: list[tuple[str, provision.Wish]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".venvs" / "tensorflow").mkdir(parents=True)
+    assert cli.main(["env", "create"]) == 0
+    assert [name for name, _ in asked] == ["jax", "torch"]
+    assert f"tensorflow: {Path('.venvs/tensorflow')} is there already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

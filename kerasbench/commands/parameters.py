@@ -12,6 +12,9 @@ Scenarios = Annotated[
 Backends = Annotated[
     Names, typer.Option(metavar="NAME", help="tensorflow, torch, jax. Default: all that are installed.")
 ]
+Targets = Annotated[
+    Names, typer.Option("--backend", metavar="NAME", help="tensorflow, torch, jax. Default: all three.")
+]
 Devices = Annotated[Names, typer.Option(metavar="NAME", help="cpu, gpu, gpu:1. Default: all that a backend sees.")]
 Quick = Annotated[bool, typer.Option("--quick", help="One short round: no intervals, no verdicts.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 5.")]
@@ -53,7 +56,7 @@ Python = Annotated[
     typer.Option(metavar="NAME=PATH", help="The interpreter of a backend. Default: kerasbench.toml, or this one."),
 ]
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
-BatchSizes = Annotated[Names, typer.Option(metavar="A..B|LIST", help="1..4096 (doubled from 1 on; default) or 1,8,64.")]
+BatchSizes = Annotated[Names, typer.Option(metavar="A..B|LIST", help="1..4096 (doubled; default) or 1,8,64.")]
 Widths = Annotated[Names, typer.Option(metavar="LIST", help="Factors on hidden layers: 0.5,1,2,4. Default: 1.")]
 
 

@@ -1,0 +1,198 @@
+"""Commands that measure: run, sweep and explain."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_USAGE
+from kerasbench.commands.parameters import (
+    Backends,
+    BatchSizes,
+    Budget,
+    Data,
+    Devices,
+    Dtype,
+    Fp32,
+    Jit,
+    MemoryLimit,
+    Native,
+    ProtocolName,
+    Python,
+    Quick,
+    Results,
+    Resume,
+    Rigorous,
+    Rounds,
+    Scenarios,
+    Seed,
+    Threads,
+    Timeout,
+    Widths,
+    split,
+)
+from kerasbench.errors import UsageError
+from kerasbench.interrupts import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from kerasbench.benchmark import Ended
+    from kerasbench.plan import Asked
+
+T = TypeVar("T")
+
+
+def run(
+    scenario: Scenarios = None,
+    backend: Backends = None,
+    device: Devices = None,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    rigorous: Rigorous = False,
+    budget: Budget = None,
+    jit: Jit = None,
+    dtype: Dtype = None,
+    fp32: Fp32 = None,
+    threads: Threads = None,
+    native: Native = False,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    data: Data = "synthetic",
+    protocol: ProtocolName = "steady",
+    python: Python = None,
+    results: Results = Path("results"),
+    resume: Resume = False,
+) -> int:
+    """Measure, print the tables, keep the raw results.
+
+    Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
+    of its own.
+    """
+    from kerasbench import limits, plan
+
+    kind = plan.parse_protocol(protocol)
+    budget_s = _parsed(plan.parse_duration_s, budget)
+    asked = plan.Asked(
+        scenarios=split(scenario),
+        backends=split(backend),
+        devices=split(device),
+        options=plan.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
+        effort=plan.effort_of(quick, rounds, rigorous, kind, budget_s),
+        seed=seed,
+        data=plan.parse_data(data),
+        timeout_s=timeout,
+        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+    )
+    if resume and asked != plan.Asked():
+        raise UsageError(
+            "--resume goes on with what the interrupted run was asked for: give no option but --results and --python"
+        )
+    return _finish(_measured(asked, results, python, resume))
+
+
+def sweep(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="One regime: name or file.")],
+    batch_size: BatchSizes = None,
+    width: Widths = None,
+    backend: Backends = None,
+    device: Devices = None,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    rigorous: Rigorous = False,
+    budget: Budget = None,
+    jit: Jit = None,
+    dtype: Dtype = None,
+    fp32: Fp32 = None,
+    threads: Threads = None,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    data: Data = "synthetic",
+    python: Python = None,
+    results: Results = Path("results"),
+) -> int:
+    """Measure one scenario at many sizes: who overtakes whom where, and what a step is made of.
+
+    `kerasbench run --resume` goes on with one that was interrupted.
+    """
+    from kerasbench import limits, plan, sizes
+
+    batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
+    terms = plan.options_of(split(jit), split(dtype), split(fp32), split(threads))
+    budget_s = _parsed(plan.parse_duration_s, budget)
+    asked = plan.Asked(
+        scenarios=[scenario],
+        backends=split(backend),
+        devices=split(device),
+        options=sizes.crossed(terms, batches, sizes.parse_widths(split(width))),
+        effort=plan.effort_of(quick, rounds, rigorous, "sweep", budget_s),
+        seed=seed,
+        data=plan.parse_data(data),
+        timeout_s=timeout,
+        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        refine=True,
+    )
+    return _finish(_measured(asked, results, python))
+
+
+def explain(
+    scenario: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenarios: name, pattern or file.")],
+    backend: Backends = None,
+    device: Devices = None,
+    rounds: Rounds = None,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    python: Python = None,
+    results: Results = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
+) -> int:
+    """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
+    from kerasbench import limits, plan
+    from kerasbench.explain import anatomies
+    from kerasbench.report import explanation
+    from kerasbench.results import load
+    from kerasbench.summary import summarize
+
+    asked = plan.Asked(
+        scenarios=split(scenario),
+        backends=split(backend),
+        devices=split(device),
+        effort=plan.effort_of(False, rounds, False),
+        seed=seed,
+        timeout_s=timeout,
+        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        explain=True,
+    )
+    ended = _measured(asked, results, python)
+    found = anatomies(summarize(load(ended.data)))
+    said = json.dumps(explanation.as_data(found), indent=2) if as_json else explanation.document(found)
+    return _finish(dataclasses.replace(ended, brief=said))
+
+
+def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
+    return None if given is None else parse(given)
+
+
+def _measured(asked: "Asked", results: Path, python: list[str] | None, resume: bool = False) -> "Ended":
+    from kerasbench import backends, benchmark, interpreters
+
+    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume)
+
+
+def _finish(ended: "Ended") -> int:
+    """Print how a run ended and return its exit code."""
+    print(ended.brief)
+    if ended.unsaved:
+        print(f"kerasbench: {ended.unsaved}", file=sys.stderr)
+        return EXIT_USAGE
+    print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
+    if ended.plot is not None:
+        print(f"plot: {ended.plot}", file=sys.stderr)
+    if ended.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK

@@ -1,0 +1,72 @@
+"""Commands for the machine, before anything is measured: doctor and env create."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kerasbench.commands import EXIT_OK, EXIT_USAGE
+from kerasbench.commands.parameters import Python, Targets, split
+from kerasbench.errors import UsageError
+
+
+def doctor(
+    backend: Targets = None,
+    python: Python = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with everything that was found out.")] = False,
+) -> int:
+    """Say what each backend sees, what is wrong, and the command that mends it."""
+    from kerasbench import backends, interpreters, plan
+    from kerasbench.doctor import diagnose
+    from kerasbench.doctor.facts import gather
+    from kerasbench.doctor.finding import Severity
+    from kerasbench.lock import machine_lock
+    from kerasbench.report import checkup
+
+    names = plan.parse_backends(split(backend), backends.names()) or backends.names()
+    chosen = interpreters.find(split(python), backends.names())
+    with machine_lock():  # starting every framework would disturb a run
+        facts = gather(names, chosen)
+    findings = diagnose(facts)
+    data = checkup.as_data(facts, findings)
+    print(json.dumps(data, indent=2, ensure_ascii=False) if as_json else checkup.as_text(facts, findings))
+    return EXIT_USAGE if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
+
+
+def create(
+    backend: Targets = None,
+    cuda: Annotated[bool, typer.Option("--cuda", help="With CUDA. Default: where there is an NVIDIA driver.")] = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="For the CPU alone.")] = False,
+    interpreter: Annotated[str, typer.Option(metavar="PATH", help="The Python to make it with.")] = sys.executable,
+    constraint: Annotated[Path | None, typer.Option(metavar="FILE", help="pip's constraints.")] = None,
+    index: Annotated[
+        str | None, typer.Option(metavar="URL", help="Another index for pip, such as torch's for CPU builds.")
+    ] = None,
+    locked: Annotated[bool, typer.Option("--locked", help="Exactly what the lock of the last time names.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="In the place of an environment that is there.")] = False,
+) -> int:
+    """Make a virtual environment in .venvs/ for each backend, and have kerasbench use it from then on."""
+    from kerasbench import backends, interpreters, plan, provision, trial
+    from kerasbench.wire import ProbeReport
+
+    if cuda and cpu:
+        raise UsageError("--cuda and --cpu exclude each other: give one of them, or none for what this machine has")
+    interpreters.find([], backends.names())  # a file that cannot be used is found out before the downloads
+    gpu = True if cuda else False if cpu else None
+    wish = provision.Wish(interpreter, gpu, constraint, index, locked, force)
+    code = EXIT_OK
+    for name in plan.parse_backends(split(backend), backends.names()) or backends.names():
+        if provision.is_there(name) and not force:
+            print(f"{name}: {provision.FOLDER / name} is there already and stays as it is; --force makes it anew")
+            continue
+        python = provision.create(name, wish)
+        file = provision.remember({name: python})
+        report = trial.probe(name, python)
+        if isinstance(report, ProbeReport):
+            print(f"{plan.describe_probe(report)}; {file} names it")
+        else:
+            print(f"{name}: made, but {report.cause}; python -m kerasbench doctor says more")
+            code = EXIT_USAGE
+    return code

@@ -1,0 +1,105 @@
+"""Commands that read what there is: list, report and compare."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
+from kerasbench.errors import UsageError
+
+FORMATS = ("markdown", "csv", "json", "html")
+
+
+def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> int:
+    """Show the scenarios and their regimes."""
+    from kerasbench import catalog
+    from kerasbench.report import listing
+
+    entries = catalog.describe_all(catalog.builtin_files(), sys.executable)
+    print(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) if as_json else listing.as_table(entries))
+    return EXIT_OK
+
+
+def report(
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR|FILE]...", help="Default: results, and the pages that quote it."),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where tables differ.")] = False,
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="KIND", help="markdown (beside the data), or csv, json or html on stdout."),
+    ] = "markdown",
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Draw the plots of each machine there, as PNG.")
+    ] = None,
+) -> int:
+    """Make every page anew from its data: of runs, of machines, their index, and quotations in README.md and docs/."""
+    from kerasbench import results
+    from kerasbench.report import files, tidy
+    from kerasbench.summary import summarize
+
+    chosen = places or files.default_places(Path())
+    if form not in FORMATS:
+        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
+    if plots is not None:
+        return _written(files.draw(chosen, plots))
+    if form == "markdown":
+        pages = files.made_from(chosen)
+        return _check(files.stale(pages)) if check else _written(files.write(pages))
+    if form == "html":
+        from kerasbench.report import html
+
+        print(html.document([(one.record.machine.chip, one) for one in files.machines(chosen).values()]), end="")
+        return EXIT_OK
+    records = [results.load(file) for file in files.expand(chosen)]
+    if form == "csv":
+        print(tidy.document([summarize(record) for record in records]), end="")
+    else:
+        print(results.as_json(records))
+    return EXIT_OK
+
+
+def _written(pages: list[Path]) -> int:
+    print("\n".join(str(page) for page in pages) or "every page is as its data say")
+    return EXIT_OK
+
+
+def _check(differing: list[Path]) -> int:
+    for tables in differing:
+        print(
+            f"kerasbench: {tables}: differs from its data; python -m kerasbench report makes it anew", file=sys.stderr
+        )
+    return EXIT_USAGE if differing else EXIT_OK
+
+
+def compare(
+    places: Annotated[list[Path], typer.Argument(metavar="OLD NEW [MORE]...", help="Result files or folders.")],
+    fail_on: Annotated[
+        str | None, typer.Option(metavar="regression", help="Exit with 3 where a cell became slower, or fails now.")
+    ] = None,
+) -> int:
+    """Compare two sets of results cell by cell; more than two stand side by side."""
+    from kerasbench import changes, results
+    from kerasbench.report import comparison
+
+    if fail_on not in (None, "regression"):
+        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
+    if len(places) < 2:
+        raise UsageError("compare takes two or more result files or folders: OLD NEW")
+    sides = [[results.load(file) for file in results.result_files(place)] for place in places]
+    if len(places) > 2:
+        if fail_on:
+            raise UsageError("--fail-on needs two sets of results, OLD and NEW")
+        print(
+            comparison.side_by_side(
+                [(place.stem or str(place), side) for place, side in zip(places, sides, strict=True)]
+            )
+        )
+        return EXIT_OK
+    found = changes.compare(*sides)
+    print(comparison.changes(found, *(str(place) for place in places)))
+    return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
