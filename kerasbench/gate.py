@@ -1,8 +1,10 @@
 """The gate: no trial begins before the machine is quiet, or before it has been waited for long enough."""
 
+import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kerasbench.machine.state import State, observe
@@ -77,8 +79,13 @@ def refusals(state: State, canary_ns: int, earlier_ns: Sequence[int]) -> list[st
 
 
 def product_canary() -> Canary:
-    """Return a function that times as many NumPy products as take 0.2 s now; it does so each time."""
-    import numpy as np
+    """Return a function that times as many NumPy products as take 0.2 s now; it does so each time.
+
+    OpenBLAS would keep its threads spinning for 0.1 s after the last product, which is into the trial; it reads how
+    long when it is loaded, so where NumPy was there before, in a notebook, they do spin.
+    """
+    with _set(OPENBLAS_THREAD_TIMEOUT="4"):
+        import numpy as np
 
     factor = np.random.default_rng(0).standard_normal((CANARY_SIDE, CANARY_SIDE)).astype(np.float32)
 
@@ -91,3 +98,15 @@ def product_canary() -> Canary:
     timed(2)  # starts the threads
     count = max(1, round(CANARY_NS / (timed(5) / 5)))
     return lambda: timed(count)
+
+
+@contextmanager
+def _set(**variables: str) -> Iterator[None]:
+    """Set environment variables meanwhile, but for those that the user has set."""
+    mine = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(mine)
+    try:
+        yield
+    finally:
+        for name in mine:
+            del os.environ[name]

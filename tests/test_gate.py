@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from kerasbench.gate import CANARY_MIN_READINGS, HEAT_PATIENCE_S, PATIENCE_S, Gate, product_canary, refusals
@@ -76,3 +79,20 @@ def test_what_speaks_against_a_trial(state: State, canary_ms: int, earlier_ns: l
 
 def test_the_product_canary_really_computes() -> None:
     assert product_canary()() > 0
+
+
+AFTERWARDS = """
+import os, time
+from kerasbench.gate import product_canary
+before = dict(os.environ)
+canary = product_canary()
+assert os.environ == before
+canary()
+used_s = time.process_time()
+time.sleep(0.1)
+assert time.process_time() - used_s < 0.05
+"""
+
+
+def test_no_thread_of_the_canary_s_spins_into_the_trial() -> None:
+    subprocess.run([sys.executable, "-c", AFTERWARDS], check=True)
