@@ -20,7 +20,7 @@ from kerasbench.plan import Asked, Counted, Plan
 from kerasbench.report import curve, markdown, plot
 from kerasbench.report.console import ConsoleProgress, Unbroken
 from kerasbench.request import CountRequest, TrialRequest
-from kerasbench.results import Record, Store, TrialRecord
+from kerasbench.results import Record, Store
 from kerasbench.resume import Interrupted
 from kerasbench.rounds import Run
 from kerasbench.scratch import sweep
@@ -86,17 +86,17 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
         planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
     known = history.recall(folder, machine.fingerprint(), planned)
     watch = Watch(Gate(product_canary(), asked.effort.gate_s))  # before the store, which reserves the run's name
-    store, carried = _store(folder, planned, probes, interrupted)
+    store, earlier = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
 
     def launch(request: TrialRequest, *rest: Any) -> Outcome:
         return trial.launch(interpreters.of(request.backend), request, *rest)
 
-    def execute(planned: Plan, carried: Sequence[TrialRecord]) -> Record:
-        return Run(planned, store, launch, watch, progress, state, carried).execute()
+    def execute(planned: Plan, earlier: Record | None) -> Record:
+        return Run(planned, store, launch, watch, progress, state, earlier).execute()
 
     began_s = time.monotonic()
-    record = execute(planned, carried)
+    record = execute(planned, earlier)
     record = _refined(planned, record, time.monotonic() - began_s, execute)
     unsaved = _saved(store.finish, record)  # before the tables: a second Ctrl-C may come while they are computed
     summary = summarize(record)
@@ -112,15 +112,13 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
     )
 
 
-def _refined(
-    planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Sequence[TrialRecord]], Record]
-) -> Record:
+def _refined(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record | None], Record]) -> Record:
     """Go on with further sizes where a sweep wants them; return the record of all."""
     finer = refine.finer(planned, record, spent_s)
     if finer is None:
         return record
     try:
-        return refine.joined(record, execute(finer, refine.carried(record)))
+        return refine.joined(record, execute(finer, refine.earlier(record)))
     except ResultsError:
         return record  # the disk takes no more, and what was measured stands
 
@@ -140,21 +138,23 @@ def _plot(store: Store, summary: Summary) -> Path | None:
 
 def _store(
     folder: Path, planned: Plan, probes: dict[str, ProbeReport | Failure], interrupted: Interrupted | None
-) -> tuple[Store, list[TrialRecord]]:
-    """Return where the run goes, and the trials of the interrupted one that count as its own.
+) -> tuple[Store, Record | None]:
+    """Return where the run goes, and the interrupted one with the trials that still count.
 
     What no longer counts (a changed scenario, another version) is kept in a file of its own.
     """
     results.sweep(folder)
     if interrupted is None:
-        return Store.create(folder, results.now()), []
+        return Store.create(folder, results.now()), None
     carried, superseded = resume.carry(interrupted.record, planned, probes)
     if superseded:
         left = dataclasses.replace(
             interrupted.record, trials=superseded, stopped_because="superseded when it was resumed"
         )
         Store.create(folder, results.now()).finish(left)
-    return Store(interrupted.file.with_suffix(results.JOURNAL)), carried
+    resumed = [*interrupted.record.resumed, results.now()]
+    earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
+    return Store(interrupted.file.with_suffix(results.JOURNAL)), earlier
 
 
 def _saved(save: Callable[[Content], None], content: Content) -> str:

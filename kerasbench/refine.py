@@ -6,7 +6,7 @@ import statistics
 from kerasbench import plan
 from kerasbench.options import Size
 from kerasbench.plan import Cell, Plan
-from kerasbench.results import Record, TrialRecord
+from kerasbench.results import Record
 from kerasbench.sizes import between
 from kerasbench.summary import Column, Summary, summarize
 from kerasbench.sweep import Swept, duels, swept
@@ -67,18 +67,12 @@ def _affordable(cells: list[Cell], record: Record, budget_s: float | None, spent
     return budget_s is None or spent_s + len(cells) * record.rounds_completed * each_s <= budget_s
 
 
-def carried(record: Record) -> list[TrialRecord]:
-    """Return the trials that the run with the further sizes begins with; what could not be tried it finds itself."""
-    return [trial for trial in record.trials if trial.round > 0]
+def earlier(record: Record) -> Record:
+    """Return what the run with the further sizes goes on with; what could not be tried it finds itself."""
+    return dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
 
 
 def joined(first: Record, going_on: Record) -> Record:
     """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
     stopped = going_on.stopped_because if going_on.unfinished else first.stopped_because
-    return dataclasses.replace(
-        going_on,
-        started=first.started,
-        rounds_completed=first.rounds_completed,
-        parent_cpu_ns=first.parent_cpu_ns + going_on.parent_cpu_ns,
-        stopped_because=stopped,
-    )
+    return dataclasses.replace(going_on, rounds_completed=first.rounds_completed, stopped_because=stopped)

@@ -84,7 +84,10 @@ class TrialRecord:
 
 @dataclass
 class Record:
-    """A run: what was asked, the machine, and every trial in the order in which it ran."""
+    """A run: what was asked, the machine, and every trial in the order in which it ran.
+
+    ``resumed`` says when it went on after an interruption, each time.
+    """
 
     asked: Asked
     machine: Machine
@@ -100,6 +103,7 @@ class Record:
     kerasbench: str = __version__
     schema: int = SCHEMA
     flops: list[Counted] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
 
     @property
     def unfinished(self) -> bool:
@@ -246,7 +250,7 @@ def _from_json(content: bytes, file: Path) -> Record:
     if schema == SCHEMA:
         return msgspec.json.decode(content, type=Record)
     if schema > SCHEMA:
-        raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); pip install -U kerasbench")
+        raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); read it with that one")
     _require_size(file, MAX_OLD_FILE_BYTES)
     return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
 

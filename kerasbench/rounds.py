@@ -64,7 +64,7 @@ class Observer(Interface):
 class Run:
     """One run. ``launch`` runs a trial, wherever it likes (trial.launch: a child process here).
 
-    ``carried`` are trials of an earlier run that was interrupted, which count as this run's.
+    ``earlier`` is the run that this one goes on with, with those of its trials that count as this run's.
     """
 
     planned: Plan
@@ -73,7 +73,7 @@ class Run:
     watch: Watcher
     observer: Observer
     state: State
-    carried: Sequence[TrialRecord] = ()
+    earlier: Record | None = None
     order: Callable[[Sequence[Cell], int, int], list[Cell]] = plan.order
     clock_s: Callable[[], float] = time.monotonic
     record: Record = field(init=False)
@@ -82,7 +82,8 @@ class Run:
 
     def __post_init__(self) -> None:
         self.record = begin(self.planned, self.state)
-        self.record.trials += self.carried
+        if self.earlier is not None:
+            self.record = going_on(self.earlier, self.record)
         self._protocols = {cell.key: self.planned.effort.protocol for cell in self.planned.cells}
 
     def execute(self) -> Record:
@@ -202,6 +203,18 @@ def begin(planned: Plan, state: State) -> Record:
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=noise.of_machine(state, processors()),
         flops=planned.flops,
+    )
+
+
+def going_on(earlier: Record, begun: Record) -> Record:
+    """Return a run's record where it goes on with an earlier one: it began when that one did."""
+    return dataclasses.replace(
+        begun,
+        started=earlier.started,
+        resumed=earlier.resumed,
+        noise=list(dict.fromkeys([*earlier.noise, *begun.noise])),
+        trials=[*begun.trials, *earlier.trials],
+        parent_cpu_ns=earlier.parent_cpu_ns,
     )
 
 

@@ -1,17 +1,16 @@
 """A whole run is tried with real children; here is what it does when a sweep wants further sizes."""
 
 import dataclasses
-from collections.abc import Sequence
 
 from kerasbench import benchmark
 from kerasbench.errors import ResultsError
 from kerasbench.plan import Plan
-from kerasbench.results import Record, TrialRecord
+from kerasbench.results import Record
 from tests import made
 from tests.test_refine import crossing, swept_plan
 
 
-def never(planned: Plan, carried: Sequence[TrialRecord]) -> Record:
+def never(planned: Plan, earlier: Record | None) -> Record:
     raise AssertionError("nothing was asked for")
 
 
@@ -22,9 +21,10 @@ def test_a_run_that_wants_no_further_sizes_stays_as_it_is() -> None:
 
 
 def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> None:
-    def execute(planned: Plan, carried: Sequence[TrialRecord]) -> Record:
+    def execute(planned: Plan, earlier: Record | None) -> Record:
+        assert earlier is not None
         added = [made.trial(1, options=cell.options) for cell in planned.cells[12:]]
-        return dataclasses.replace(first, started="later", trials=[*carried, *added])
+        return dataclasses.replace(earlier, trials=[*earlier.trials, *added])
 
     first = crossing()
     record = benchmark._refined(swept_plan(), first, 0.0, execute)
@@ -33,7 +33,7 @@ def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> N
 
 
 def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
-    def execute(planned: Plan, carried: Sequence[TrialRecord]) -> Record:
+    def execute(planned: Plan, earlier: Record | None) -> Record:
         raise ResultsError("full")
 
     first = crossing()

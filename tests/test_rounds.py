@@ -9,7 +9,7 @@ from kerasbench import plan, rounds
 from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.limits import Limits
-from kerasbench.noise import Surroundings
+from kerasbench.noise import Severity, Signal, Surroundings
 from kerasbench.options import Options
 from kerasbench.plan import Cell, Effort
 from kerasbench.request import Protocol, TrialRequest
@@ -60,7 +60,8 @@ def execute(
     watch: Quiet | None = None,
     carried: Sequence[TrialRecord] = (),
 ) -> Record:
-    return rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), carried).execute()
+    earlier = made.record(*carried) if carried else None
+    return rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier).execute()
 
 
 class FakeWorker:
@@ -315,6 +316,17 @@ def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, 
     assert [(trial.round, trial.cell) for trial in resumed.trials] == [(trial.round, trial.cell) for trial in whole]
     assert len(worker.requests) == len(observer.ended) == max(0, len(whole) - done)
     assert load(store.journal).trials == resumed.trials
+
+
+def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
+    signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
+    earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
+    planned = made.plan(CELLS[0], effort=plan.exactly(2))
+    run = rounds.Run(planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier)
+    record = run.execute()
+    assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
+    assert record.parent_cpu_ns >= 7
+    assert load(store.journal).started == earlier.started
 
 
 def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:

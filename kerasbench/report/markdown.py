@@ -82,12 +82,16 @@ def heading(summary: Summary) -> str:
     lines = [
         f"# kerasbench on {escape(machine.chip)}",
         f"{machine.cores} cores{_kinds(machine)}, {machine.memory_bytes / GIB:.0f} GiB{_gpus(machine)}, {system}. "
-        f"Begun {escape(record.started)}, {rounds}, seed {record.asked.seed}{stopped}.",
+        f"Begun {escape(record.started)}{_resumed(record)}, {rounds}, seed {record.asked.seed}{stopped}.",
         escape(_versions(record)),
         escape("".join(f"Before the run: {signal.reason}. " for signal in record.noise).strip()),
         "\n".join(f"- {column_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
     ]
     return "\n\n".join(line for line in lines if line)
+
+
+def _resumed(record: Record) -> str:
+    return escape(f", interrupted and resumed {' and '.join(record.resumed)}") if record.resumed else ""
 
 
 def _kinds(machine: Machine) -> str:
