@@ -36,7 +36,7 @@ class Results:
         return html.fragment(str(self))
 
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame, one row for each cell and metric, with the columns of the CSV; needs pandas."""
+        """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
         return _pandas().DataFrame(list(tidy.rows(self.summary)), columns=list(tidy.COLUMNS))
 
 
@@ -77,6 +77,13 @@ def run(
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
+    jit: str | Sequence[str] = (),
+    dtype: str | Sequence[str] = (),
+    fp32: str | Sequence[str] = (),
+    threads: int | Sequence[int] = (),
+    native: bool = False,
+    data: str = "synthetic",
+    protocol: str = "steady",
     quick: bool = False,
     rounds: int | None = None,
     rigorous: bool = False,
@@ -89,6 +96,7 @@ def run(
 ) -> Results:
     """Measure as the command line does, keep the files in ``folder``, and return what was measured.
 
+    ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
 
     Raises:
@@ -97,12 +105,15 @@ def run(
     from kerasbench import backends as known
     from kerasbench.benchmark import measure
 
+    counts = [str(count) for count in ([threads] if isinstance(threads, int) else threads)]
     asked = plan.Asked(
         scenarios=_names(scenarios),
         backends=_names(backends),
         devices=_names(devices),
-        effort=plan.effort_of(quick, rounds, rigorous, budget_s=budget_s),
+        options=plan.options_of(_names(jit), _names(dtype), _names(fp32), counts, native),
+        effort=plan.effort_of(quick, rounds, rigorous, plan.parse_protocol(protocol), budget_s),
         seed=seed,
+        data=plan.parse_data(data),
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
     )

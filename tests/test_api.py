@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import kerasbench
+from kerasbench import plan
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.report.tidy import COLUMNS
 from kerasbench.results import Record, Store
@@ -82,6 +83,25 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
         kerasbench.run(quick=True, rounds=3, folder=tmp_path)
     with pytest.raises(UsageError, match="unknown backend"):
         kerasbench.run(backends="pytorch", folder=tmp_path)
+
+
+def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[plan.Asked] = []
+
+    def measure(one: plan.Asked, *rest: object) -> SimpleNamespace:
+        asked.append(one)
+        return SimpleNamespace(unsaved="", data=stored(tmp_path, 2.0))
+
+    monkeypatch.setattr("kerasbench.benchmark.measure", measure)
+    kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
+    kerasbench.run(threads=(1, 2), data="real")
+    first, second = asked
+    assert first.options == plan.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
+    assert (first.effort, first.data) == (plan.PUBLISHED, "synthetic")
+    assert second.options == plan.options_of([], [], [], ["1", "2"])
+    assert (second.effort, second.data) == (plan.DEFAULT, "real")
+    with pytest.raises(UsageError, match="unknown value of --jit"):
+        kerasbench.run(jit="maybe")
 
 
 def test_a_failed_cell_is_a_row_of_the_data(tmp_path: Path) -> None:

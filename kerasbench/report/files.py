@@ -161,7 +161,7 @@ def draw(places: Sequence[Path], folder: Path) -> list[Path]:
     from kerasbench.report import curve, plot
 
     if not plot.is_available():
-        raise UsageError("plots need matplotlib: pip install 'kerasbench[plot]'")
+        raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
     for name, summary in machines(places).items():
         pictures = {

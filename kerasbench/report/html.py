@@ -17,7 +17,7 @@ POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'"
 )
-INSTALL = "Plots need matplotlib: <code>pip install 'kerasbench[plot]'</code>"
+INSTALL = "Plots need matplotlib: <code>pip install matplotlib</code>"
 
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 

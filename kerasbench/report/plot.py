@@ -1,4 +1,4 @@
-"""The figures of a run: steps, GPU against CPU, phases. matplotlib draws them, the optional ``kerasbench[plot]``."""
+"""The figures of a run: steps, GPU against CPU, phases. matplotlib draws them, an optional dependency."""
 
 import importlib.util
 import io

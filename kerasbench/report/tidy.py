@@ -1,4 +1,4 @@
-"""Everything that a run amounts to, as tidy CSV: one row for each cell and metric."""
+"""Everything that a run amounts to, as tidy CSV: one row for each cell and metric of each run."""
 
 import csv
 import io
@@ -14,6 +14,7 @@ COLUMNS = (
     "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
     "options", "device_name", "batch", "width",
 )  # fmt: skip
+CSV_COLUMNS = (*COLUMNS, "started")  # of each run, which stand below each other and are not merged
 MEASURED = "ok"
 
 
@@ -21,9 +22,10 @@ def document(summaries: Sequence[Summary]) -> str:
     """Return the CSV of one or more runs, with a line of names above."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(CSV_COLUMNS)
     for summary in summaries:
-        writer.writerows([_text(value) for value in row] for row in rows(summary))
+        started = summary.record.started
+        writer.writerows([_text(value) for value in (*row, started)] for row in rows(summary))
     return text.getvalue()
 
 

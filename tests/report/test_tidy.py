@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 
 from kerasbench.devices import Device
@@ -15,9 +16,15 @@ def rows(*trials: made.TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 def test_the_columns_are_the_contract() -> None:
     assert document([]) == (
         "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
-        "device_name,batch,width\n"
+        "device_name,batch,width,started\n"
     )
     assert len(COLUMNS) == 16
+
+
+def test_runs_of_the_same_cells_are_told_apart() -> None:
+    runs = [made.record(made.trial()), dataclasses.replace(made.record(made.trial()), started="2026-01-03T00:00:00Z")]
+    found = csv.DictReader(io.StringIO(document([summarize(run) for run in runs])))
+    assert {row["started"] for row in found} == {run.started for run in runs}
 
 
 def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
