@@ -99,10 +99,10 @@ def steps_study(subject: Subject) -> None:
     clock = BlockClock(Protocol(blocks=10**9, steps_per_block=in_block, warmup_blocks=1), steps, 0)
     window, spans = every_other_epoch(clock, backend.synchronize), EpochSpans()
     rows = feed.train[: steps * feed.batch]
-    short_steps, before_ns = train.time_epochs(model, feed, [], backend)
+    short_steps, before_ns = train.time_epochs(model, feed, [], backend, Protocol())
     epochs = 2 * SHORT_PAIRS + 3
     model.fit(**feed.arguments(rows), verbose=0, epochs=epochs, callbacks=[window, spans])
-    _, after_ns = train.time_epochs(model, feed, [], backend)
+    _, after_ns = train.time_epochs(model, feed, [], backend, Protocol())
     short_ns = statistics.median([*before_ns, *after_ns])
     readings = [short_ns + (steps - short_steps) * median_step_ns(blocks) for blocks in window.by_epoch]
     answer_pairs(readings[1:], spans.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
@@ -158,7 +158,7 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     step_ns = median_step_ns(clock.blocks)
     if counts_epochs(feed.regime.steps):
         return step_ns
-    short_steps, epochs_ns = train.time_epochs(subject.model, feed, subject.callbacks, subject.backend)
+    short_steps, epochs_ns = train.time_epochs(subject.model, feed, subject.callbacks, subject.backend, protocol)
     return statistics.median(epochs_ns) + step_ns * (feed.regime.full_steps - short_steps)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO, TypeVar, cast
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, history, machine, plan, refine, results, resume, sizes, trial
+from kerasbench import backends, catalog, history, limits, machine, plan, refine, results, resume, sizes, trial
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
 from kerasbench.interpreters import Interpreters
@@ -62,6 +62,7 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     """
     interrupted = resume.find(folder) if resumed else None
     asked = interrupted.record.asked if interrupted else asked
+    limits.require_time(asked.timeout_s)
     catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once
     names = plan.parse_backends(asked.backends, backends.names())
     asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
@@ -84,8 +85,9 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
         fetch_all(planned, interpreters)
     if asked.explain:
         planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    # Before history, whose statistics load NumPy, and before the store, which reserves the run's name.
+    watch = Watch(Gate(product_canary(), asked.effort.gate_s))
     known = history.recall(folder, machine.fingerprint(), planned)
-    watch = Watch(Gate(product_canary(), asked.effort.gate_s))  # before the store, which reserves the run's name
     store, earlier = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
 

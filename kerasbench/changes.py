@@ -4,13 +4,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kerasbench.catalog import label
 from kerasbench.merge import merge
 from kerasbench.options import is_native
+from kerasbench.request import ProtocolKind
 from kerasbench.results import Record
 from kerasbench.stats import Estimate, estimate, welch
-from kerasbench.summary import CellSummary, summarize
+from kerasbench.summary import summarize
 from kerasbench.verdict import Verdict, judge_all
 from kerasbench.wire import Failure
 
@@ -19,7 +21,10 @@ Cell = tuple[str, str, str, str, str]  # scenario, regime, backend, device, opti
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that both sides measured. ``ratio`` is new over old; ``verdict`` is None between two machines."""
+    """One cell that both sides measured. ``ratio`` is new over old.
+
+    ``verdict`` is None between two machines, and where the cell was measured by different protocols.
+    """
 
     cell: Cell
     old: Estimate
@@ -33,7 +38,7 @@ class Change:
 class Comparison:
     """What became of every cell. ``failed`` were measured before and are not any more.
 
-    ``incomparable`` says why there are ratios but no verdicts; empty where there are.
+    ``incomparable`` says why some or all ratios have no verdict; empty where all that can have one do.
     """
 
     incomparable: str
@@ -68,40 +73,48 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     verdicts.
     """
     before, after = merge(old), merge(new)
-    cells = _measured(before), _measured(after)
+    sides = _measured(before), _measured(after)
     failures = _failed(after)
-    incomparable = _incomparable(before, after)
-    common = [cell for cell in cells[0] if cell in cells[1]]
-    ratios = [welch(cells[1][cell].steps_ms, cells[0][cell].steps_ms) for cell in common]
+    common = [cell for cell in sides[0] if cell in sides[1]]
+    alike = [cell for cell in common if sides[0][cell].protocol == sides[1][cell].protocol]
+    incomparable = _incomparable(before, after, differing=len(common) - len(alike))
+    judged = alike if before.machine.same_as(after.machine) else []
+    ratios = {cell: welch(sides[1][cell].steps_ms, sides[0][cell].steps_ms) for cell in common}
     effect = max(before.minimal_effect, after.minimal_effect)
-    verdicts = [None] * len(ratios) if incomparable else judge_all(ratios, effect)
+    verdicts = dict(zip(judged, judge_all([ratios[cell] for cell in judged], effect), strict=True))
     sources = [{one.description.name: one for one in side.scenarios} for side in (before, after)]
     changes = []
-    for cell, ratio, verdict in zip(common, ratios, verdicts, strict=True):
-        estimates = [estimate(side[cell].steps_ms) for side in cells]
+    for cell in common:
+        estimates = [estimate(side[cell].steps_ms) for side in sides]
         native = is_native(cell[-1])
         changed = len({side[cell[0]].source(cell[2], native) for side in sources}) > 1
-        changes.append(Change(cell, estimates[0], estimates[1], ratio, verdict, changed))
+        changes.append(Change(cell, estimates[0], estimates[1], ratios[cell], verdicts.get(cell), changed))
     return Comparison(
         incomparable=incomparable,
         changes=changes,
-        added=[cell for cell in cells[1] if cell not in cells[0]],
-        vanished=[cell for cell in cells[0] if cell not in cells[1] and cell not in failures],
-        failed=[(cell, failures[cell]) for cell in cells[0] if cell in failures],
+        added=[cell for cell in sides[1] if cell not in sides[0]],
+        vanished=[cell for cell in sides[0] if cell not in sides[1] and cell not in failures],
+        failed=[(cell, failures[cell]) for cell in sides[0] if cell in failures],
     )
 
 
-def _incomparable(before: Record, after: Record) -> str:
+def _incomparable(before: Record, after: Record, differing: int) -> str:
     if not before.machine.same_as(after.machine):
         return "Different machines"
-    if before.asked.effort.protocol.kind != after.asked.effort.protocol.kind:
-        return "Different protocols (the published epochs hold the compilation)"
+    if differing:
+        cells = f"{differing} cell{'s' * (differing > 1)}"
+        return f"Different protocols in {cells} (the published epochs hold the compilation)"
     return ""
 
 
-def _measured(record: Record) -> dict[Cell, CellSummary]:
+class _Measured(NamedTuple):
+    protocol: ProtocolKind
+    steps_ms: list[float]
+
+
+def _measured(record: Record) -> dict[Cell, _Measured]:
     return {
-        row.key(column): cell
+        row.key(column): _Measured(row.origin.protocol, cell.steps_ms)
         for row in summarize(record).rows
         for column, cell in row.cells.items()
         if cell.failure is None and cell.steps_ms

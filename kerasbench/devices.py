@@ -61,7 +61,8 @@ def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -
     ``gpu:1`` is the second of those that the user has left visible: the others may be somebody else's.
     """
     if device.platform in CUDA_FAMILY:
-        left = next((inherited[name] for name in reversed(VISIBILITY) if name in inherited), None)
+        heeded = VISIBILITY[:1] if device.platform == "cuda" else VISIBILITY[::-1]  # HIP heeds both, its own first
+        left = next((inherited[name] for name in heeded if name in inherited), None)
         chosen = str(device.index) if left is None else left.split(",")[device.index].strip()
         below = {BELOW: inherited[BELOW]} if BELOW in inherited else {}
         return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} | dict.fromkeys(VISIBILITY, chosen) | below

@@ -3,47 +3,47 @@
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+from kerasbench import backends
 from kerasbench.errors import UsageError
 
-# Each of these can change what is measured, or where, without a word: devices, threads, precision, compilation,
-# kernels, allocators, caches, caps on epochs. A child gets only those that its backend's environment() sets.
-SCRUBBED_PREFIXES = (
+# Each of these, and of the backends' own VARIABLES, can change what is measured, or where, without a word: devices,
+# threads, precision, compilation, kernels, allocators, caches, caps on epochs. A child gets only those that its
+# backend's environment() sets.
+SCRUBBED = (
     "CUDA_CACHE_",
     "CUDA_DEVICE_",
     "CUDA_LAUNCH_",
     "CUDA_VISIBLE_",
     "HIP_LAUNCH_",
     "HIP_VISIBLE_",
-    "JAX_",
     "KERAS_",
     "KMP_",
     "MKL_",
     "NCCL_",
-    "NPROC",
     "NUMEXPR_",
     "NVIDIA_TF32",
     "OMP_",
     "OPENBLAS_",
-    "PJRT_",
-    "PYTORCH_",
     "ROCR_",
-    "TF_",
-    "TORCH",
     "VECLIB_",
     "XLA_",
 )
-
-
 # These lead one interpreter to its packages, and another one astray.
 OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
 
 
 def clean(python: str = sys.executable, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the inherited variables without those that would change a measurement, for a child of an interpreter."""
-    scrubbed = SCRUBBED_PREFIXES if python == sys.executable else SCRUBBED_PREFIXES + OF_THIS_INTERPRETER
+    scrubbed = _scrubbed() if python == sys.executable else _scrubbed() + OF_THIS_INTERPRETER
     return {name: value for name, value in inherited.items() if not name.startswith(scrubbed)}
+
+
+@cache
+def _scrubbed() -> tuple[str, ...]:
+    return (*SCRUBBED, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
 
 
 def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:

@@ -1,5 +1,6 @@
 """At what a trial is stopped: how long it may take, and how much memory it may hold."""
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -26,6 +27,12 @@ class Limits:
     timeout: str
     memory_bytes: int | None = None
     remedy: str = "a longer --timeout, in seconds"
+
+
+def require_time(timeout_s: float | None) -> None:
+    """Raise UsageError for a limit that is no time, as infinity is."""
+    if timeout_s is not None and not 0 < timeout_s < math.inf:
+        raise UsageError(f"--timeout takes a number of seconds above 0, not {timeout_s:g}")
 
 
 def of_trial(

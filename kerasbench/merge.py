@@ -2,15 +2,15 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.machine import Machine
 from kerasbench.request import ProtocolKind
-from kerasbench.results import Record, ScenarioRecord, TrialRecord
+from kerasbench.results import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 
-Group = tuple[str, str, bool]  # scenario, regime, whether it was swept: what is taken whole from one run
+Worth = tuple[bool, bool, bool, str]
 
 
 @dataclass(frozen=True)
@@ -20,24 +20,41 @@ class Outline:
     file: Path
     machine: Machine
     protocol: ProtocolKind
+    explains: bool
     rounds: int
     started: str
-    regimes: frozenset[Group]
+    groups: frozenset[Group]
 
-    @property
-    def worth(self) -> tuple[bool, bool, str]:
-        """The steady protocol goes before the published one, intervals before none, newer before older."""
-        return (self.protocol == "steady", self.rounds >= MIN_TRIALS_FOR_INTERVAL, self.started)
+    def worth(self, sized: bool = False) -> Worth:
+        """Return what of several runs that measured a group decides: the largest is taken.
+
+        At other sizes a sweep goes before the few of an explanation; at the published one the steady protocol before
+        the published one. Then intervals go before none, a run before an explanation, newer before older.
+        """
+        fits = self.protocol == ("sweep" if sized else "steady")
+        return (fits, self.rounds >= MIN_TRIALS_FOR_INTERVAL, not self.explains, self.started)
+
+
+@dataclass
+class Merged(Record):
+    """Groups of several runs as one record. Its own fields are those of the run that is worth most."""
+
+    origins: dict[Group, Origin] = field(default_factory=dict)
+
+    def origin(self, group: Group) -> Origin:
+        return self.origins[group] if group in self.origins else super().origin(group)
 
 
 def outline(record: Record, file: Path = Path()) -> Outline:
-    regimes = frozenset(_group(trial) for trial in record.trials)
-    protocol = record.asked.effort.protocol.kind
-    return Outline(file, record.machine, protocol, record.rounds_completed, record.started, regimes)
-
-
-def _group(trial: TrialRecord) -> Group:
-    return (trial.scenario, trial.regime, trial.options.size is not None)
+    return Outline(
+        file,
+        record.machine,
+        record.asked.effort.protocol.kind,
+        record.asked.explain,
+        record.rounds_completed,
+        record.started,
+        frozenset(trial.group for trial in record.trials),
+    )
 
 
 def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
@@ -53,41 +70,53 @@ def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
 
 
 def needed(outlines: Sequence[Outline]) -> list[Outline]:
-    """Return the runs of a machine that some regime is taken from, the best first."""
-    taken: set[Group] = set()
-    chosen: list[Outline] = []
-    for one in sorted(outlines, key=lambda one: one.worth, reverse=True):
-        if one.regimes - taken or not chosen:
-            chosen.append(one)
-            taken |= one.regimes
-    return chosen
+    """Return the runs of a machine that some group is taken from, the best first."""
+    best_first, taken = _shared_out(outlines)
+    return [one for one, groups in zip(best_first, taken, strict=True) if groups] or best_first[:1]
+
+
+def _shared_out(outlines: Sequence[Outline]) -> tuple[list[Outline], list[set[Group]]]:
+    """Return the runs, the best first, and for each the groups that are taken from it."""
+    best_first = sorted(outlines, key=Outline.worth, reverse=True)
+    taken: list[set[Group]] = [set() for _ in best_first]
+    for group in {group for one in best_first for group in one.groups}:
+        having = [index for index, one in enumerate(best_first) if group in one.groups]
+        taken[max(having, key=lambda index: best_first[index].worth(group.sized))].add(group)
+    return best_first, taken
 
 
 def merge(records: Sequence[Record]) -> Record:
-    """Return one record of one machine's runs: of each regime the best run that measured it (see Outline.worth).
+    """Return one record of one machine's runs: of each group the best run that measured it (see Outline.worth).
 
-    A regime is taken whole from one run, because its cells were paired there round by round; so is a sweep of it.
+    A group is taken whole from one run, because its cells were paired there round by round.
 
     Raises:
         ValueError: there is nothing to merge.
     """
     if not records:
         raise ValueError("nothing to merge")
-    best_first = sorted(records, key=lambda record: outline(record).worth, reverse=True)
+    outlines = [outline(record) for record in records]
+    of = {id(one): record for one, record in zip(outlines, records, strict=True)}
+    best_first, taken = _shared_out(outlines)
     scenarios: dict[str, ScenarioRecord] = {}
     trials: list[TrialRecord] = []
-    taken: set[Group] = set()
-    for record in best_first:
-        here = outline(record).regimes - taken
+    origins: dict[Group, Origin] = {}
+    for one, groups in zip(best_first, taken, strict=True):
+        record = of[id(one)]
         for scenario in record.scenarios:
-            if any(name == scenario.description.name for name, *_ in here):
+            if any(group.scenario == scenario.description.name for group in groups):
                 scenarios.setdefault(scenario.description.name, scenario)
-        trials += [trial for trial in record.trials if _group(trial) in here]
-        taken |= here
-    return dataclasses.replace(
-        best_first[0],
-        scenarios=[scenarios[name] for name in sorted(scenarios)],
-        trials=trials,
-        rounds_completed=max(record.rounds_completed for record in best_first),
-        minimal_effect=max(record.minimal_effect for record in best_first),
+        trials += [trial for trial in record.trials if trial.group in groups]
+        origins |= {group: record.origin(group) for group in groups}
+    first = of[id(best_first[0])]
+    own = {each.name: getattr(first, each.name) for each in dataclasses.fields(Record)}
+    return Merged(
+        **own
+        | {
+            "scenarios": [scenarios[name] for name in sorted(scenarios)],
+            "trials": trials,
+            "rounds_completed": max(record.rounds_completed for record in records),
+            "minimal_effect": max(record.minimal_effect for record in records),
+        },
+        origins=origins,
     )

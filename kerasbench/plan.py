@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
+from kerasbench import backends
 from kerasbench.catalog import Selected
 from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
@@ -24,9 +25,6 @@ SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
-# What is the other way round from a backend's default. Not torch: its compilation takes 20 s a trial on two cores and
-# needs a C++ compiler; --jit on measures it where that is wanted.
-OTHER_JIT = {"tensorflow": True, "jax": False}
 CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 # On 2 cores; only until the first trials have been timed.
 TYPICAL_TRIAL_S, TYPICAL_SWEEP_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 4.0, 0.002, 0.01
@@ -216,8 +214,9 @@ def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
     """Return the options of a backend's cells in a regime; for an explanation also what might help."""
     found = dict.fromkeys(asked.options)
     for each in asked.options if asked.explain else []:
-        if each.jit is None and backend in OTHER_JIT:
-            found[dataclasses.replace(each, jit=OTHER_JIT[backend])] = None
+        other_jit = backends.get(backend).OTHER_JIT
+        if each.jit is None and other_jit is not None:
+            found[dataclasses.replace(each, jit=other_jit)] = None
         if each.batch is None and selected.regime.steps >= LARGER_BATCH:
             found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
     return list(found)

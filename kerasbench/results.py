@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,7 @@ from kerasbench.noise import Signal, Surroundings
 from kerasbench.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.options import Options
 from kerasbench.plan import Asked, Counted
+from kerasbench.request import DataKind, ProtocolKind
 from kerasbench.upgrade import SCHEMA, Incomplete, upgrade
 from kerasbench.wire import Description, Failure, Measurement, Phase
 
@@ -44,6 +45,23 @@ class ScenarioRecord:
     def source(self, backend: str, native: bool) -> tuple[str, str]:
         """Return what tells a changed cell from an unchanged one: the scenario's hash, and the twin's where it ran."""
         return self.file_hash, self.twins.get(backend, "") if native else ""
+
+
+class Group(NamedTuple):
+    """What a run measured together, and what is taken from it as a whole: a regime, as published or at other sizes."""
+
+    scenario: str
+    regime: str
+    sized: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run that a group was measured in: by which protocol, on which data, in how many complete rounds."""
+
+    protocol: ProtocolKind
+    data: DataKind
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,10 @@ class TrialRecord:
         return (self.backend, self.device.label, self.options.terms)
 
     @property
+    def group(self) -> Group:
+        return Group(self.scenario, self.regime, self.options.size is not None)
+
+    @property
     def disturbed(self) -> bool:
         """Whether something disturbed it so much that it must be repeated."""
         return any(signal.invalidates for signal in self.noise)
@@ -86,7 +108,8 @@ class TrialRecord:
 class Record:
     """A run: what was asked, the machine, and every trial in the order in which it ran.
 
-    ``resumed`` says when it went on after an interruption, each time.
+    ``resumed`` says when it went on after an interruption, each time; ``cells`` how many cells were planned, 0 where
+    that is not known.
     """
 
     asked: Asked
@@ -104,11 +127,16 @@ class Record:
     schema: int = SCHEMA
     flops: list[Counted] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
+    cells: int = 0
 
     @property
     def unfinished(self) -> bool:
         """Whether the run was ended before it had decided that there was enough."""
         return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)
+
+    def origin(self, group: Group) -> Origin:
+        """Return what is to be said of the run that a group comes from: this one, unless it was merged of several."""
+        return Origin(self.asked.effort.protocol.kind, self.asked.data, self.rounds_completed)
 
 
 def now() -> str:
@@ -267,7 +295,7 @@ def _from_journal(stream: BinaryIO, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is the trial in flight, which is lost."""
     record = _from_json(_line(stream), file)
     trials = [msgspec.json.decode(line, type=TrialRecord) for line in iter(partial(_line, stream), b"")]
-    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials))
+    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
 
 
 def _line(stream: BinaryIO) -> bytes:
@@ -276,8 +304,8 @@ def _line(stream: BinaryIO) -> bytes:
     return line if line.endswith(b"\n") else b""
 
 
-def _complete_rounds(trials: list[TrialRecord]) -> int:
-    """Return how many rounds have a trial of every cell that did not fail before."""
+def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
+    """Return how many rounds have a trial of every cell that did not fail before; ``cells`` were planned."""
     by_round: dict[int, set[tuple[str, ...]]] = {}
     failed: dict[tuple[str, ...], int] = {}
     for trial in trials:
@@ -285,6 +313,8 @@ def _complete_rounds(trials: list[TrialRecord]) -> int:
         if trial.failure is not None:
             failed[trial.cell] = trial.round
     alive, count = by_round.get(1, set()), 0
+    if len(alive) < cells:
+        return 0
     while alive <= by_round.get(count + 1, set()) != set():
         count += 1
         alive = {cell for cell in alive if failed.get(cell, count + 1) > count}

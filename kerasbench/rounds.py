@@ -117,8 +117,8 @@ class Run:
                     alive.remove(cell)  # it would fail again, and cost a time-out each round
                     self._end_series(cell, alive, index)
             self.record.rounds_completed = index
-            widths.append(_half_widths(self.record, alive))
-            spent_s = self.clock_s() - began_s
+            widths.append(_half_widths(self.record, alive, index))
+            spent_s = self.clock_s() - began_s + self._earlier_s(index)
             self.record.stopped_because = stop_reason(
                 self.planned.effort, widths, spent_s, precision_of(self.record.minimal_effect)
             )
@@ -126,6 +126,11 @@ class Run:
                 self.observer.round_ended(self.record)
         nothing = "every cell has failed" if self.planned.cells else "no cell can be measured"
         self.record.stopped_because = self.record.stopped_because or nothing
+
+    def _earlier_s(self, index: int) -> float:
+        """Return how long the trials took, up to a round, that the earlier run has left."""
+        found = self.earlier.trials if self.earlier else []
+        return sum(one.wall_ns for one in found if one.round <= index) / 1e9
 
     def _measure(self, cell: Cell, index: int) -> bool:
         """Measure a cell in this round, once more where that was disturbed; tell whether it can be measured."""
@@ -200,6 +205,7 @@ def begin(planned: Plan, state: State) -> Record:
         started=results.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
+        cells=len(planned.cells),
         trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=noise.of_machine(state, processors()),
         flops=planned.flops,
@@ -280,11 +286,11 @@ def _gained(before: list[float | None], after: list[float | None], precision: fl
     )
 
 
-def _half_widths(record: Record, cells: list[Cell]) -> list[float | None]:
-    """Return the half-width of each cell's training step so far."""
+def _half_widths(record: Record, cells: list[Cell], index: int) -> list[float | None]:
+    """Return the half-width of each cell's training step after a round, which later ones may have followed already."""
     widths: list[float | None] = []
     for cell in cells:
-        summed = summarize_cell(one for one in record.trials if one.cell == cell.key)
+        summed = summarize_cell(one for one in record.trials if one.cell == cell.key and one.round <= index)
         found = summed.estimate(headline(cell.options.size))
         widths.append(found.half_width if found else None)
     return widths

@@ -10,7 +10,7 @@ from kerasbench import parity
 from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
 from kerasbench.options import Size, is_native
-from kerasbench.results import Record, TrialRecord
+from kerasbench.results import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.verdict import Verdict, judge_all, learned, ratio
 from kerasbench.wire import (
@@ -84,11 +84,12 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class Row:
-    """One regime of one scenario, at one size where it was swept, over all columns."""
+    """One regime of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run."""
 
     scenario: Description
     regime: RegimeDescription
     cells: dict[Column, CellSummary]
+    origin: Origin
     size: Size | None = None
 
     @property
@@ -124,12 +125,19 @@ class Comparison:
 class Standing:
     """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
 
-    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds.
+    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds; where no
+    row of the table has enough, it is ``tentative``.
     """
 
     fastest: Column | None
     comparisons: list[Comparison]
     proven: bool
+    tentative: bool = False
+
+    @property
+    def first(self) -> Column | None:
+        """The fastest where none is level with it: beyond doubt, or of a tentative table."""
+        return self.fastest if (self.proven or self.tentative) and not self.level else None
 
     @property
     def level(self) -> list[Column]:
@@ -177,7 +185,7 @@ def summarize(record: Record) -> Summary:
     record = _without_open_round(record)
     columns = sorted({trial.column for trial in record.trials})
     rows = [
-        Row(scenario.description, regime, _with_parity(cells), size)
+        Row(scenario.description, regime, _with_parity(cells), _origin(record, scenario, regime, size), size)
         for scenario in record.scenarios
         for regime in scenario.description.regimes
         for size, cells in _cells(record, scenario.description.name, regime.name)
@@ -190,10 +198,16 @@ def summarize(record: Record) -> Summary:
 
 def _without_open_round(record: Record) -> Record:
     """Leave out what a round that was not completed has measured, unless there is no other."""
-    if not record.rounds_completed:
-        return record
-    kept = [trial for trial in record.trials if trial.failure is not None or trial.round <= record.rounds_completed]
-    return dataclasses.replace(record, trials=kept)
+
+    def counts(trial: TrialRecord) -> bool:
+        rounds = record.origin(trial.group).rounds
+        return not rounds or trial.failure is not None or trial.round <= rounds
+
+    return dataclasses.replace(record, trials=[trial for trial in record.trials if counts(trial)])
+
+
+def _origin(record: Record, scenario: ScenarioRecord, regime: RegimeDescription, size: Size | None) -> Origin:
+    return record.origin(Group(scenario.description.name, regime.name, size is not None))
 
 
 def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None, dict[Column, CellSummary]]]:
@@ -239,12 +253,14 @@ def stand(rows: list[Row], effect: float) -> list[Standing]:
     All verdicts of the table are judged together, because their number matters.
     """
     pairs = [_pairs(row, BY_NAME[row.headline]) for row in rows]
+    tentative = all(row.origin.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
     verdicts = iter(judge_all([found for _, rivals in pairs for found in rivals.values()], effect))
     return [
         Standing(
             fastest,
             comparisons := [Comparison(rival, found, next(verdicts)) for rival, found in rivals.items()],
             bool(comparisons) and all(one.ratio.trials >= MIN_TRIALS_FOR_INTERVAL for one in comparisons),
+            tentative,
         )
         for fastest, rivals in pairs
     ]

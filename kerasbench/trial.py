@@ -1,6 +1,7 @@
 """One trial from the parent's side: environment, child, messages, and what went wrong."""
 
 import dataclasses
+import errno
 import secrets
 import sys
 from collections.abc import Callable, Mapping
@@ -101,8 +102,18 @@ def launch(
     try:
         return _launch(python, request, limits, _Received(on_phase), on_tick)
     except OSError as error:
-        cause = f"the child could not be started: {error.strerror or error}"
-        return Outcome([], 0, failure=Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn"))
+        return Outcome([], 0, failure=_not_started(error, python))
+
+
+def _not_started(error: OSError, python: str) -> Failure:
+    """Say why there is no child: a disk that is full, too many processes, or a program that is not for this machine."""
+    if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
+        cause = f"{python} could not be started: {error.strerror}"
+        return Failure(
+            Code.UNAVAILABLE, cause, "name another interpreter with --python, or make this one anew", "spawn"
+        )
+    cause = f"the child could not be started: {error.strerror or error}"
+    return Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn")
 
 
 def _launch(
@@ -186,11 +197,14 @@ def _ask(
 ) -> Said | Failure:
     """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
     received = _Received()
-    with scratch_folder() as scratch:
-        if real_data:
-            environment.share_datasets(scratch)
-        own = environment.clean(python) | environment.for_scratch(scratch)
-        ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
+    try:
+        with scratch_folder() as scratch:
+            if real_data:
+                environment.share_datasets(scratch)
+            own = environment.clean(python) | environment.for_scratch(scratch)
+            ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
+    except OSError as error:
+        return _not_started(error, python)
     answer = received.answer or Message()
     return wanted(answer) or answer.failure or failure_of(ended, received.begun, limits)
 

@@ -21,6 +21,7 @@ def test_the_backends_are_the_modules_of_the_folder() -> None:
 @pytest.mark.parametrize("name", backends.names())
 def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
     module = backends.get(name)
+    assert all(hasattr(module, constant) for constant in Backend.__annotations__)
     for function in FUNCTIONS:
         expected = list(inspect.signature(getattr(Backend, function)).parameters)[1:]
         assert list(inspect.signature(getattr(module, function)).parameters) == expected, function

@@ -4,20 +4,18 @@ import pytest
 
 from kerasbench import plan
 from kerasbench.changes import cell_label, compare
-from kerasbench.merge import merge
 from kerasbench.options import Options
 from kerasbench.report import comparison
 from kerasbench.results import Record
-from kerasbench.summary import summarize
 from kerasbench.verdict import Verdict
 from tests import made
 
 TORCH = ("dense", "default", "torch", "cpu", "")
 
 
-def run(*steps_ms: float, backend: str = "torch", started: str = "2026-01-01") -> Record:
+def run(*steps_ms: float, backend: str = "torch", started: str = "2026-01-01", name: str = "dense") -> Record:
     trials = [
-        made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0))
+        made.trial(index, name, backend, found=made.measurement(step, overhead_ms=0))
         for index, step in enumerate(steps_ms, start=1)
     ]
     return dataclasses.replace(made.record(*trials, rounds=len(steps_ms)), started=started)
@@ -66,7 +64,7 @@ def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     assert found.changes[0].verdict is None
     assert found.overall == pytest.approx(0.5, rel=0.01)
     assert found.regressions == []
-    assert "Different machines: descriptive only" in comparison.changes(found, "a", "b")
+    assert "Different machines: there descriptive only" in comparison.changes(found, "a", "b")
 
 
 def test_between_protocols_there_are_no_verdicts_either() -> None:
@@ -119,15 +117,10 @@ def test_sizes_of_a_sweep_are_cells_of_their_own_and_compared_by_the_step_inside
     assert [change.old.value for change in found.changes] == pytest.approx([1.0, 5.0], rel=0.01)
 
 
-def test_a_sweep_does_not_take_the_place_of_what_was_measured_at_the_published_size() -> None:
-    swept = [
-        made.trial(index, options=Options(batch=batch), found=made.measurement(9.0))
-        for batch in (1, 2)
-        for index in (1, 2, 3)
-    ]
-    later = dataclasses.replace(made.record(*swept, rounds=3), started="2026-02-01")
-    rows = summarize(merge([OLD, later])).rows
-    assert [row.label for row in rows] == ["dense", "dense batch=1", "dense batch=2"]
-    step = rows[0].cells["torch", "cpu", ""].estimate("steady_step_ms")
-    assert step is not None
-    assert step.value == pytest.approx(2.0, rel=0.01)
+def test_cells_that_were_measured_by_another_protocol_have_no_verdict() -> None:
+    published = dataclasses.replace(run(9.0, 9.1, 9.2), asked=plan.Asked(effort=plan.PUBLISHED))
+    found = compare([OLD, run(1.0, 1.01, 1.02, name="conv")], [published, run(2.0, 2.01, 2.02, name="conv")])
+    assert [(change.cell[0], change.verdict) for change in found.changes] == [("conv", Verdict.SLOWER), ("dense", None)]
+    text = comparison.changes(found, "old", "new")
+    assert "Different protocols in 1 cell (the published epochs hold the compilation): there descriptive only" in text
+    assert "Welch" in text

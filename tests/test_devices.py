@@ -47,6 +47,12 @@ def test_only_what_the_user_has_left_visible_is_used() -> None:
     assert "CUDA_VISIBLE_DEVICES" not in visible_cuda({})
 
 
+def test_cuda_does_not_heed_what_is_said_to_hip() -> None:
+    left = {"CUDA_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0"}
+    assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "3"
+    assert cuda_visibility(Device("rocm", 0), left)["HIP_VISIBLE_DEVICES"] == "0"
+
+
 @pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])
 def test_cuda_is_hidden_from_everything_else(platform: str) -> None:
     assert set(cuda_visibility(Device(platform)).values()) == {"-1"}

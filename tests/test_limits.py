@@ -32,6 +32,14 @@ def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
     assert ("first trial" in found.timeout) is (asked_s is None and timeout_s not in (300, 7200))
 
 
+@pytest.mark.parametrize("timeout_s", [float("inf"), float("nan"), 0.0, -1.0])
+def test_what_is_no_time_is_refused(timeout_s: float) -> None:
+    with pytest.raises(UsageError, match="--timeout takes a number of seconds above 0, not"):
+        limits.require_time(timeout_s)
+    limits.require_time(None)
+    limits.require_time(0.5)
+
+
 @pytest.mark.parametrize(
     ("text", "size_bytes"),
     [("4g", 4 << 30), ("4G", 4 << 30), ("500m", 500 << 20), ("1.5GiB", 3 << 29), (" 2gb ", 2 << 30)],

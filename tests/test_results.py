@@ -1,3 +1,4 @@
+import dataclasses
 import os
 from pathlib import Path
 
@@ -47,6 +48,14 @@ def test_rounds_are_complete_when_every_cell_that_still_runs_has_a_trial(store: 
     for upto, rounds in ((0, 0), (1, 1), (2, 1), (3, 1), (4, 2), (5, 3)):
         store.begin(made.record(*trials[:upto], rounds=0))
         assert load(store.journal).rounds_completed == rounds
+
+
+def test_a_first_round_is_complete_when_it_has_every_cell_that_was_planned(store: Store) -> None:
+    record = dataclasses.replace(made.record(made.trial(1), rounds=0), cells=2)
+    store.begin(record)
+    assert load(store.journal).rounds_completed == 0
+    store.add(made.trial(1, backend="jax"))
+    assert load(store.journal).rounds_completed == 1
 
 
 def test_the_tables_lie_beside_the_data(store: Store, tmp_path: Path) -> None:

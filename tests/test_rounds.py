@@ -1,100 +1,25 @@
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kerasbench import plan, rounds
-from kerasbench.devices import Device
 from kerasbench.errors import ResultsError
 from kerasbench.limits import Limits
-from kerasbench.noise import Severity, Signal, Surroundings
 from kerasbench.options import Options
 from kerasbench.plan import Cell, Effort
 from kerasbench.request import Protocol, TrialRequest
 from kerasbench.results import Record, Store, TrialRecord, load
 from kerasbench.trial import Outcome
-from kerasbench.wire import Measurement
 from tests import made
-
-
-class Silent:
-    """An observer that only counts."""
-
-    def __init__(self) -> None:
-        self.ended: list[str] = []
-
-    def run_began(self, planned: plan.Plan, record: Record) -> None: ...
-    def gate_closed(self, cell: Cell, reason: str) -> None: ...
-    def trial_began(self, cell: Cell, round_index: int) -> None: ...
-    def phase_began(self, phase: str) -> None: ...
-    def tick(self) -> None: ...
-    def round_ended(self, record: Record) -> None: ...
-    def run_ended(self) -> None: ...
-
-    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
-        self.ended.append(cell.backend)
-
-
-class Quiet:
-    """A machine that does nothing else; ``disturbed`` trials, counted from 1, have a busy neighbour."""
-
-    def __init__(self, *disturbed: int) -> None:
-        self.disturbed = disturbed
-        self.trials = 0
-
-    def __call__(
-        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
-    ) -> tuple[Outcome, Surroundings]:
-        self.trials += 1
-        busy_s = 10 * (rounds.processors() - 0.5) if self.trials in self.disturbed else 1.0
-        return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
-
-
-def execute(
-    planned: plan.Plan,
-    store: Store,
-    launch: rounds.Launch,
-    observer: Silent,
-    watch: Quiet | None = None,
-    carried: Sequence[TrialRecord] = (),
-) -> Record:
-    earlier = made.record(*carried) if carried else None
-    return rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier).execute()
-
-
-class FakeWorker:
-    """Answers every request at once, by backend: a list of measurements and failures, the last one over again."""
-
-    def __init__(self, **answers: list[Measurement | made.Failure]) -> None:
-        self.answers = answers
-        self.requests: list[TrialRequest] = []
-        self.limits: list[Limits] = []
-
-    def __call__(
-        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
-    ) -> Outcome:
-        self.requests.append(request)
-        self.limits.append(limits)
-        asked = sum(one.backend == request.backend for one in self.requests)
-        answers = self.answers[request.backend]
-        answer = answers[min(asked, len(answers)) - 1]
-        if isinstance(answer, Measurement):
-            return Outcome([], 10**9, measurement=answer)
-        return Outcome([], 10**9, failure=answer)
-
-
-CELLS = [made.cell(backend="torch"), made.cell(backend="jax")]
+from tests.runs import CELLS, FakeWorker, Quiet, Silent, execute, noisy
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
-
-
-def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
-    return [made.measurement(step_ms=step) for step in steps_ms]
 
 
 def test_every_round_has_every_cell_once(store: Store) -> None:
@@ -305,45 +230,6 @@ def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
 def test_a_frozen_protocol_stays_as_it_is() -> None:
     frozen = Protocol(steps_per_block=8, warmup_blocks=4)
     assert rounds.freeze(frozen, made.measurement()) == frozen
-
-
-@pytest.mark.parametrize("done", range(10))
-def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, done: int) -> None:
-    planned = made.plan(*CELLS, effort=plan.exactly(4))
-    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
-    worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
-    resumed = execute(planned, store, worker, observer, carried=whole[:done])
-    assert [(trial.round, trial.cell) for trial in resumed.trials] == [(trial.round, trial.cell) for trial in whole]
-    assert len(worker.requests) == len(observer.ended) == max(0, len(whole) - done)
-    assert load(store.journal).trials == resumed.trials
-
-
-def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
-    signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
-    earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
-    planned = made.plan(CELLS[0], effort=plan.exactly(2))
-    run = rounds.Run(planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier)
-    record = run.execute()
-    assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
-    assert record.parent_cpu_ns >= 7
-    assert load(store.journal).started == earlier.started
-
-
-def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
-    planned = made.plan(CELLS[0], effort=plan.exactly(2))
-    first = execute(made.plan(CELLS[0], effort=plan.exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
-    worker = FakeWorker(torch=noisy(1))
-    execute(planned, store, worker, Silent(), carried=first)
-    assert [request.protocol.steps_per_block for request in worker.requests] == [50]
-
-
-def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=plan.exactly(2))
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    failed = made.trial(1, backend="torch", failure=made.FAILURE)
-    resumed = execute(planned, store, worker, Silent(), carried=[failed])
-    assert {request.backend for request in worker.requests} == {"jax"}
-    assert len(resumed.trials) == 3
 
 
 OOM = made.Failure(made.Code.OOM, "no memory", "less of it")

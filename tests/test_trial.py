@@ -63,6 +63,16 @@ def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_p
     assert found.detail == "no such library"
 
 
+def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+    found = trial.inventory("jax", str(program))
+    assert isinstance(found, Failure)
+    assert (found.code, found.phase) == (Code.UNAVAILABLE, "spawn")
+    assert str(program) in found.cause and "--python" in found.remedy
+
+
 def test_a_mac_s_gpu_has_its_chip_s_name() -> None:
     named = trial.with_chip(MPS, "Apple M1")
     assert named.devices == [Device("cpu"), Device("mps", 0, "Apple M1")]

@@ -20,6 +20,12 @@ class Backend(Protocol):
     PACKAGE: str
     """The package whose presence means that the backend is installed."""
 
+    VARIABLES: tuple[str, ...]
+    """Beginnings of its own environment variables: a child gets those that ``environment`` sets, and no others."""
+
+    OTHER_JIT: bool | None
+    """What ``explain`` tries besides: the other way round from its default, None where that is not worth the time."""
+
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, compilation caches in a folder."""
 

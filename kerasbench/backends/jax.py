@@ -12,6 +12,8 @@ from kerasbench.options import Options
 from kerasbench.target import Target
 
 PACKAGE = "jax"
+VARIABLES = ("JAX_", "NPROC", "PJRT_")
+OTHER_JIT = False
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"

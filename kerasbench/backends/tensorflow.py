@@ -12,6 +12,8 @@ from kerasbench.options import Options
 from kerasbench.target import Target
 
 PACKAGE = "tensorflow"
+VARIABLES = ("TF_",)
+OTHER_JIT = True
 GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"
 
@@ -63,9 +65,13 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
+    """Wait for CUDA's streams; on Metal, for which sync_devices has no kernel, for an operation behind all others."""
     import tensorflow as tf
 
     tf.test.experimental.sync_devices()
+    for gpu in tf.config.list_logical_devices("GPU") if sys.platform == "darwin" else []:
+        with tf.device(gpu.name):
+            (tf.ones(()) + 1).numpy()
 
 
 def forward(model: Any, x: Any) -> Any:

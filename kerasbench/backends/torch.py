@@ -12,6 +12,8 @@ from kerasbench.options import MIXED, Options
 from kerasbench.target import Target
 
 PACKAGE = "torch"
+VARIABLES = ("PYTORCH_", "TORCH")
+OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
@@ -64,7 +66,9 @@ def jit_default(device: Device) -> bool:
 def synchronize(model: Any) -> None:
     import torch
 
-    if _default_device() != CPU and torch.accelerator.is_available():
+    if _default_device() == "mps":
+        torch.mps.synchronize()  # torch.accelerator's returned early there before torch 2.7 (pull request 143171)
+    elif _default_device() != CPU and torch.accelerator.is_available():
         torch.accelerator.synchronize()
 
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TIMEOUT_S = 5
+TIMEOUT_S = 30  # without persistence mode the driver takes 1 to 3 s to wake each card up
 COMMAND = "nvidia-smi"
 # The reasons are called clocks_event_reasons since about driver 535; the older name is still understood.
 FIELDS = ("clocks.sm", "clocks_throttle_reasons.active", "temperature.gpu")

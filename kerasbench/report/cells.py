@@ -51,9 +51,9 @@ def timed(row: Row, column: Column, place: Standing) -> str:
         return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
     marks = (IDLE if column in row.idle else "") + (NOISY if cell.noisy else "")
     text = with_interval(found, BY_NAME[row.headline].unit) + marks
-    if column == place.fastest and not place.level:
+    if column == place.first:
         return f"**{text}**"
-    return f"≈ {text}" if column == place.fastest or column in place.level else text
+    return f"≈ {text}" if place.level and column in (place.fastest, *place.level) else text
 
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

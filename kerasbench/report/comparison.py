@@ -24,8 +24,8 @@ def changes(found: Comparison, old: str, new: str) -> str:
         cells = len(found.changes)
         parts.append(f"Geometric mean of new / old over {cells} cell{'s' * (cells > 1)}: {found.overall:.3f}.")
     if found.incomparable:
-        parts.append(f"{found.incomparable}: descriptive only, without verdicts.")
-    else:
+        parts.append(f"{found.incomparable}: there descriptive only, without verdicts.")
+    if not found.incomparable or any(change.verdict for change in found.changes):
         parts.append("new / old with Welch's 95 % interval on logarithms; a verdict needs three trials on both sides.")
     if any(change.source_changed for change in found.changes):
         parts.append("†: the scenario's source has changed.")

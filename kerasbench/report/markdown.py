@@ -119,16 +119,16 @@ def table_so_far(summary: Summary) -> str:
 def training_table(summary: Summary) -> str:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
     body = [
-        [*_subject(row, summary.record), *(timed(row, column, standing) for column in summary.columns)]
+        [*_subject(row), *(timed(row, column, standing) for column in summary.columns)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
     ]
     return draw_table(["scenario", "data", "batch", "steps", *column_names(summary.columns)], body)
 
 
-def _subject(row: Row, record: Record) -> list[str]:
+def _subject(row: Row) -> list[str]:
     regime = row.regime
     batch = f"{regime.batch:,} (all)" if regime.full_batch else f"{regime.batch:,}"
-    drawn = f"{regime.data}, synthetic" if regime.has_real_data and record.asked.data == "synthetic" else regime.data
+    drawn = f"{regime.data}, synthetic" if regime.has_real_data and row.origin.data == "synthetic" else regime.data
     return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
 
 

@@ -19,7 +19,7 @@ def what_keras_costs(summary: Summary) -> str:
         return ""
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     table = draw_table(headers, [_line(one) for one in found])
-    agreeing = "; their first six losses agree" if summary.record.asked.effort.protocol.kind == "steady" else ""
+    agreeing = "; their first six losses agree" if all(row.origin.protocol == "steady" for row in summary.rows) else ""
     explanation = (
         "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
         f"{agreeing}. Ratio of times, paired by round: above 1 Keras costs something. {_meaning(found, effect)} "

@@ -22,7 +22,8 @@ STEP = (
 def training_notes(summary: Summary, step: str = STEP) -> str:
     """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
     notes = [step]
-    rounds = summary.record.rounds_completed
+    few = [row for row in summary.rows if row.origin.rounds < MIN_TRIALS_FOR_INTERVAL]
+    rounds = max((row.origin.rounds for row in summary.rows), default=summary.record.rounds_completed)
     if rounds < MIN_TRIALS_FOR_INTERVAL:
         notes.append(
             f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
@@ -34,6 +35,9 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
             f"row by more than {summary.record.minimal_effect:.0%}, paired by round{corrected(summary)}. "
             "≈: the fastest, and what cannot be told from it."
         )
+        if few:
+            unproven = ", ".join(row.label for row in few)
+            notes.append(f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds, so without ± and verdict: {escape(unproven)}.")
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
@@ -81,6 +85,13 @@ def _scattered(row: Row, column: Column) -> bool:
     return (row.cells[column].scatter or 0) >= SCATTER_WARN
 
 
+def _unjudged(row: Row, column: Column) -> bool:
+    trials = row.cells[column].trials
+    others = [cell for other, cell in row.cells.items() if other != column and cell.trials]
+    steady = row.origin.protocol == "steady"
+    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
+
+
 _CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
     (
         "†: does not learn, its loss is the same before and after training: {}.",
@@ -90,6 +101,7 @@ _CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
         "~: disturbed in a round, also when it was repeated (see Noise): {}.",
         lambda row, column: bool(row.cells[column].noisy),
     ),
+    ("Not compared with the others by its first losses: {}.", _unjudged),
     (f"Trials scatter by {SCATTER_WARN:.0%} or more: {{}}.", _scattered),
     (
         "Not shown to be steady when it was measured, in most trials: {}.",

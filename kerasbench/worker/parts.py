@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
 from kerasbench.backends import Backend
 from kerasbench.request import Protocol
@@ -75,7 +74,7 @@ def peak_flops() -> float:
     dtype = keras.config.dtype_policy().compute_dtype
     best, size = 0.0, PEAK_SMALLEST
     while size <= PEAK_LARGEST:
-        a = keras.ops.cast(np.full((size, size), 1.0 / size, "float32"), dtype)
+        a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
         taken_s = min(_product_s(a) for _ in range(PEAK_REPEATS))
         best = max(best, 2 * size**3 / taken_s)
         if taken_s >= PEAK_PRODUCT_S:

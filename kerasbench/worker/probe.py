@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from contextlib import suppress
 from importlib import metadata, util
 
 from kerasbench import backends
@@ -28,6 +29,13 @@ def probe(request: ProbeRequest) -> ProbeReport:
     return ProbeReport(
         backend=request.backend,
         python=sys.version.split()[0],
-        versions={"keras": metadata.version("keras")} | backend.versions(),
+        versions={"keras": _keras_version()} | backend.versions(),
         devices=backend.devices(),
     )
+
+
+def _keras_version() -> str:
+    """Return the version of the package that brought keras, without importing it."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version("keras")
+    return metadata.version("keras-nightly")

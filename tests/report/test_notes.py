@@ -47,6 +47,14 @@ def test_a_version_that_is_no_version_stays_text() -> None:
     assert "\\<b\\>3\\| \\# x on torch cpu" in notes
 
 
+def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
+    unjudged = dataclasses.replace(made.measurement(), parity=None)
+    said = "Not compared with the others by its first losses: dense torch cpu."
+    assert said in notes_of(made.trial(backend="jax"), made.trial(found=unjudged))
+    assert "Not compared" not in notes_of(made.trial(found=unjudged))
+    assert "Not compared" not in notes_of(made.trial(backend="jax"), made.trial())
+
+
 def test_what_fell_back_is_named_by_cell_with_how_often() -> None:
     found = dataclasses.replace(made.measurement(), fallbacks={"aten::sgn.out": 2, "aten::linalg_cholesky_ex.L": 1})
     notes = notes_of(made.trial(found=found, device=M1), made.trial(backend="jax", device=M1))

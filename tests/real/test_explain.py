@@ -1,0 +1,37 @@
+"""What a step is made of, and how many operations it takes, in real children."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends, catalog, trial
+from kerasbench.request import CountRequest
+from kerasbench.scenario import content_hash
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: str) -> None:
+    protocol = dataclasses.replace(trials.SHORTEST, parts=True)
+    outcome = trials.run(faults / "fine.py", backend, protocol=protocol)
+    training = trials.measured(outcome).training
+    parts = training.parts
+    assert parts is not None
+    for blocks in (parts.arrays, parts.ready, parts.bare):
+        assert len(blocks) == 10
+        assert {block.count for block in blocks} == {training.steps_per_block}
+    assert parts.peak_flops > 0
+    # Its large products come after the peaks of memory have been read.
+    assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+
+
+def test_torch_counts_the_products_of_a_training_step() -> None:
+    file = catalog.builtin_folder() / "mnist_dense.py"
+    found = trial.count(CountRequest(str(file), content_hash(file), "default"), sys.executable)
+    forward = 784 * 300 + 300 * 100 + 100 * 10
+    backward = 2 * forward - 784 * 300  # by weights and by inputs, but for the pictures
+    assert found == 2 * (forward + backward)

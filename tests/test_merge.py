@@ -1,0 +1,115 @@
+"""Several runs as one: what is taken from which, and what is still said of where it came from."""
+
+import dataclasses
+from pathlib import Path
+
+from kerasbench import plan
+from kerasbench.merge import merge, needed, outline
+from kerasbench.options import Options
+from kerasbench.report import markdown
+from kerasbench.report.notes import training_notes
+from kerasbench.results import Record
+from kerasbench.summary import Row, summarize
+from tests import made
+
+PLAIN, BATCH = Options(), Options(batch=128)
+
+
+def run(
+    step_ms: float,
+    name: str = "dense",
+    rounds: int = 3,
+    options: Options = PLAIN,
+    effort: plan.Effort = plan.DEFAULT,
+    explain: bool = False,
+    day: int = 1,
+) -> Record:
+    trials = [
+        made.trial(index, name, backend, found=made.measurement(step * (1 + index / 1000), 0), options=options)
+        for index in range(1, rounds + 1)
+        for backend, step in (("torch", step_ms), ("jax", 2 * step_ms))
+    ]
+    asked = plan.Asked(effort=effort, explain=explain)
+    return dataclasses.replace(made.record(*trials, rounds=rounds), asked=asked, started=f"2026-01-{day:02}")
+
+
+SWEEP = plan.Effort(protocol=plan.SWEEP)
+
+
+def rows(*records: Record) -> dict[str, Row]:
+    return {row.label: row for row in summarize(merge(records)).rows}
+
+
+def step_ms(row: Row) -> float:
+    found = row.cells["torch", "cpu", ""].estimate(row.headline)
+    assert found is not None
+    return round(found.value, 1)
+
+
+def test_of_two_runs_the_newer_is_taken() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, day=2))["dense"]) == 2.0
+
+
+def test_a_run_with_intervals_goes_before_a_newer_one_without() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, rounds=1, day=2))["dense"]) == 1.0
+
+
+def test_a_run_goes_before_a_newer_explanation() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, explain=True, day=2))["dense"]) == 1.0
+
+
+def test_what_has_been_published_in_full_is_taken_where_nothing_else_is() -> None:
+    published = run(5.0, "conv", 1, effort=plan.PUBLISHED, day=3)
+    found = rows(run(1.0), published)
+    assert set(found) == {"dense", "conv"}
+    assert found["conv"].origin.protocol == "published"
+
+
+def test_a_sweep_does_not_take_the_place_of_what_was_measured_at_the_published_size() -> None:
+    found = rows(run(1.0), run(9.0, options=BATCH, effort=SWEEP, day=2))
+    assert {label: step_ms(row) for label, row in found.items()} == {"dense": 1.0, "dense batch=128": 9.0}
+
+
+def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> None:
+    swept, explained = run(9.0, options=BATCH, effort=SWEEP), run(7.0, options=BATCH, explain=True, day=2)
+    assert step_ms(rows(swept, explained)["dense batch=128"]) == 9.0
+    assert step_ms(rows(explained)["dense batch=128"]) == 7.0
+
+
+def test_only_runs_that_something_is_taken_from_are_needed() -> None:
+    outlines = [outline(run(1.0), Path("old")), outline(run(2.0, day=2), Path("new"))]
+    assert [one.file for one in needed(outlines)] == [Path("new")]
+    swept = outline(run(9.0, options=BATCH, effort=SWEEP), Path("swept"))
+    assert [one.file for one in needed([*outlines, swept])] == [Path("new"), Path("swept")]
+    assert needed([outline(made.record(), Path("empty"))]) != []
+
+
+def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
+    summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
+    assert {row.label: place.first for row, place in zip(summary.rows, summary.standings, strict=True)} == {
+        "conv": None,
+        "dense": ("torch", "cpu", ""),
+    }
+    assert "Fewer than 3 rounds, so without ± and verdict: conv." in training_notes(summary)
+    alone = summarize(merge([run(1.0, "conv", 1)]))
+    assert alone.standings[0].first == ("torch", "cpu", "")
+    assert "this is no verdict" in training_notes(alone)
+
+
+def test_a_round_that_was_left_open_stays_left_out() -> None:
+    interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
+    found = rows(run(1.0, rounds=5), interrupted)
+    assert len(found["conv"].cells["torch", "cpu", ""].trials) == 1
+
+
+def test_each_row_says_which_data_it_was_fed() -> None:
+    real = run(1.0, "conv")
+    real.asked = dataclasses.replace(real.asked, data="real")
+    for record in (real, fed := run(1.0, day=2)):
+        for index, scenario in enumerate(record.scenarios):
+            (regime,) = scenario.description.regimes
+            drawn = dataclasses.replace(regime, data="MNIST", has_real_data=True)
+            description = dataclasses.replace(scenario.description, regimes=[drawn])
+            record.scenarios[index] = dataclasses.replace(scenario, description=description)
+    lines = markdown.training_table(summarize(merge([real, fed]))).splitlines()
+    assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
