@@ -142,7 +142,7 @@ def epochs_study(subject: Subject) -> None:
     in_block = train.measure_blocks(model, pool, callbacks, backend, Protocol()).steps_per_block
     frozen = Protocol(steps_per_block=in_block, warmup_blocks=1)
     real_ns(model, published, callbacks)  # compiles the partial last batch and the validation pass
-    readings, truths, began_s = [reading_ns(subject, pool, frozen)], [], time.monotonic()
+    readings, truths, began_s = [reading_ns(subject, pool, frozen)], list[float](), time.monotonic()
     while len(truths) < PAIRS and (len(truths) < MIN_PAIRS or time.monotonic() - began_s < BUDGET_S):
         truths.append(real_ns(model, published, callbacks))
         readings.append(reading_ns(subject, pool, frozen))
@@ -159,7 +159,8 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     if counts_epochs(feed.regime.steps):
         return step_ns
     short_steps, epochs_ns = train.time_epochs(subject.model, feed, subject.callbacks, subject.backend, protocol)
-    return statistics.median(epochs_ns) + step_ns * (feed.regime.full_steps - short_steps)
+    full_steps: int = feed.regime.full_steps
+    return statistics.median(epochs_ns) + step_ns * (full_steps - short_steps)
 
 
 def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:

@@ -90,8 +90,8 @@ def report(files: Sequence[Path]) -> None:
             total = sum(counted.values())
             said = ", ".join(f"{verdict} {counted[verdict]}" for verdict in Verdict)
             print(f"  {kind:>5} {backend:<10} of {total}: {said}")
-        for backend, found in scatters.items():
-            c = (sum(one**2 for one in found) / len(found)) ** 0.5
+        for backend, errors in scatters.items():
+            c = (sum(one**2 for one in errors) / len(errors)) ** 0.5
             print(f"  {backend}: trials scatter by {c:.1%}; the plan says {visible_difference(rounds, c):.1%}")
 
 
