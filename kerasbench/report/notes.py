@@ -49,10 +49,17 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
     notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
     notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
     for note, applies in _CELL_NOTES:
-        named = [f"{row.label} {column_name(c)}" for row in summary.rows for c in row.cells if applies(row, c)]
-        if named:
-            notes.append(note.format(escape(", ".join(named))))
+        named = [_named(row, [c for c in row.cells if applies(row, c)]) for row in summary.rows]
+        if any(named):
+            notes.append(note.format("; ".join(filter(None, named))))
     return "\n".join(f"- {note}" for note in notes)
+
+
+def _named(row: Row, columns: list[Column]) -> str:
+    """Return ``dense jax cpu, torch cpu``: these cells of a row, nothing where there is none."""
+    if len(columns) == len(row.cells) > 1:
+        return f"{escape(row.label)} (all columns)"
+    return f"{escape(row.label)} {', '.join(column_name(column) for column in columns)}" if columns else ""
 
 
 def _differing(summary: Summary) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,15 @@ def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
     assert "Not compared" not in notes_of(made.trial(backend="jax"), made.trial())
 
 
+def test_cells_are_named_row_by_row() -> None:
+    unsteady = made.measurement(steady=False)
+    named = "Not shown to be steady when it was measured, in most trials: "
+    one = notes_of(made.trial(found=unsteady), made.trial(name="conv", found=unsteady), made.trial(backend="jax"))
+    assert f"- {named}conv torch cpu; dense torch cpu." in one or f"- {named}dense torch cpu; conv torch cpu." in one
+    everywhere = notes_of(made.trial(found=unsteady), made.trial(backend="jax", found=unsteady))
+    assert f"- {named}dense (all columns)." in everywhere
+
+
 def test_what_fell_back_is_named_by_cell_with_how_often() -> None:
     found = dataclasses.replace(made.measurement(), fallbacks={"aten::sgn.out": 2, "aten::linalg_cholesky_ex.L": 1})
     notes = notes_of(made.trial(found=found, device=M1), made.trial(backend="jax", device=M1))
