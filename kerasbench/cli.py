@@ -74,7 +74,7 @@ def environments_root() -> None:
 # In the order in which --help shows them.
 for command in (measuring.run, measuring.sweep, measuring.explain, reading.report, reading.compare):
     app.command()(command)
-app.add_typer(environments, name="env")
-environments.command()(preparing.create)
 app.command()(preparing.doctor)
 app.command("list")(reading.list_)
+app.add_typer(environments, name="env")
+environments.command()(preparing.create)
