@@ -67,7 +67,7 @@ def synchronize(model: Any) -> None:
     import torch
 
     if _default_device() == "mps":
-        torch.mps.synchronize()  # torch.accelerator's returned early there before torch 2.7 (pull request 143171)
+        torch.mps.synchronize()  # torch.accelerator's returned early there until pull request 143171
     elif _default_device() != CPU and torch.accelerator.is_available():
         torch.accelerator.synchronize()
 

@@ -120,6 +120,10 @@ def test_a_model_whose_random_numbers_cannot_be_switched_off_is_not_judged(fault
     assert trials.measured(trials.run(faults / "distorts_pictures.py", "tensorflow")).parity is None
 
 
+def test_a_second_model_that_cannot_be_built_leaves_what_was_measured(faults: Path) -> None:
+    assert trials.measured(trials.run(faults / "builds_once.py", "torch")).parity is None
+
+
 def test_dropout_is_switched_off_once_in_the_trial_that_calibrates() -> None:
     file = catalog.builtin_folder() / "tabular_conv1d.py"
     later = dataclasses.replace(trials.SHORTEST, steps_per_block=1, warmup_blocks=1)
