@@ -22,7 +22,7 @@ PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "ja
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     variables = cuda_visibility(device) | {
-        "JAX_PLATFORMS": device.platform,
+        "JAX_PLATFORMS": _platforms(device),
         PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
         "CUDA_CACHE_PATH": caches,
@@ -43,10 +43,17 @@ def requirements(target: Target) -> list[str]:
 
 
 def configure(device: Device, options: Options) -> None:
-    """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation."""
+    """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation.
+
+    Raises:
+        RuntimeError: it is not there. JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and
+            would go on with the CPU, the next in its list.
+    """
     import jax
 
     jax.devices()
+    if device.platform != CPU and jax.default_backend() == CPU:
+        raise RuntimeError(f"JAX finds no {device.platform} device here, and would use the CPU")
     if device.platform != CPU and options.fp32 in PRECISION:
         jax.config.update("jax_default_matmul_precision", PRECISION[options.fp32])
 
@@ -96,9 +103,14 @@ def placement(tensor: Any) -> str:
 
 
 def runtime_view() -> list[str]:
+    """Return the default platform's devices, and where a new array lies: a scenario may have set another default.
+
+    The CPU client that a trial on a GPU has beside it (``_platforms``) is in neither.
+    """
     import jax
 
-    return sorted({f"{device.platform}:{device.id}" for device in jax.devices()})
+    found = {*jax.devices(), *jax.numpy.zeros(()).devices()}
+    return sorted(f"{device.platform}:{device.id}" for device in found)
 
 
 def peak_device_bytes(device: Device) -> int | None:
@@ -176,6 +188,15 @@ def versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             found[plugin] = metadata.version(plugin)
     return found | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in found) or "CPU"}
+
+
+def _platforms(device: Device) -> str:
+    """Return JAX's list of platforms, the first of which is its default.
+
+    A GPU's has the CPU behind it, as everywhere else where JAX runs: callbacks (jax/_src/callback.py),
+    ``keras.device("cpu")`` and Keras' sparse batches look for a CPU device and fail where the list has none.
+    """
+    return CPU if device.platform == CPU else f"{device.platform},{CPU}"
 
 
 def _selector(device: Any) -> str:
