@@ -158,7 +158,7 @@ def _share(measurement: Measurement, earlier: Sequence[Measurement]) -> Iterator
 def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
     if seen.gpu is None:
         return
-    yield from _when(not seen.gpu, "gpu", "nvidia-smi told nothing of the GPU while the trial ran")
+    yield from _when(not seen.gpu, "gpu", "the NVIDIA driver told nothing of the GPU while the trial ran")
     hot = sorted({reason for sample in seen.gpu for reason in sample.reasons} & THERMAL_REASONS)
     yield from _when(bool(hot), "gpu heat", f"the GPU slowed down: {', '.join(hot)}")
     yield from _when(bool(seen.gpu_neighbours), "gpu", f"{len(seen.gpu_neighbours)} other processes were on the GPU")

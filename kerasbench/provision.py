@@ -1,6 +1,7 @@
 """Making an environment for one backend, with the wheels that fit this machine, and having it used from then on."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,12 +79,16 @@ def target(backend: str, wish: Wish) -> Target:
     """Return what the environment is made for.
 
     Raises:
-        UsageError: the interpreter is of no use, or CUDA was asked for where there is none.
+        UsageError: the interpreter is of no use, CUDA was asked for where there is none, or there is a driver that
+            cannot be asked.
     """
     if wish.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
     found = _usable(backend, wish.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
+    if wish.gpu is not False and nvidia.package_missing():
+        install = shlex.join([sys.executable, "-m", "pip", "install", nvidia.PACKAGE])
+        raise UsageError(f"nothing here can ask the NVIDIA driver which CUDA it speaks: {install}; or say --cpu")
     cuda = _cuda(wish.gpu is True)
     return Target(sys.platform, found.architecture, release(found.python), wish.gpu is not False, cuda, version)
 

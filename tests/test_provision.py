@@ -65,6 +65,7 @@ def on(
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(trial, "inventory", lambda backend, python: found)
     monkeypatch.setattr(nvidia, "cards", lambda: list(cards))
+    monkeypatch.setattr(nvidia, "package_missing", lambda: False)
     monkeypatch.setattr(macos, "version", lambda: version)
 
 
@@ -185,6 +186,14 @@ def test_cuda_for_a_driver_that_speaks_none_is_refused(monkeypatch: pytest.Monke
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
         provision.target("jax", Wish(gpu=True))
+
+
+def test_a_driver_that_nobody_can_ask_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "linux")
+    monkeypatch.setattr(nvidia, "package_missing", lambda: True)
+    with pytest.raises(UsageError, match=r"which CUDA it speaks: .* -m pip install nvidia-ml-py; or say --cpu"):
+        provision.target("jax", Wish())
+    assert provision.target("jax", Wish(gpu=False)).cuda is None
 
 
 MAC = Inventory("3.12.1", "/usr", "arm64", {}, [])

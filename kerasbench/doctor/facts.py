@@ -59,6 +59,7 @@ class MachineFacts:
 
     ``cards`` are what the NVIDIA driver lists, ``makers`` those of the display controllers on the bus, ``macos`` its
     version (empty elsewhere). ``apple_silicon`` is the machine's, whatever the interpreter was built for.
+    ``nvidia_package_missing``: there is an NVIDIA driver, and nothing here to ask it with.
     """
 
     fingerprint: Machine
@@ -68,6 +69,7 @@ class MachineFacts:
     makers: list[str]
     apple_silicon: bool
     macos: Version
+    nvidia_package_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def of_machine() -> MachineFacts:
         makers=[] if apple else linux.display_makers(),
         apple_silicon=apple and macos.is_apple_silicon(),
         macos=(macos.version() or ()) if apple else (),
+        nvidia_package_missing=nvidia.package_missing(),
     )
 
 

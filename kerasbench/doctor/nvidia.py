@@ -1,11 +1,12 @@
 """Rules about NVIDIA GPUs: the driver, the wheels, what hides a card."""
 
+import sys
 from collections.abc import Iterator
 from itertools import takewhile
 
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
-from kerasbench.machine.nvidia import OLDEST_DRIVER, cuda_of
+from kerasbench.machine.nvidia import OLDEST_DRIVER, PACKAGE, cuda_of
 from kerasbench.target import release
 from kerasbench.wire import Failure, ProbeReport
 
@@ -13,10 +14,20 @@ MAKER = "NVIDIA"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
+def package_missing(facts: Facts) -> Iterator[Finding]:
+    """Notice a driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
+    if facts.machine.nvidia_package_missing:
+        cause = (
+            f"there is an NVIDIA driver, but {PACKAGE} is not installed: no trial on its GPUs is watched for heat and "
+            "other processes, or proves which card it ran on"
+        )
+        yield Finding(Severity.WARNING, "", cause, pip(sys.executable, "install", PACKAGE), True)
+
+
 def driver_missing(facts: Facts) -> Iterator[Finding]:
     """Notice a card on the bus of which no driver speaks."""
-    if MAKER in facts.machine.makers and not facts.machine.cards:
-        cause = "there is an NVIDIA GPU, but nvidia-smi lists none: its driver is not installed or not loaded"
+    if MAKER in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
+        cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
         yield Finding(Severity.WARNING, "", cause, remedy)
 
@@ -60,7 +71,7 @@ def blind(facts: Facts) -> Iterator[Finding]:
         wanted, spoken = _cuda(one), cuda_of(facts.machine.cards)
         fits = wanted is not None and spoken is not None and wanted <= spoken
         if fits and isinstance(one.probe, ProbeReport) and not one.sees_gpu and VISIBLE not in facts.variables:
-            cause = f"this {one.name} is built for CUDA {wanted} and sees no GPU, though nvidia-smi lists one"
+            cause = f"this {one.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
             yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
 
 
@@ -104,4 +115,4 @@ def _cuda(one: BackendFacts) -> int | None:
     return numbers[0] if found and numbers else None
 
 
-RULES = (driver_missing, cpu_wheel, driver_too_old, hidden, blind, two_cudnns, half_of_jax)
+RULES = (package_missing, driver_missing, cpu_wheel, driver_too_old, hidden, blind, two_cudnns, half_of_jax)

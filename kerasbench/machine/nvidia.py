@@ -1,17 +1,16 @@
-"""NVIDIA: what nvidia-smi says, which every driver brings along."""
+"""NVIDIA: what the driver's management library (NVML) says, by way of nvidia-ml-py."""
 
-import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+import ctypes
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
 
-TIMEOUT_S = 30  # without persistence mode the driver takes 1 to 3 s to wake each card up
-COMMAND = "nvidia-smi"
-# The reasons are called clocks_event_reasons since about driver 535; the older name is still understood.
-FIELDS = ("clocks.sm", "clocks_throttle_reasons.active", "temperature.gpu")
-QUERY = ",".join(FIELDS)
-FORMAT = "csv,noheader,nounits"
-# Clocks and heat change over seconds; nvidia-smi itself costs a few ms of a core each time.
-INTERVAL_MS = 1000
+PACKAGE = "nvidia-ml-py"
+LIBRARY = "libnvidia-ml.so.1"  # of the driver
+INTERVAL_S = 1.0  # clocks and heat change over seconds, and the parent is to be quiet
+MIG = "MIG-"  # how the UUID of a slice of a card begins; a card's own begins with GPU-
 # nvml.h, nvmlClocksEventReason*
 REASONS = {
     0x1: "gpu_idle",
@@ -43,22 +42,46 @@ class Sample:
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU of this machine and the driver that it runs with."""
+    """One GPU of this machine, the driver that it runs with, and its UUID (``GPU-8f2a…``, empty: not told)."""
 
     name: str
     driver: str
+    uuid: str = ""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What NVML tells of one GPU around a trial.
+
+    ``uuid`` is the card's, or the slice's (MIG) that was named; empty where it is not sure which of them CUDA will
+    take. ``neighbours`` are the processes that computed on it before: the host's numbers, which match no process
+    inside a container. ``samples`` come in while the trial runs; none, where NVML tells nothing.
+    """
+
+    uuid: str = ""
+    neighbours: list[int] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+
+
+def package_missing() -> bool:
+    """Tell whether there is a driver that could be asked, and no nvidia-ml-py to ask it with."""
+    if _library() is not None:
+        return False
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return False
+    return True
 
 
 def cards() -> list[Card]:
-    """Return this machine's NVIDIA GPUs, none where there is no driver."""
-    command = [COMMAND, "--query-gpu=name,driver_version", f"--format={FORMAT}"]
-    return parse_cards(_output(command) or "")
-
-
-def parse_cards(text: str) -> list[Card]:
-    """Return the GPUs out of ``--query-gpu=name,driver_version``'s lines."""
-    fields = (line.rpartition(",") for line in text.splitlines())
-    return [Card(name.strip(), driver.strip()) for name, comma, driver in fields if comma and name.strip()]
+    """Return this machine's NVIDIA GPUs in the order of their bus, none where there is no driver."""
+    with _opened() as nvml:
+        if nvml is None:
+            return []
+        driver = _told(nvml, "nvmlSystemGetDriverVersion") or ""
+        names = [(_told(nvml, "nvmlDeviceGetName", handle), handle) for handle in _handles(nvml)]
+        return [Card(name, driver, _uuid(nvml, handle)) for name, handle in names if name]
 
 
 def cuda_of(cards: Sequence[Card]) -> int | None:
@@ -67,20 +90,34 @@ def cuda_of(cards: Sequence[Card]) -> int | None:
     return next((cuda for cuda, least in OLDEST_DRIVER.items() if majors and min(majors) >= least), None)
 
 
-def watch_command(index: str) -> list[str]:
-    """Return the command that prints a sample every INTERVAL_MS until it is stopped.
+@contextmanager
+def watch(name: str) -> Iterator[Watched]:
+    """Sample a GPU once a second meanwhile, in a thread.
 
-    ``index`` is the driver's, which is CUDA's only under CUDA_DEVICE_ORDER=PCI_BUS_ID; a UUID does as well.
+    ``name`` is one entry of CUDA_VISIBLE_DEVICES under CUDA_DEVICE_ORDER=PCI_BUS_ID: a number or a UUID.
     """
-    return [COMMAND, f"--id={index}", f"--query-gpu={QUERY}", f"--format={FORMAT}", f"--loop-ms={INTERVAL_MS}"]
+    with _opened() as nvml:
+        handle = None if nvml is None else _named(nvml, name)
+        if nvml is None or handle is None:
+            yield Watched()
+            return
+        apps = _told(nvml, "nvmlDeviceGetComputeRunningProcesses", handle) or []
+        watched = Watched(_uuid_for_cuda(nvml, name, handle), [app.pid for app in apps])
+        # A slice has no clocks and no heat of its own; of a whole card this is not told.
+        card = _told(nvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle) or handle
+        with _sampling(nvml, card, watched.samples):
+            yield watched
 
 
-def parse_samples(text: str) -> list[Sample]:
-    """Return the watch command's samples, one for each whole line that tells anything."""
-    # What stops the watcher may cut its last line, and 54 °C would read as 5 °C.
-    whole = text[: text.rfind("\n") + 1]
-    samples = (_sample(line) for line in whole.splitlines())
-    return [sample for sample in samples if sample is not None]
+def position(name: str, uuids: Sequence[str]) -> int | None:
+    """Return which card an entry of CUDA_VISIBLE_DEVICES means: by its number, or by its UUID or the beginning of it.
+
+    None where it means none of them, or several.
+    """
+    if name.isascii() and name.isdecimal():
+        return int(name) if int(name) < len(uuids) else None
+    found = [index for index, uuid in enumerate(uuids) if name and uuid.lower().startswith(name.lower())]
+    return found[0] if len(found) == 1 else None
 
 
 def reason_names(mask: int) -> list[str]:
@@ -88,41 +125,104 @@ def reason_names(mask: int) -> list[str]:
     return [name for bit, name in REASONS.items() if mask & bit]
 
 
-def compute_apps(index: str) -> list[int] | None:
-    """Return the processes that compute on a GPU, None where nvidia-smi does not tell.
+def _library() -> Any | None:
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
 
-    They are the host's numbers: inside a container they match no process, or there are none at all.
+
+@contextmanager
+def _opened() -> Iterator[Any | None]:
+    """Yield NVML, ready to be asked; None without nvidia-ml-py or a driver that answers."""
+    nvml = _library()
+    if nvml is None or not _answers(nvml):
+        yield None
+        return
+    try:
+        yield nvml
+    finally:
+        with suppress(nvml.NVMLError):
+            nvml.nvmlShutdown()
+
+
+def _answers(nvml: Any) -> bool:
+    """Initialise NVML: without persistence mode the driver takes 1 to 3 s to wake each card up."""
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return False
+    return True
+
+
+def _told(nvml: Any, function: str, *arguments: Any) -> Any | None:
+    """Return what a function of NVML says; None where this card, driver or nvidia-ml-py does not know it."""
+    try:
+        return getattr(nvml, function)(*arguments)
+    except (nvml.NVMLError, AttributeError, UnicodeDecodeError):  # the last: a broken name
+        return None
+
+
+def _handles(nvml: Any) -> list[Any]:
+    """Return the cards that this process may use: NVML counts those too that a control group denies it, CUDA does not.
+
+    Both count in the order of the bus.
     """
-    said = _output([COMMAND, f"--id={index}", "--query-compute-apps=pid", f"--format={FORMAT}"])
-    return None if said is None else parse_compute_apps(said)
+    count = _told(nvml, "nvmlDeviceGetCount") or 0
+    found = (_told(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count))
+    return [handle for handle in found if handle is not None]
 
 
-def _output(command: list[str]) -> str | None:
+def _named(nvml: Any, name: str) -> Any | None:
+    if name.startswith(MIG):
+        return _told(nvml, "nvmlDeviceGetHandleByUUID", name)
+    handles = _handles(nvml)
+    index = position(name, [_uuid(nvml, handle) for handle in handles])
+    return None if index is None else handles[index]
+
+
+def _uuid(nvml: Any, handle: Any) -> str:
+    return _told(nvml, "nvmlDeviceGetUUID", handle) or ""
+
+
+def _uuid_for_cuda(nvml: Any, name: str, handle: Any) -> str:
+    """Return the UUID that CUDA must report; empty where cards are sliced and no slice was named: CUDA chooses one."""
+    modes = [_told(nvml, "nvmlDeviceGetMigMode", card) for card in _handles(nvml)]
+    sliced = any(mode and mode[0] for mode in modes)
+    return "" if sliced and not name.startswith(MIG) else _uuid(nvml, handle)
+
+
+@contextmanager
+def _sampling(nvml: Any, card: Any, samples: list[Sample]) -> Iterator[None]:
+    over = threading.Event()
+
+    def sample_until_over() -> None:
+        while True:
+            sample = _sample(nvml, card)
+            if sample is not None:
+                samples.append(sample)
+            if over.wait(INTERVAL_S):
+                return
+
+    thread = threading.Thread(target=sample_until_over, daemon=True)
     try:
-        return subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def parse_compute_apps(text: str) -> list[int]:
-    """Return the process numbers out of ``--query-compute-apps=pid``'s lines."""
-    numbers = (_number(line) for line in text.splitlines())
-    return [number for number in numbers if number is not None]
-
-
-def _sample(line: str) -> Sample | None:
-    numbers = [_number(field) for field in line.split(",")]
-    if len(numbers) != len(FIELDS) or all(number is None for number in numbers):
-        return None
-    clock, mask, temperature = numbers
-    return Sample(clock, reason_names(mask or 0), temperature)
-
-
-def _number(field: str) -> int | None:
-    """Return a decimal or 0x number; None for [N/A], [Not Supported] and whatever else stands for no value."""
+        thread.start()
+    except RuntimeError:  # no thread to be had: nothing is known, which the signals of noise say
+        yield
+        return
     try:
-        return int(field, 0)
-    except ValueError:
-        return None
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _sample(nvml: Any, card: Any) -> Sample | None:
+    clock = _told(nvml, "nvmlDeviceGetClockInfo", card, nvml.NVML_CLOCK_SM)
+    mask = _told(nvml, "nvmlDeviceGetCurrentClocksEventReasons", card)
+    if mask is None:  # the name before driver 535
+        mask = _told(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", card)
+    temperature = _told(nvml, "nvmlDeviceGetTemperature", card, nvml.NVML_TEMPERATURE_GPU)
+    told = any(value is not None for value in (clock, mask, temperature))
+    return Sample(clock, reason_names(mask or 0), temperature) if told else None

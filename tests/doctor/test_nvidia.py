@@ -1,6 +1,8 @@
 """Rules about NVIDIA GPUs."""
 
 import dataclasses
+import shlex
+import sys
 
 import pytest
 
@@ -38,7 +40,7 @@ def test_cpu_builds_beside_a_card(box: Facts) -> None:
         ("warning", "torch", f"$ {CREATE} torch --cuda --force"),
     ]
     assert cases.causes(facts) == [
-        "this tensorflow is built for CUDA 12 and sees no GPU, though nvidia-smi lists one",
+        "this tensorflow is built for CUDA 12 and sees no GPU, though the driver lists one",
         "this jax is a CPU build, on a machine with NVIDIA H200",
         "this torch is a CPU build, on a machine with NVIDIA H200",
     ]
@@ -88,6 +90,15 @@ def test_an_old_build_for_an_old_driver_is_left_alone(box: Facts) -> None:
 def test_a_card_on_the_bus_without_a_driver(box: Facts) -> None:
     facts = cases.on(of_cpu_builds(box), cards=[])
     assert said(facts) == [("warning", "", "install NVIDIA's driver, version 580 or newer, and restart")]
+
+
+def test_a_driver_that_nobody_can_ask(box: Facts) -> None:
+    facts = cases.on(box, cards=[], nvidia_package_missing=True)
+    assert said(facts) == [("warning", "", f"$ {shlex.quote(sys.executable)} -m pip install nvidia-ml-py")]
+    assert cases.causes(facts) == [
+        "there is an NVIDIA driver, but nvidia-ml-py is not installed: no trial on its GPUs is watched for heat and "
+        "other processes, or proves which card it ran on"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -102,12 +102,3 @@ def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
     assert linux.cores_by_kind(tmp_path) == {"performance": 16, "efficiency": 9}
     (tmp_path / "cpu_atom" / "cpus").write_text("none")
     assert linux.cores_by_kind(tmp_path) == {}
-
-
-def test_cards_and_their_driver() -> None:
-    text = "NVIDIA GeForce RTX 3060, 551.23\nNVIDIA H200, 570.1\n"
-    assert nvidia.parse_cards(text) == [
-        nvidia.Card("NVIDIA GeForce RTX 3060", "551.23"),
-        nvidia.Card("NVIDIA H200", "570.1"),
-    ]
-    assert nvidia.parse_cards("NVIDIA-SMI has failed because it could not communicate\n") == []

@@ -1,0 +1,123 @@
+"""A stand-in for pynvml (nvidia-ml-py): the functions and the errors that kerasbench knows, over cards made of data."""
+
+import threading
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ONE, TWO = "GPU-8f2a0b1c-1111-2222-3333-444455556666", "GPU-8f2affff-1111-2222-3333-444455556666"
+SLICE = "MIG-0a1b2c3d-1111-2222-3333-444455556666"
+
+
+class NVMLError(Exception):
+    """What pynvml raises, whatever the reason."""
+
+
+@dataclass(eq=False)
+class FakeCard:
+    """A card, and its own handle. None: it does not tell.
+
+    ``readings`` are clock, event reasons and temperature, one after the other; the last one stays. ``denied``: a
+    control group keeps this process from it. ``mig``: current and pending mode. ``slice_of``: this is a slice.
+    """
+
+    uuid: str = ONE
+    name: str | None = "NVIDIA H200"
+    readings: list[tuple[int | None, int | None, int | None]] = field(default_factory=lambda: [(1980, 0, 60)])
+    processes: list[int] | None = field(default_factory=list)
+    denied: bool = False
+    mig: tuple[int, int] | None = None
+    slice_of: "FakeCard | None" = None
+
+
+class Nvml(types.ModuleType):
+    """The module. ``opened`` counts what was initialised and not shut down; ``read`` is set by each whole reading."""
+
+    NVMLError = NVMLError
+    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+
+    def __init__(self, cards: Sequence[FakeCard] = (), driver: str | None = "580.95.05", old: bool = False) -> None:
+        super().__init__("pynvml")
+        self.cards, self.driver, self.opened = list(cards), driver, 0
+        self.read = threading.Semaphore(0)
+        if not old:  # since driver 535
+            self.nvmlDeviceGetCurrentClocksEventReasons = self.nvmlDeviceGetCurrentClocksThrottleReasons
+
+    def wait_for(self, readings: int) -> None:
+        """Return when so many readings have been taken."""
+        for _ in range(readings):
+            assert self.read.acquire(timeout=60)
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        if self.driver is None:
+            raise NVMLError("Driver Not Loaded")
+        self.opened += 1
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self._open()
+        self.opened -= 1
+
+    def nvmlSystemGetDriverVersion(self) -> str | None:  # noqa: N802
+        self._open()
+        return self.driver
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        self._open()
+        return sum(card.slice_of is None for card in self.cards)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeCard:  # noqa: N802
+        self._open()
+        card = [card for card in self.cards if card.slice_of is None][index]
+        if card.denied:
+            raise NVMLError("Insufficient Permissions")
+        return card
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> FakeCard:  # noqa: N802
+        self._open()
+        return _told(next((card for card in self.cards if card.uuid == uuid), None))
+
+    def nvmlDeviceGetName(self, card: FakeCard) -> str:  # noqa: N802
+        return self._of(card, lambda card: card.name)
+
+    def nvmlDeviceGetUUID(self, card: FakeCard) -> str:  # noqa: N802
+        return self._of(card, lambda card: card.uuid)
+
+    def nvmlDeviceGetMigMode(self, card: FakeCard) -> list[int]:  # noqa: N802
+        return list(self._of(card, lambda card: card.mig))
+
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, card: FakeCard) -> FakeCard:  # noqa: N802
+        return self._of(card, lambda card: card.slice_of)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
+        return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.processes)]
+
+    def nvmlDeviceGetClockInfo(self, card: FakeCard, kind: int) -> int:  # noqa: N802
+        assert kind == self.NVML_CLOCK_SM
+        return self._of(card, lambda card: None if card.slice_of else card.readings[0][0])
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, card: FakeCard) -> int:  # noqa: N802
+        return self._of(card, lambda card: card.readings[0][1])
+
+    def nvmlDeviceGetTemperature(self, card: FakeCard, sensor: int) -> int:  # noqa: N802
+        """The last of a reading."""
+        assert sensor == self.NVML_TEMPERATURE_GPU
+        temperature = card.readings[0][2]
+        if len(card.readings) > 1:
+            card.readings.pop(0)
+        self.read.release()
+        return self._of(card, lambda card: temperature)
+
+    def _of(self, card: FakeCard, what: Callable[[FakeCard], Any]) -> Any:
+        self._open()
+        return _told(what(card))
+
+    def _open(self) -> None:
+        if self.opened < 1:
+            raise NVMLError("Uninitialized")
+
+
+def _told(value: Any) -> Any:
+    if value is None:
+        raise NVMLError("Not Supported")
+    return value

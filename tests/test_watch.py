@@ -1,0 +1,73 @@
+"""What is seen around one trial, with a gate that is open and a driver that is made up."""
+
+import sys
+import tempfile
+from collections.abc import Callable
+
+import pytest
+
+from kerasbench.devices import Device
+from kerasbench.gate import Gate
+from kerasbench.machine import nvidia
+from kerasbench.machine.nvidia import Sample
+from kerasbench.noise import Surroundings
+from kerasbench.trial import Outcome
+from kerasbench.watch import Watch
+from tests import made
+from tests.nvml import ONE, TWO, FakeCard, Nvml
+
+CUDA = Device("cuda", 1, "NVIDIA H200")
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
+    """Two cards, of which the second is at work."""
+    found = Nvml([FakeCard(ONE), FakeCard(TWO, readings=[(1755, 0x4, 61)], processes=[4711])])
+    monkeypatch.setitem(sys.modules, "pynvml", found)
+    monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return found
+
+
+def outcome() -> Outcome:
+    return Outcome([], 1, measurement=made.measurement())
+
+
+def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
+    watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
+    return watch(device, trial, lambda reason: None)
+
+
+def test_a_trial_on_a_card_is_watched_by_the_driver_s_library(nvml: Nvml) -> None:
+    def trial() -> Outcome:
+        nvml.wait_for(2)
+        return outcome()
+
+    _, seen = watched(CUDA, trial)
+    assert seen.gpu is not None
+    assert (seen.gpu[:2], seen.gpu_neighbours) == ([Sample(1755, ["sw_power_cap"], 61)] * 2, [4711])
+    assert nvml.opened == 0
+
+
+@pytest.mark.parametrize("device", [Device("cpu"), Device("rocm"), Device("mps")])
+def test_no_other_device_asks_nvidia_s_driver(device: Device, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "nvmlInit", lambda: pytest.fail("the driver was asked"))
+    _, seen = watched(device)
+    assert (seen.gpu, seen.gpu_neighbours) == (None, [])
+
+
+def test_a_trial_on_a_card_goes_on_where_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    found, seen = watched(CUDA)
+    assert found.measurement is not None
+    assert (seen.gpu, seen.gpu_neighbours) == ([], [])
+
+
+@pytest.mark.usefixtures("nvml")
+def test_a_full_disk_does_not_end_the_watching_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for name in ("TemporaryFile", "NamedTemporaryFile", "mkstemp", "mkdtemp"):
+        monkeypatch.setattr(tempfile, name, full)
+    assert watched(CUDA)[0].measurement is not None
