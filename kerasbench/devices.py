@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 CPU = "cpu"
 GPU = "gpu"
-CUDA_FAMILY = ("cuda", "rocm")
+CUDA = "cuda"
+CUDA_FAMILY = (CUDA, "rocm")
 APPLE = ("mps", "metal", "METAL", "mtl")  # torch and jax-mps, tensorflow-metal and metaljax, and others of JAX
 # HIP, which ROCm builds use, has a variable of its own and heeds CUDA's too; ROCR's is of the layer below both.
 VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")

@@ -46,7 +46,8 @@ class Surroundings:
 
     ``refused`` is why the gate was not passed when its time was up (empty: it was passed), ``canary_ns`` its last fixed
     product. ``child_cpu_s`` is what the child used in all. ``gpu`` samples come once a second (None: the trial was not
-    on an NVIDIA GPU), ``gpu_neighbours`` are processes that were on the card before the trial.
+    on an NVIDIA GPU), ``gpu_neighbours`` are processes that were on the card before the trial, ``card`` is the UUID of
+    the NVIDIA card that was asked for (empty: not told).
     """
 
     waited_s: float
@@ -57,6 +58,7 @@ class Surroundings:
     child_cpu_s: float
     gpu: list[Sample] | None
     gpu_neighbours: list[int]
+    card: str = ""
 
 
 def of_machine(state: State, cores: int) -> list[Signal]:

@@ -1,18 +1,19 @@
-"""What surrounds a trial: the gate before it, the machine's counters and the GPU's clocks while it runs."""
+"""What surrounds a trial: the gate before it, the machine's counters and the GPU's clocks while it runs, which GPU."""
 
+import dataclasses
 import resource
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from kerasbench.devices import Device, cuda_visibility
+from kerasbench.devices import CUDA, GPU, Device, cuda_visibility
+from kerasbench.ending import shown
 from kerasbench.gate import Gate
 from kerasbench.machine import nvidia
 from kerasbench.machine.state import State, observe
 from kerasbench.noise import Surroundings
 from kerasbench.trial import Outcome
-
-CUDA = "cuda"
+from kerasbench.wire import Code, Failure
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Watch:
         ):
             before, cpu_s = self.look(0.0), _children_cpu_s()  # after the canary, which is no neighbour
             outcome = trial()
-        return outcome, Surroundings(
+        return on_card(outcome, device, gpu.uuid if gpu else ""), Surroundings(
             waited_s=passage.waited_s,
             refused=passage.refused,
             canary_ns=passage.canary_ns,
@@ -42,7 +43,23 @@ class Watch:
             child_cpu_s=_children_cpu_s() - cpu_s,
             gpu=gpu.samples if gpu else None,
             gpu_neighbours=gpu.neighbours if gpu else [],
+            card=gpu.uuid if gpu else "",
         )
+
+
+def on_card(outcome: Outcome, device: Device, asked: str) -> Outcome:
+    """Return a failure (wrong-device) in the place of a measurement on another NVIDIA card than the one asked for.
+
+    ``asked`` is its UUID as NVML tells it, empty where it does not. What either side does not tell is not compared.
+    """
+    used = outcome.measurement.proof.cards if outcome.measurement else []
+    own = asked.partition("-")[2].lower()  # without GPU- or MIG-, which CUDA does not say
+    if not asked or not used or used == [own]:
+        return outcome
+    cause = f"asked for {device.label}, which is {asked}, but CUDA computed on {', '.join(used)}"
+    remedy = f"CUDA_VISIBLE_DEVICES={asked} and --device {GPU} ask for that card by its name"
+    failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+    return dataclasses.replace(outcome, measurement=None, failure=failure)
 
 
 def _children_cpu_s() -> float:

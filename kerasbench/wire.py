@@ -169,12 +169,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class Proof:
-    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``)."""
+    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``).
+
+    ``cards`` are the UUIDs of the cards that CUDA showed to the process; empty: not on CUDA, or not told.
+    """
 
     weights: list[str]
     optimizer: list[str]
     output: list[str]
     runtime: list[str]
+    cards: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

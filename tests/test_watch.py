@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,9 +13,10 @@ from kerasbench.machine import nvidia
 from kerasbench.machine.nvidia import Sample
 from kerasbench.noise import Surroundings
 from kerasbench.trial import Outcome
-from kerasbench.watch import Watch
+from kerasbench.watch import Watch, on_card
+from kerasbench.wire import Code, Failure
 from tests import made
-from tests.nvml import ONE, TWO, FakeCard, Nvml
+from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 
 CUDA = Device("cuda", 1, "NVIDIA H200")
 
@@ -29,8 +31,10 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
     return found
 
 
-def outcome() -> Outcome:
-    return Outcome([], 1, measurement=made.measurement())
+def outcome(*cards: str) -> Outcome:
+    """A trial to which CUDA showed these cards."""
+    measured = made.measurement()
+    return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
 
 
 def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
@@ -71,3 +75,46 @@ def test_a_full_disk_does_not_end_the_watching_of_a_card(monkeypatch: pytest.Mon
     for name in ("TemporaryFile", "NamedTemporaryFile", "mkstemp", "mkdtemp"):
         monkeypatch.setattr(tempfile, name, full)
     assert watched(CUDA)[0].measurement is not None
+
+
+@pytest.mark.usefixtures("nvml")
+def test_the_card_that_was_asked_for_is_recorded_beside_the_one_that_cuda_used() -> None:
+    found, seen = watched(CUDA, lambda: outcome(TWO.removeprefix("GPU-")))
+    assert found.measurement is not None
+    assert (seen.card, found.measurement.proof.cards) == (TWO, [TWO.removeprefix("GPU-")])
+
+
+@pytest.mark.usefixtures("nvml")
+def test_another_card_than_the_one_that_was_asked_for_is_a_failure() -> None:
+    other = ONE.removeprefix("GPU-")
+    found, seen = watched(CUDA, lambda: outcome(other))
+    cause = f"asked for gpu:1, which is {TWO}, but CUDA computed on {other}"
+    remedy = f"CUDA_VISIBLE_DEVICES={TWO} and --device gpu ask for that card by its name"
+    assert (found.measurement, found.failure) == (None, Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+    assert seen.card == TWO
+
+
+def test_what_the_user_has_left_visible_is_what_is_asked_for(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"1,{ONE[:12]}")
+    found, seen = watched(CUDA, lambda: outcome(ONE.removeprefix("GPU-")))
+    assert (seen.card, found.failure) == (ONE, None)
+    assert watched(replace(CUDA, index=0), lambda: outcome(TWO.removeprefix("GPU-")))[1].card == TWO
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        (ONE, (ONE.removeprefix("GPU-"),)),
+        (SLICE, (SLICE.removeprefix("MIG-"),)),
+        (ONE, ()),  # CUDA's driver does not tell
+        ("", (ONE.removeprefix("GPU-"),)),  # NVML does not
+    ],
+)
+def test_only_what_both_sides_tell_is_compared(asked: str, shown: tuple[str, ...]) -> None:
+    found = outcome(*shown)
+    assert on_card(found, CUDA, asked) is found
+
+
+def test_a_trial_that_failed_has_failed_for_its_own_reason() -> None:
+    failed = Outcome([], 1, failure=Failure(Code.OOM, "out of memory", ""))
+    assert on_card(failed, CUDA, ONE) is failed

@@ -3,12 +3,13 @@
 from typing import Any
 
 from kerasbench.backends import Backend
-from kerasbench.devices import CPU, Device
+from kerasbench.devices import CPU, CUDA, Device
 from kerasbench.wire import Code, Failure, Proof
+from kerasbench.worker import cards
 from kerasbench.worker.failure import TrialFailure
 
 
-def gather(backend: Backend, model: Any, output: Any) -> Proof:
+def gather(backend: Backend, device: Device, model: Any, output: Any) -> Proof:
     """Ask every floating-point weight and optimizer variable, an output, and the backend where they live.
 
     Integer variables (step counters, seeds) are left out: TensorFlow keeps them in host memory by design.
@@ -18,13 +19,15 @@ def gather(backend: Backend, model: Any, output: Any) -> Proof:
         optimizer=_places(backend, model.optimizer.variables),
         output=[backend.placement(output)],
         runtime=backend.runtime_view(),
+        cards=cards.shown() if device.platform == CUDA else [],
     )
 
 
 def check(asked: Device, got: Proof) -> None:
     """Raise TrialFailure (wrong-device) unless everything lives on the one device that was asked for.
 
-    Which of several cards it is, the environment says: a process sees that one alone, so that it cannot be another.
+    Which of several NVIDIA cards that is, the parent knows: it compares the one that CUDA shows with the one that it
+    asked for.
     """
     for what in ("weights", "optimizer", "output", "runtime"):
         strays = [place for place in getattr(got, what) if place.startswith(CPU) != (asked.platform == CPU)]
@@ -32,6 +35,8 @@ def check(asked: Device, got: Proof) -> None:
             raise _failure(f"asked for {asked.platform}:{asked.index}, but {what} lived on {', '.join(strays)}")
     if asked.platform != CPU and len(got.runtime) > 1:
         raise _failure(f"asked for {asked.platform}:{asked.index} alone, but the process sees {', '.join(got.runtime)}")
+    if len(got.cards) > 1:
+        raise _failure(f"asked for {asked.platform}:{asked.index} alone, but CUDA shows {', '.join(got.cards)}")
 
 
 def _failure(cause: str) -> TrialFailure:

@@ -66,7 +66,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     training, usage = _measure_training(ready, begun)
     prediction, throughput = ([], None) if request.protocol.kind == "sweep" else _measure_prediction(ready)
     with pipe.phase("finish"):
-        found = proof.gather(ready.backend, model, _output(ready))
+        found = proof.gather(ready.backend, request.device, model, _output(ready))
         proof.check(request.device, found)
         resolved = terms.resolve(model, ready.backend, request.device)
         terms.check(request.options, resolved, usage)

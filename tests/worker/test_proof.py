@@ -1,9 +1,13 @@
+import types
+from typing import Any, cast
+
 import pytest
 
 from kerasbench.devices import Device
 from kerasbench.wire import Code, Proof
+from kerasbench.worker import cards
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.proof import check
+from kerasbench.worker.proof import check, gather
 
 ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
 ON_GPU = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"])
@@ -32,3 +36,22 @@ def test_a_process_that_sees_a_second_card_proves_nothing_of_which_it_used() -> 
     two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0", "cuda:1"])
     with pytest.raises(TrialFailure, match="alone, but the process sees cuda:0, cuda:1"):
         check(Device("cuda"), two)
+
+
+def test_a_process_to_which_cuda_shows_a_second_card_proves_nothing_of_which_it_used() -> None:
+    """torch's own view is its default device alone."""
+    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"], ["8f2a", "9c31"])
+    with pytest.raises(TrialFailure, match="alone, but CUDA shows 8f2a, 9c31"):
+        check(Device("cuda"), two)
+
+
+@pytest.mark.parametrize(
+    ("device", "found"), [(Device("cuda", 1), ["8f2a"]), (Device("rocm"), []), (Device("mps"), []), (Device("cpu"), [])]
+)
+def test_cuda_is_asked_for_its_cards_where_a_card_of_its_own_was_asked_for(
+    device: Device, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cards, "shown", lambda: ["8f2a"])
+    backend = types.SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
+    model = types.SimpleNamespace(variables=[], optimizer=types.SimpleNamespace(variables=[]))
+    assert gather(cast("Any", backend), device, model, None).cards == found
