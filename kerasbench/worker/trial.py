@@ -4,8 +4,6 @@ import dataclasses
 import gc
 import importlib
 import math
-import resource
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +32,7 @@ from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.predict import time_batches, time_passes
-from kerasbench.worker.usage import Meter
+from kerasbench.worker.usage import Meter, peak_rss_bytes
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         proof.check(request.device, found)
         resolved = terms.resolve(model, ready.backend, request.device)
         terms.check(request.options, resolved, usage)
-        peak_rss_bytes, peak_device_bytes = _peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
+        rss_bytes, device_bytes = peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
     fallbacks = ready.backend.fallbacks(lambda: train.first_step(model, feed))
     compared = begun.parity or _silenced_parity(ready)
     measurement = Measurement(
@@ -87,8 +85,8 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         train_samples=regime.train,
         steps_per_epoch=regime.steps,
         full_steps_per_epoch=regime.full_steps,
-        peak_rss_bytes=peak_rss_bytes,
-        peak_device_bytes=peak_device_bytes,
+        peak_rss_bytes=rss_bytes,
+        peak_device_bytes=device_bytes,
         usage=usage,
         fallbacks=fallbacks,
     )
@@ -273,8 +271,3 @@ def _silenced_parity(ready: _Prepared) -> Parity | None:
             return parity.check_silenced(again, ready.feed)
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return None  # what has been measured stands, and the page says that it was not compared
-
-
-def _peak_rss_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, Linux KiB
