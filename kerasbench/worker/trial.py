@@ -13,7 +13,7 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.devices import Device
 from kerasbench.request import TrialRequest
-from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
+from kerasbench.scenario import Regime, Scenario, ScenarioError, load, require_unchanged
 from kerasbench.wire import (
     Batch,
     Latency,
@@ -135,8 +135,7 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
 
 def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
     file = Path(request.file)
-    if content_hash(file) != request.file_hash:
-        raise ScenarioError(f"{file} changed while the run was going on; start the run again")
+    require_unchanged(file, request.file_hash)
     scenario, _ = load(file)
     return scenario, scenario.regime(request.regime)
 
