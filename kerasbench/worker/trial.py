@@ -26,7 +26,7 @@ from kerasbench.wire import (
     Training,
     Usage,
 )
-from kerasbench.worker import native, parity, proof, sized, terms
+from kerasbench.worker import native, parity, processors, proof, sized, terms
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
@@ -109,7 +109,8 @@ def _output(ready: _Prepared) -> Any:
 def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
-    terms.limit_threads(request.options.threads)
+    if request.options.threads is not None:
+        processors.limit(request.options.threads)  # before a framework sizes its pools
     with pipe.phase("import"):
         backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
