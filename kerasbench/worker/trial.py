@@ -3,7 +3,6 @@
 import dataclasses
 import gc
 import importlib
-import math
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +25,7 @@ from kerasbench.wire import (
     Training,
     Usage,
 )
-from kerasbench.worker import native, parity, processors, proof, sized, terms
+from kerasbench.worker import native, parity, processors, proof, sized, terms, weights
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
@@ -115,6 +114,8 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
         backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
         import keras
+
+        weights.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
         if request.options.dtype is not None:
@@ -159,30 +160,13 @@ def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: T
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
     model.jit_compile = _jit_default(model, backend, request.device) if asked is None else asked
-    _share_weights(model, request.seed)
+    weights.share(model, request.seed)
     return model
 
 
 def _jit_default(model: Any, backend: Backend, device: Device) -> bool:
     """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
     return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
-
-
-def _share_weights(model: Any, seed: int) -> None:
-    """Draw the matrices with NumPy: the same seed gives different weights on each backend.
-
-    Glorot & Bengio's uniform limit, sqrt(6 / (fan_in + fan_out)) (AISTATS 2010), Keras' own default.
-    """
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    weights = model.get_weights()
-    for position, (variable, weight) in enumerate(zip(model.weights, weights, strict=True)):
-        if weight.ndim > 1 and "float" in str(variable.dtype):
-            field = math.prod(weight.shape[:-2])
-            limit = math.sqrt(6 / (field * (weight.shape[-2] + weight.shape[-1])))
-            weights[position] = rng.uniform(-limit, limit, weight.shape).astype(weight.dtype)
-    model.set_weights(weights)
 
 
 @dataclass(frozen=True)
