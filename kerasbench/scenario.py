@@ -148,6 +148,12 @@ def content_hash(file: Path) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def require_unchanged(file: Path, planned: str) -> None:
+    """Raise ScenarioError unless a file's hash is still the one with which it was planned."""
+    if content_hash(file) != planned:
+        raise ScenarioError(f"{file} changed while the run was going on; start the run again")
+
+
 def twin_file(file: Path, backend: str) -> Path:
     """Return where a scenario's twin in a backend's own framework lies, if there is one."""
     return file.parent / "native" / f"{file.stem}_{backend}.py"
@@ -160,13 +166,7 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
         ScenarioError: the file holds no Scenario, or more than one. Whatever the file itself raises passes through.
     """
     require_scenario_name(file)
-    spec = importlib.util.spec_from_file_location(f"kerasbench_scenario_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.append(str(file.parent))  # a scenario may import a file that lies beside it
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = execute(f"kerasbench_scenario_{file.stem}", file)
     # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
     found = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
     if len(found) != 1:
@@ -174,6 +174,22 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
             f"{file.name}: a scenario file has one Scenario(...) at its top level, this one has {len(found) or 'none'}"
         )
     return found[0], module
+
+
+def execute(name: str, file: Path) -> ModuleType:
+    """Execute a file of the user's as a module of that name. Only ever called in a child process.
+
+    Raises:
+        ScenarioError: it is no Python file. Whatever the file itself raises passes through.
+    """
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(file.parent))  # it may import a file that lies beside it
+    sys.modules[name] = module  # where dataclasses looks up the names of annotations that are text
+    spec.loader.exec_module(module)
+    return module
 
 
 def require_scenario_name(file: Path) -> str:

@@ -287,18 +287,22 @@ def _terms(record: Record) -> dict[Column, list[str]]:
     for trial in record.trials:
         if trial.measurement is not None:
             name = [trial.device.title] if trial.device.title else []
-            found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved))] = None
+            chosen = trial.options.threads is not None
+            found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved, chosen))] = None
     return {column: list(terms) for column, terms in sorted(found.items())}
 
 
-def _said(resolved: Resolved) -> list[str]:
+def _said(resolved: Resolved, chosen: bool) -> list[str]:
+    """Return one trial's terms; with its processors where they were chosen, because some share a core."""
+    place = f" on processor{'' if resolved.processors.isdecimal() else 's'} {resolved.processors}"
+    where = place if chosen and resolved.processors else ""
     computed = " and ".join(resolved.compute_dtypes)
     return [
         "compiled" if resolved.jit else "not jit-compiled",
         resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
         f"float32 products {resolved.fp32}",
         resolved.image_data_format,
-        f"{resolved.threads} thread{'' if resolved.threads == 1 else 's'}",
+        f"{resolved.threads} thread{'' if resolved.threads == 1 else 's'}{where}",
     ]
 
 

@@ -206,7 +206,10 @@ def _ask(
     except OSError as error:
         return _not_started(error, python)
     answer = received.answer or Message()
-    return wanted(answer) or answer.failure or failure_of(ended, received.begun, limits)
+    said = wanted(answer)
+    if said is not None:  # 0.0 counted operations and an empty title are answers
+        return said
+    return answer.failure or failure_of(ended, received.begun, limits)
 
 
 def _run(

@@ -187,7 +187,9 @@ class Resolved:
 
     ``compute_dtypes`` are those of all layers that have weights, ``weight_dtypes`` those of the weights' real arrays;
     ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
-    ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU.
+    ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU;
+    ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
+    where the system knows no affinity, and in older files.
     """
 
     jit: bool
@@ -199,6 +201,7 @@ class Resolved:
     threads: int | None
     versions: dict[str, str]
     memory_grows: bool | None = None
+    processors: str = ""
 
 
 @dataclass(frozen=True)

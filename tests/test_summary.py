@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from kerasbench.noise import Severity, Signal
 from kerasbench.summary import summarize
 from kerasbench.wire import Code
@@ -109,6 +111,16 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
     assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
     assert "the loss of step 2 is 2.5, that of the others 2.2" in failure.cause
     assert summary.standings[0].fastest == ("tensorflow", "cpu", "")
+
+
+@pytest.mark.parametrize(("processors", "where"), [("0,2", " on processors 0,2"), ("4", " on processor 4"), ("", "")])
+def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str, where: str) -> None:
+    found = made.measurement()
+    found = dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, processors=processors))
+    two = dataclasses.replace(made.DEFAULT, threads=2)
+    summary = summarize(made.record(made.trial(found=found), made.trial(found=found, options=two)))
+    terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
+    assert summary.terms == {("torch", "cpu", ""): [terms], ("torch", "cpu", "threads=2"): [terms + where]}
 
 
 def test_options_make_columns_of_their_own() -> None:

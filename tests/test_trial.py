@@ -8,6 +8,7 @@ import pytest
 
 from kerasbench import trial
 from kerasbench.devices import Device
+from kerasbench.request import CountRequest
 from kerasbench.wire import Code, Failure, Inventory, Message, ProbeReport
 from tests import made
 
@@ -51,6 +52,34 @@ def test_an_interpreter_tells_what_is_installed_without_importing_it() -> None:
     assert isinstance(found, Inventory)
     assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
     assert {"msgspec", "psutil"} <= found.packages.keys()
+
+
+UNTITLED = """
+import numpy as np
+from kerasbench import Regime, Scenario
+from kerasbench.datasets import Dataset
+
+def draw(samples, rng):
+    return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+rows = Dataset("", (3,), draw, load=lambda: draw(8, None))
+scenario = Scenario(build=print, data=rows, regimes=(Regime(train=8),))
+"""
+
+
+def test_an_empty_title_of_real_rows_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
+    file = tmp_path / "untitled.py"
+    file.write_text(UNTITLED)
+    assert trial.fetch(str(file), "default", "jax", sys.executable) == ""
+
+
+def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    said = Message(counted=0.0).encode().decode().strip()
+    program.write_text(f"#!/bin/sh\nread -r token request\necho \"$token\" '{said}' > /dev/fd/$2\n")
+    program.chmod(0o755)
+    assert trial.count(CountRequest("mine.py", "", "default"), str(program)) == 0.0
 
 
 def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:

@@ -86,15 +86,16 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
         DataError: real rows cannot be had.
     """
     dataset = scenario.dataset(regime)
-    _check_pipeline(regime, draw(dataset, regime.batch_size, seed, "synthetic"))
     if whole:
         rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
+        _check_pipeline(regime, rows[: regime.batch_size])
         train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
         return Feed(regime, train, validation, rows[regime.train + regime.validation :])
     count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").x.nbytes)
     test = regime.test if regime.test_each_epoch else min(regime.test, EVALUATED_SAMPLES)
     fresh = min(test, EVALUATED_SAMPLES)
     rows = draw(dataset, count + fresh, seed, kind)
+    _check_pipeline(regime, rows[: regime.batch_size])
     train = rows[:count]
     return Feed(regime, train, train.repeated(regime.validation), rows[count:].repeated(test) if test else rows[:0])
 

@@ -7,7 +7,7 @@ analysis counts a loop's body once, and TensorFlow's profiler likewise. Elementw
 from pathlib import Path
 
 from kerasbench.request import CountRequest
-from kerasbench.scenario import ScenarioError, content_hash, load
+from kerasbench.scenario import load, require_unchanged
 from kerasbench.worker.feed import draw
 from kerasbench.worker.isolation import refuse_other_frameworks
 
@@ -25,8 +25,7 @@ def count(request: CountRequest) -> float:
     from torch.utils.flop_counter import FlopCounterMode
 
     file = Path(request.file)
-    if content_hash(file) != request.file_hash:
-        raise ScenarioError(f"{file} changed while the run was going on; start the run again")
+    require_unchanged(file, request.file_hash)
     scenario, _ = load(file)
     regime = scenario.regime(request.regime)
     model = scenario.build(regime)

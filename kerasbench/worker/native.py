@@ -4,10 +4,7 @@ Windows, blocks, prediction and proof are the same code for both. A twin's loop 
 callbacks only what a clock needs: that an epoch or a step begins, that an epoch or training is over.
 """
 
-import importlib.util
 import math
-import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +12,7 @@ from typing import Any
 
 from kerasbench.native import Logs, Start, Stops, Twin
 from kerasbench.request import TrialRequest
-from kerasbench.scenario import Regime, ScenarioError, content_hash, twin_file
+from kerasbench.scenario import Regime, ScenarioError, execute, require_unchanged, twin_file
 from kerasbench.wire import Code, Failure
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.parity import random_layers
@@ -32,23 +29,13 @@ def build_twin(request: TrialRequest, regime: Regime, model: Any) -> "NativeMode
         cause = "its layers draw random numbers: a twin's losses could not be compared with Keras'"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "build"))
     file = twin_file(Path(request.file), request.backend)
-    if content_hash(file) != request.twin_hash:
-        raise ScenarioError(f"{file} changed while the run was going on; start the run again")
-    build = getattr(_execute(file), "build", None)
+    require_unchanged(file, request.twin_hash)
+    build = getattr(execute(f"kerasbench_twin_{file.stem}", file), "build", None)
     if not callable(build):
         raise ScenarioError(f"{file}: a twin has a function build(start) at its top level")
     place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
     twin = build(Start([weight.copy() for weight in model.get_weights()], regime, place, model.jit_compile))
     return NativeModel(twin)
-
-
-def _execute(file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"kerasbench_twin_{file.stem}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.append(os.fspath(file.parent))  # a twin may import a file that lies beside it
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass(frozen=True)

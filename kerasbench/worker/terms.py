@@ -1,6 +1,5 @@
 """On which terms a model really ran, and whether they are those that were asked for."""
 
-import os
 import sys
 from typing import Any
 
@@ -8,15 +7,10 @@ from kerasbench.backends import Backend
 from kerasbench.devices import Device
 from kerasbench.options import Options
 from kerasbench.wire import Code, Failure, Resolved, Usage
+from kerasbench.worker import processors
 from kerasbench.worker.failure import TrialFailure
 
 THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
-
-
-def limit_threads(count: int | None) -> None:
-    """Keep this process on so many processors, before a framework sizes its pools; macOS knows no affinity."""
-    if count is not None and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def resolve(model: Any, backend: Backend, device: Device) -> Resolved:
@@ -34,6 +28,7 @@ def resolve(model: Any, backend: Backend, device: Device) -> Resolved:
         threads=backend.threads(),
         versions={"python": sys.version.split()[0], "keras": keras.__version__} | backend.versions(),
         memory_grows=backend.memory_grows(device),
+        processors=processors.in_use(),
     )
 
 

@@ -3,9 +3,6 @@
 import dataclasses
 import gc
 import importlib
-import math
-import resource
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +12,7 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.devices import Device
 from kerasbench.request import TrialRequest
-from kerasbench.scenario import Regime, Scenario, ScenarioError, content_hash, load
+from kerasbench.scenario import Regime, Scenario, ScenarioError, load, require_unchanged
 from kerasbench.wire import (
     Batch,
     Latency,
@@ -28,13 +25,13 @@ from kerasbench.wire import (
     Training,
     Usage,
 )
-from kerasbench.worker import native, parity, proof, sized, terms
+from kerasbench.worker import native, parity, processors, proof, sized, terms, weights
 from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.predict import time_batches, time_passes
-from kerasbench.worker.usage import Meter
+from kerasbench.worker.usage import Meter, peak_rss_bytes
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         proof.check(request.device, found)
         resolved = terms.resolve(model, ready.backend, request.device)
         terms.check(request.options, resolved, usage)
-        peak_rss_bytes, peak_device_bytes = _peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
+        rss_bytes, device_bytes = peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
     fallbacks = ready.backend.fallbacks(lambda: train.first_step(model, feed))
     compared = begun.parity or _silenced_parity(ready)
     measurement = Measurement(
@@ -87,8 +84,8 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         train_samples=regime.train,
         steps_per_epoch=regime.steps,
         full_steps_per_epoch=regime.full_steps,
-        peak_rss_bytes=peak_rss_bytes,
-        peak_device_bytes=peak_device_bytes,
+        peak_rss_bytes=rss_bytes,
+        peak_device_bytes=device_bytes,
         usage=usage,
         fallbacks=fallbacks,
     )
@@ -111,11 +108,14 @@ def _output(ready: _Prepared) -> Any:
 def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
-    terms.limit_threads(request.options.threads)
+    if request.options.threads is not None:
+        processors.limit(request.options.threads)  # before a framework sizes its pools
     with pipe.phase("import"):
         backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
         import keras
+
+        weights.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
         if request.options.dtype is not None:
@@ -137,8 +137,7 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
 
 def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
     file = Path(request.file)
-    if content_hash(file) != request.file_hash:
-        raise ScenarioError(f"{file} changed while the run was going on; start the run again")
+    require_unchanged(file, request.file_hash)
     scenario, _ = load(file)
     return scenario, scenario.regime(request.regime)
 
@@ -161,30 +160,13 @@ def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: T
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
     model.jit_compile = _jit_default(model, backend, request.device) if asked is None else asked
-    _share_weights(model, request.seed)
+    weights.share(model, request.seed)
     return model
 
 
 def _jit_default(model: Any, backend: Backend, device: Device) -> bool:
     """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
     return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
-
-
-def _share_weights(model: Any, seed: int) -> None:
-    """Draw the matrices with NumPy: the same seed gives different weights on each backend.
-
-    Glorot & Bengio's uniform limit, sqrt(6 / (fan_in + fan_out)) (AISTATS 2010), Keras' own default.
-    """
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    weights = model.get_weights()
-    for position, (variable, weight) in enumerate(zip(model.weights, weights, strict=True)):
-        if weight.ndim > 1 and "float" in str(variable.dtype):
-            field = math.prod(weight.shape[:-2])
-            limit = math.sqrt(6 / (field * (weight.shape[-2] + weight.shape[-1])))
-            weights[position] = rng.uniform(-limit, limit, weight.shape).astype(weight.dtype)
-    model.set_weights(weights)
 
 
 @dataclass(frozen=True)
@@ -273,8 +255,3 @@ def _silenced_parity(ready: _Prepared) -> Parity | None:
             return parity.check_silenced(again, ready.feed)
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return None  # what has been measured stands, and the page says that it was not compared
-
-
-def _peak_rss_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, Linux KiB

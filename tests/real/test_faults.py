@@ -67,6 +67,12 @@ def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(
     assert re.search(r"^used \d+(\.\d+)? MiB .*, the limit is 100 MiB \(--memory-limit\)$", failure.cause)
 
 
+def test_what_the_parent_holds_counts_for_no_limit_of_memory(faults: Path) -> None:
+    held = b"x" * (1200 << 20)
+    found = trials.measured(trials.run(faults / "fine.py", "jax", memory_bytes=len(held)))
+    assert found.peak_rss_bytes < len(held)
+
+
 def test_a_file_that_changes_during_the_run_is_refused(faults: Path, tmp_path: Path) -> None:
     file = tmp_path / "fine.py"
     file.write_text((faults / "fine.py").read_text())

@@ -1,5 +1,6 @@
 """Options, asked for and got, in real children."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.real
 def test_one_thread_is_one_busy_processor(faults: Path, backend: str) -> None:
     found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(threads=1)))
     assert found.resolved.threads == 1
+    assert found.resolved.processors.isdecimal() or sys.platform == "darwin"
     assert found.usage.processors < 1.1
 
 

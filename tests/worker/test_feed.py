@@ -77,6 +77,20 @@ def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
     assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
 
 
+@pytest.mark.parametrize("batch", [16, None])
+@pytest.mark.parametrize("pipeline", [None, lambda x, y, batch: [(x, y)]])
+def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: object) -> None:
+    drawn: list[int] = []
+
+    def data(samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        drawn.append(samples)
+        return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+    regime = Regime(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
+    prepare(scenario(regime, data), regime, seed=0)
+    assert drawn == [1, 84]
+
+
 def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
     def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(x / np.float64(255), y)]

@@ -138,6 +138,7 @@ def test_what_proof_and_terms_look_for_is_the_twin_s(twin: FakeTwin) -> None:
 @pytest.fixture
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRequest:
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     file = tmp_path / "mine.py"
     twin_file(file, "torch").parent.mkdir()
     twin_file(file, "torch").write_text("build = print")
@@ -156,6 +157,15 @@ def test_a_twin_is_built_of_copies_of_the_weights_its_regime_and_its_device(requ
     start: Start = model.twin.start  # type: ignore[attr-defined]
     assert start.weights[0] is not X and (start.weights[0] == X).all()
     assert (start.regime.train, start.place, start.jit) == (5, "cuda", True)
+
+
+def test_a_twin_may_use_dataclasses_with_annotations_that_are_text(request_: TrialRequest) -> None:
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Twin:\n    start: object\n    jit: bool = False\nbuild = Twin"
+    )
+    model = build_twin(with_twin(request_, text), Regime(train=5), KERAS)
+    assert model.twin.start.regime.train == 5  # type: ignore[attr-defined]
 
 
 def test_a_file_without_build_or_of_another_content_is_refused(request_: TrialRequest) -> None:

@@ -1,0 +1,80 @@
+"""What real models begin with, on every backend."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerasbench import backends
+
+pytestmark = pytest.mark.real
+
+BUILD = """
+import json
+import keras
+import numpy as np
+from kerasbench.worker import weights
+
+weights.remember_origins()
+
+class Own(keras.layers.Layer):
+    def build(self, shape):
+        self.default = self.add_weight(name="default", shape=(4, 4))
+        self.table = self.add_weight(name="table", shape=(2, 3), initializer="ones")
+        self.function = self.add_weight(
+            name="function", shape=(3, 3), initializer=lambda shape, dtype: keras.random.normal(shape, dtype=dtype)
+        )
+        self.array = keras.Variable(np.arange(6.0, dtype="float32").reshape(2, 3), name="array")
+        self.tensor = keras.Variable(keras.random.normal((2, 3)), name="tensor")
+
+    def call(self, x):
+        return x
+
+model = keras.Sequential([
+    keras.layers.Input((4, 4)),
+    keras.layers.LayerNormalization(axis=(1, 2), name="norm"),
+    Own(name="own"),
+    keras.layers.LSTM(3, return_sequences=True, name="lstm"),
+    keras.layers.GRU(3, recurrent_initializer="identity", name="gru"),
+    keras.layers.Dense(2, bias_initializer="random_normal", name="dense"),
+])
+model.compile(optimizer="sgd", loss="mse")
+weights.share(model, 5)
+found = {one.path: keras.ops.convert_to_numpy(one).tolist() for one in model.weights}
+print(json.dumps({path.removeprefix("sequential/"): value for path, value in found.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def begun() -> dict[str, dict[str, Any]]:
+    """Return the first values of the same model by backend and by their paths."""
+    found = {}
+    for name in backends.names():
+        environment = os.environ | {"KERAS_BACKEND": name, "CUDA_VISIBLE_DEVICES": "-1", "KERAS_TORCH_DEVICE": "cpu"}
+        command = [sys.executable, "-c", BUILD]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr[-2000:]
+        found[name] = json.loads(said.stdout.splitlines()[-1])
+    return found
+
+
+def test_every_backend_begins_with_the_same_weights(begun: dict[str, dict[str, Any]]) -> None:
+    first = begun["jax"]
+    assert begun["torch"] == first and begun["tensorflow"] == first
+    random = ("own/default", "own/function", "own/tensor", "dense/kernel", "dense/bias")
+    assert all(np.unique(first[path]).size == np.size(first[path]) for path in random)
+
+
+def test_what_is_not_random_stays_as_it_was_built(begun: dict[str, dict[str, Any]]) -> None:
+    for found in begun.values():
+        assert found["norm/gamma"] == np.ones((4, 4)).tolist()
+        assert found["norm/beta"] == np.zeros((4, 4)).tolist()
+        assert found["own/table"] == np.ones((2, 3)).tolist()
+        assert found["own/array"] == np.arange(6.0).reshape(2, 3).tolist()
+        assert found["gru/gru_cell/recurrent_kernel"] == np.eye(3, 9).tolist()
+        assert found["gru/gru_cell/bias"] == np.zeros((2, 9)).tolist()
+        assert found["lstm/lstm_cell/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6

@@ -1,0 +1,45 @@
+"""What a process says of itself, asked in real children."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench.worker import usage
+
+MIB = 1 << 20
+ASK = "from kerasbench.worker.usage import peak_rss_bytes; {}print(peak_rss_bytes())"
+
+
+def asked(held: str = "") -> int:
+    """Return what a child says that it held, after it has held something."""
+    said = subprocess.run([sys.executable, "-c", ASK.format(held)], capture_output=True, check=True, text=True)
+    return int(said.stdout)
+
+
+def test_what_the_parent_holds_is_in_no_child_s_peak() -> None:
+    held = b"x" * (400 * MIB)
+    assert 1 * MIB < asked() < len(held)
+
+
+def test_a_peak_stays_when_what_made_it_is_gone() -> None:
+    assert asked(f"held = b'x' * {400 * MIB}; del held; ") > 400 * MIB
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+@pytest.mark.parametrize("text", [None, "", "Name:\tpython\nVmRSS:\t  9216 kB\n"])
+def test_a_kernel_that_does_not_tell_leaves_the_peak_that_it_keeps_for_all(tmp_path: Path, text: str | None) -> None:
+    status = tmp_path / "status"
+    if text is not None:
+        status.write_text(text)
+    kept = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert usage.peak_rss_bytes(status) >= kept
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+def test_linux_counts_in_kib(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython\nVmPeak:\t  99999 kB\nVmHWM:\t    9216 kB\nVmRSS:\t    1024 kB\n")
+    assert usage.peak_rss_bytes(status) == 9 * MIB
