@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,6 +15,15 @@ import pytest
 from kerasbench import child
 
 HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
+BUSY_S = 0.3  # thirty ticks of the kernel's clock
+# Uses so much of a processor, says how much, and does nothing more until it is killed.
+BUSY = f"""
+import os, time
+def be_busy(fd):
+    while time.process_time() < {BUSY_S}: pass
+    os.write(fd, str(time.process_time()).encode() + b'\\n')
+    while True: time.sleep(60)
+"""
 
 
 class Run:
@@ -100,6 +110,48 @@ def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) ->
             return
         time.sleep(0.05)
     raise AssertionError(f"process {grandchild} is still there")
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_the_processor_time_of_a_grandchild_that_nobody_waits_for_is_known(run: Run, own_session: bool) -> None:
+    wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
+    leave = "    os.setsid()\n" if own_session else ""
+    body = f"{wait}{leave}    be_busy(saying)\nos.write(fd, os.read(said, 100)); os._exit(0)"
+    ended = run(BUSY + body)
+    assert ended.left_cpu_s == pytest.approx(float(run.lines[0]), abs=0.05)
+
+
+def test_the_processor_time_of_the_child_itself_and_of_those_that_it_waited_for_is_in_the_usual_count(run: Run) -> None:
+    body = (
+        "pid = os.fork()\nif pid == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.waitpid(pid, 0)"
+    )
+    assert run(body).left_cpu_s == 0.0
+
+
+def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill, seen = os.killpg, []
+
+    def note(group: int, number: int) -> None:
+        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", note)
+    run("pass")
+    run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.1)")
+    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+
+
+def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
+    try:
+        run("pass")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert killed == []
 
 
 def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
