@@ -34,7 +34,8 @@ class Exit:
     """How a child ended. ``status`` is its exit status, negative for a signal.
 
     ``exceeded_bytes`` is what it held when that was found to be more than its limit, and it was stopped; ``shortage``
-    what speaks for memory having run out.
+    what speaks for memory having run out. ``left_cpu_s`` is the processor time of what it had started and was stopped
+    with it: nobody waits for those, so that no count of ended children has it.
     """
 
     status: int
@@ -42,6 +43,7 @@ class Exit:
     broke_protocol: bool
     exceeded_bytes: int | None
     shortage: str
+    left_cpu_s: float
     spawned_ns: int
     wall_ns: int
     stdout: str
@@ -87,9 +89,11 @@ def run(
         os.close(write_end)
     memory = MemoryWatch(process.pid, memory_bytes)
     listener = _Listener(process, read_end, on_line, memory, poll_s)
+    left_cpu_s = 0.0
     try:
         _give(process, request)
         listener.listen(spawned_ns + int(timeout_s * 1e9), on_tick)
+        left_cpu_s = _left_cpu_s(process.pid, mark)
     finally:
         try:
             _stop(process, mark)
@@ -101,6 +105,7 @@ def run(
         broke_protocol=listener.broke_protocol,
         exceeded_bytes=memory.exceeded_bytes,
         shortage=memory.shortage(),
+        left_cpu_s=left_cpu_s,
         spawned_ns=spawned_ns,
         wall_ns=time.monotonic_ns() - spawned_ns,
         stdout=listener.kept("stdout"),
@@ -141,7 +146,7 @@ class _Listener:
         gone_ns: int | None = None
         while self._selector.get_map():
             now_ns = time.monotonic_ns()
-            if gone_ns is None and self._process.poll() is not None:
+            if gone_ns is None and _has_ended(self._process.pid):
                 gone_ns = now_ns
             if gone_ns is not None and now_ns - gone_ns > DRAIN_S * 1e9:
                 return  # a grandchild still holds the pipes
@@ -153,9 +158,7 @@ class _Listener:
 
     def _wait(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
         """Wait for the exit of a child that has closed all its pipes."""
-        while self._process.poll() is None and not self._must_stop(deadline_ns):
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(self._wait_s(deadline_ns))
+        while not self._must_stop(deadline_ns) and not _ends_within(self._process.pid, self._wait_s(deadline_ns)):
             on_tick()
 
     def _wait_s(self, deadline_ns: int) -> float:
@@ -205,17 +208,61 @@ def _give(process: "subprocess.Popen[bytes]", request: bytes) -> None:
         process.stdin.flush()
 
 
+def _has_ended(child: int) -> bool:
+    """Tell whether a child has ended, without reaping it: until then its number, its group's too, is no other's."""
+    try:
+        return psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _ends_within(child: int, wait_s: float) -> bool:
+    """Wait so long for a child's end, as ``Popen.wait`` does, which would reap it."""
+    deadline_s, pause_s = time.monotonic() + wait_s, 0.0005
+    while not _has_ended(child):
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, QUICK_POLL_S)
+    return True
+
+
+def _left_cpu_s(child: int, mark: str) -> float:
+    """Return the processor time, in s, of all that a child has started and that is there still.
+
+    Ended children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
+    """
+    spent_s = 0.0
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
+            process = psutil.Process(number)
+            if number != child and (os.getpgid(number) == child or process.environ().get(MARK) == mark):
+                times = process.cpu_times()
+                spent_s += times.user + times.system + times.children_user + times.children_system
+    return spent_s
+
+
 def _stop(process: "subprocess.Popen[bytes]", mark: str) -> None:
     """Kill the child's whole group, what it left behind included, and reap it; then what has left the group.
 
     SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
     """
-    with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)
+    if _is_unreaped(process.pid):
+        with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for _ in range(SWEEPS):
         if not _sweep(mark):
             return
+
+
+def _is_unreaped(child: int) -> bool:
+    """Tell whether a number is still our child's; where SIGCHLD is ignored, the kernel has given it back already."""
+    try:
+        return psutil.Process(child).ppid() == os.getpid()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _sweep(mark: str) -> bool:

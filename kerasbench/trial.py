@@ -48,12 +48,16 @@ Said = TypeVar("Said")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial: a measurement or a failure, never both, and the phases that were reached."""
+    """What became of a trial: a measurement or a failure, never both, and the phases that were reached.
+
+    ``left_cpu_s`` is the processor time of what the child had started and was stopped with it.
+    """
 
     phases: list[Phase]
     wall_ns: int
     measurement: Measurement | None = None
     failure: Failure | None = None
+    left_cpu_s: float = 0.0
 
 
 @dataclass
@@ -130,14 +134,15 @@ def _launch(
             environment.share_datasets(scratch)
         ended = _run(python, variables, request, limits, received, on_tick)
     phases = _with_edges(received.phases, ended)
+    outcome = Outcome(phases, ended.wall_ns, left_cpu_s=ended.left_cpu_s)
     answer = received.answer or Message()
     if answer.measurement is None or ended.broke_protocol:
         said = None if ended.broke_protocol else answer.failure
-        return Outcome(phases, ended.wall_ns, failure=said or failure_of(ended, received.begun, limits))
+        return dataclasses.replace(outcome, failure=said or failure_of(ended, received.begun, limits))
     used_bytes = max(answer.measurement.peak_rss_bytes, ended.exceeded_bytes or 0)
     if limits.memory_bytes is not None and used_bytes > limits.memory_bytes:
-        return Outcome(phases, ended.wall_ns, failure=over_limit(used_bytes, limits.memory_bytes, "at its peak"))
-    return Outcome(phases, ended.wall_ns, measurement=answer.measurement)
+        return dataclasses.replace(outcome, failure=over_limit(used_bytes, limits.memory_bytes, "at its peak"))
+    return dataclasses.replace(outcome, measurement=answer.measurement)
 
 
 def probe(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> ProbeReport | Failure:

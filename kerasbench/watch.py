@@ -40,7 +40,7 @@ class Watch:
             canary_ns=passage.canary_ns,
             before=before,
             after=self.look(0.0),
-            child_cpu_s=_children_cpu_s() - cpu_s,
+            child_cpu_s=_children_cpu_s() - cpu_s + outcome.left_cpu_s,
             gpu=gpu.samples if gpu else None,
             gpu_neighbours=gpu.neighbours if gpu else [],
             card=gpu.uuid if gpu else "",

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kerasbench.devices import processors
 
 FAULTS = Path(__file__).parent / "faults"
 NUMBERS = itertools.count()
+SEED = "KERASBENCH_TEST_SEED"  # in the environment: what was drawn at random is drawn again
 
 
 @pytest.fixture(scope="session")
@@ -30,11 +32,23 @@ def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kerasbench.lock.LOCK", own / f"{next(NUMBERS)}.lock")
 
 
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Return a test's own random numbers; where it fails, their seed stands in its report."""
+    print(f"to draw the same again: {SEED}={os.environ[SEED]}")
+    return random.Random(f"{os.environ[SEED]} {request.node.name}")
+
+
+def pytest_report_header() -> str:
+    return f"random numbers: {SEED}={os.environ[SEED]}"
+
+
 def pytest_configure() -> None:
-    """Keep each of xdist's workers, and its children, on one processor.
+    """Draw a seed, of which xdist's workers hear too; keep each of them, and its children, on one processor.
 
     Frameworks that run side by side take threads for all processors each, and their threads wait for one another.
     """
+    os.environ.setdefault(SEED, str(random.SystemRandom().getrandbits(32)))
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if worker and hasattr(os, "sched_setaffinity"):
         mine = sorted(os.sched_getaffinity(0))

@@ -2,18 +2,31 @@
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from kerasbench import child
+from tests import stand_in
 
 HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
+BUSY_S = 0.3  # thirty ticks of the kernel's clock
+# Uses so much of a processor, says how much, and does nothing more until it is killed.
+BUSY = f"""
+import os, time
+def be_busy(fd):
+    while time.process_time() < {BUSY_S}: pass
+    os.write(fd, str(time.process_time()).encode() + b'\\n')
+    while True: time.sleep(60)
+"""
 
 
 class Run:
@@ -23,9 +36,10 @@ class Run:
         self._script = folder / "worker.py"
         self.lines: list[bytes] = []
         self.accept = True
+        self.on_line: Callable[[], None] = lambda: None
 
     def __call__(
-        self, body: str, timeout_s: float = 30, request: bytes = b"{}\n", memory_bytes: int | None = None
+        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", memory_bytes: int | None = None
     ) -> child.Exit:
         self._script.write_text(HEAD + body)
         return child.run(
@@ -40,6 +54,7 @@ class Run:
 
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
+        self.on_line()
         return self.accept
 
 
@@ -71,17 +86,63 @@ def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
     assert run("os.kill(os.getpid(), 11)").status == -11
 
 
-def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run) -> None:
+class Clock:
+    """Stands for the module ``time``: its clock leaps when a test says so, and no child has to be waited for."""
+
+    sleep = staticmethod(time.sleep)
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self._leapt_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns() + self._leapt_ns
+
+    def leap(self) -> None:
+        self._leapt_ns += 10**12
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(child, "time", made)
+    return made
+
+
+HANG = "\nwhile True: time.sleep(1)"
+
+
+def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run, clock: Clock) -> None:
+    run.on_line = clock.leap
     ended = run(
-        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", timeout_s=0.5
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(fd, b'deaf\\n')" + HANG, timeout_s=900
     )
+    assert run.lines == [b"deaf"]
     assert ended.timed_out
     assert ended.status == -9
 
 
-def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run) -> None:
-    ended = run("for d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)", timeout_s=0.5)
+def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited_s: list[float] = []
+
+    def hung(number: int, wait_s: float) -> bool:
+        """Be asked only once all pipes are closed; say that it has not ended."""
+        waited_s.append(wait_s)
+        clock.leap()
+        return False
+
+    monkeypatch.setattr(child, "_ends_within", hung)
+    ended = run("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900)
+    assert waited_s == [child.POLL_S]
     assert ended.timed_out
+    assert ended.status == -9
+
+
+def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
+    ended = run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.2); os._exit(3)")
+    assert (ended.status, ended.timed_out) == (3, False)
 
 
 @pytest.mark.parametrize("own_session", [False, True])
@@ -95,11 +156,51 @@ def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) ->
     ended = run(body)
     assert not ended.timed_out
     grandchild = json.loads(run.lines[0])
-    for _ in range(100):  # the kernel reaps it when init gets round to it
-        if not psutil.pid_exists(grandchild) or psutil.Process(grandchild).status() == psutil.STATUS_ZOMBIE:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"process {grandchild} is still there")
+    with suppress(psutil.NoSuchProcess):
+        left = psutil.Process(grandchild)
+        stand_in.wait_for(lambda: stand_in.is_gone(left))
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_the_processor_time_of_a_grandchild_that_nobody_waits_for_is_known(run: Run, own_session: bool) -> None:
+    wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
+    leave = "    os.setsid()\n" if own_session else ""
+    body = f"{wait}{leave}    be_busy(saying)\nos.write(fd, os.read(said, 100)); os._exit(0)"
+    ended = run(BUSY + body)
+    assert ended.left_cpu_s == pytest.approx(float(run.lines[0]), abs=0.05)
+
+
+def test_the_processor_time_of_the_child_itself_and_of_those_that_it_waited_for_is_in_the_usual_count(run: Run) -> None:
+    body = (
+        "pid = os.fork()\nif pid == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.waitpid(pid, 0)"
+    )
+    assert run(body).left_cpu_s == 0.0
+
+
+def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill, seen = os.killpg, []
+
+    def note(group: int, number: int) -> None:
+        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", note)
+    run("pass")
+    run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.1)")
+    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+
+
+def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
+    try:
+        run("pass")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert killed == []
 
 
 def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
@@ -149,12 +250,7 @@ def test_ctrl_c_stops_the_child(run: Run) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    def take(line: bytes) -> bool:
-        run.lines.append(line)
-        interrupt()
-        return True
-
-    run._take = take  # type: ignore[method-assign]
+    run.on_line = interrupt
     with pytest.raises(KeyboardInterrupt):
         run("os.write(fd, str(os.getpid()).encode() + b'\\n')\nwhile True: time.sleep(1)")
     assert not psutil.pid_exists(int(run.lines[0]))

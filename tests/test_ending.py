@@ -11,7 +11,7 @@ from kerasbench.limits import Limits
 from kerasbench.wire import EXIT_PIPE_LOST, Code, Failure
 
 LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30)
-FINE = Exit(0, False, False, None, "", 0, 1, "", "")
+FINE = Exit(0, False, False, None, "", 0.0, 0, 1, "", "")
 
 
 def of(**different: object) -> Failure:

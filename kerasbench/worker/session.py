@@ -23,6 +23,8 @@ from kerasbench.wire import Code, Failure, Message, Phase
 from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.pipe import Pipe
 
+REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
+
 
 def serve(descriptor: int, started_ns: int) -> NoReturn:
     """Serve the request on standard input and leave the process, whatever happened."""
@@ -94,4 +96,23 @@ def _leave() -> NoReturn:
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is said already.
     sys.stdout.flush()
     sys.stderr.flush()
+    _reap_workers()
     os._exit(0)
+
+
+def _reap_workers() -> None:
+    """End the processes that multiprocessing has started here, a pool's among them, and wait for them.
+
+    They would end with this process, and the kernel would count their processor time for nobody.
+    """
+    if "multiprocessing" not in sys.modules:
+        return
+    from multiprocessing import active_children
+
+    workers = active_children()
+    for worker in workers:
+        with suppress(OSError, ValueError):  # gone meanwhile, or closed
+            worker.kill()
+    for worker in workers:
+        with suppress(OSError, ValueError):
+            worker.join(REAP_S)

@@ -17,6 +17,7 @@ ENDLESS = 1_000_000  # epochs; a window ends the fit long before
 LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
 LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
 PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
+SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
 
@@ -194,16 +195,27 @@ def _judged(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_be
 
 
 def _accuracy(model: Any, feed: Feed) -> float | None:
-    """Return the share of unseen samples whose largest output is their class; None for a regression.
+    """Return the share of unseen samples whose largest output is their class; None where they have no class.
 
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
     rows = feed.evaluated
     scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
-    if scores.ndim != 2 or scores.shape[-1] < 2:
+    classes = classes_of(rows.y)
+    if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
         return None
-    classes = rows.y if rows.y.ndim == 1 else rows.y.argmax(axis=-1)
     return float((scores.argmax(axis=-1) == classes).mean())
+
+
+def classes_of(targets: Any) -> Any | None:
+    """Return each row's class, of numbers, of a column of them or of rows that sum to one; None for other targets."""
+    if targets.ndim == 1:
+        return targets
+    if targets.ndim == 2 and targets.shape[-1] == 1:
+        return targets[:, 0]
+    sums = targets.sum(axis=-1, dtype="float64")
+    is_share = targets.ndim == 2 and (targets >= 0).all() and (abs(sums - 1) < SHARES_TOLERANCE).all()
+    return targets.argmax(axis=-1) if is_share else None
 
 
 def _time_whole_predict(model: Any, feed: Feed) -> int:

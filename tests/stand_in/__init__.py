@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -52,11 +53,15 @@ def hung(folder: Path) -> list[psutil.Process]:
     ]
 
 
+def started(folder: Path) -> list[int]:
+    """Return the process numbers of all children that there were."""
+    known = folder / "children"
+    return [int(number) for number in known.read_text().split()] if known.exists() else []
+
+
 def children(folder: Path) -> list[psutil.Process]:
     """Return the children, of all that there were, that have not ended."""
-    known = folder / "children"
-    numbers = known.read_text().split() if known.exists() else []
-    there = [psutil.Process(int(number)) for number in numbers if psutil.pid_exists(int(number))]
+    there = [psutil.Process(number) for number in started(folder) if psutil.pid_exists(number)]
     return [process for process in there if not is_gone(process)]
 
 
@@ -92,15 +97,17 @@ def forks() -> Iterator["subprocess.Popen[str]"]:
 class Command:
     """kerasbench as a user starts it, with the stand-in that a folder holds; one process for each command line."""
 
-    def __init__(self, folder: Path, forks: "subprocess.Popen[str]") -> None:
+    def __init__(self, folder: Path, forks: "subprocess.Popen[str]", rng: random.Random) -> None:
         self.folder = folder
+        self._rng = rng
         self.results = folder / "results"
         self.process = 0
         self._forks = forks
 
     def start(self, *arguments: str) -> int:
         """Start one command line and return its process."""
-        self._say(json.dumps([str(self.folder), *arguments, "--results", str(self.results)]))
+        seed = self._rng.getrandbits(32)
+        self._say(json.dumps([str(self.folder), seed, *arguments, "--results", str(self.results)]))
         self.process = self._said()
         return self.process
 
@@ -108,10 +115,9 @@ class Command:
         """Wait for its end, after this signal if there is one, and return its exit status, negative for a signal."""
         if ending is not None:
             os.kill(self.process, ending)  # which finds the right one, if only its remains
-        status = self._said()
-        self.process = 0
         self._say("")
-        return status
+        self.process = 0
+        return self._said()
 
     def tidy(self) -> None:
         """Leave nothing running, as a test that failed may have."""

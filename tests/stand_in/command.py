@@ -1,8 +1,8 @@
-"""Each line of input is a folder and a command line, which is run in a process that is forked for it.
+"""Each line of input is a folder, a seed and a command line, which is run in a process that is forked for it.
 
-Forked, because importing takes longer than such a run. A line with its process id says that it has begun, another with
-its exit status, negative for a signal, that it has ended; an empty line of input lets go of it. Its output is in the
-folder's files out and err. ``python command.py FOLDER ARGUMENTS`` runs one command line itself.
+Forked, because importing takes longer than such a run. A line with its process id says that it has begun; an empty line
+of input asks for its exit status, negative for a signal, which comes when it has ended. Its output is in the folder's
+files out and err. ``python command.py FOLDER SEED ARGUMENTS`` runs one command line itself.
 """
 
 import json
@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
@@ -28,8 +29,8 @@ DISTURBED = 0.1  # of the trials, so that some are repeated
 class Watch:
     """In place of the gate and the machine's counters: a quiet machine, with a busy neighbour now and then."""
 
-    def __init__(self, gate: object) -> None:
-        self._rng = random.Random()
+    def __init__(self, rng: random.Random, gate: object) -> None:
+        self._rng = rng
 
     def __call__(
         self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
@@ -38,20 +39,20 @@ class Watch:
         return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
 
 
-def furnish(folder: Path) -> None:
+def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
     benchmark.observe = lambda sample_s: made.state()
-    benchmark.Watch = Watch  # type: ignore[assignment, misc]
+    benchmark.Watch = partial(Watch, random.Random(seed))  # type: ignore[assignment, misc]
     benchmark.product_canary = lambda: lambda: 1
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
-def run(folder: Path, arguments: list[str]) -> int:
+def run(folder: Path, seed: int, arguments: list[str]) -> int:
     """Run one command line with its output in files."""
-    furnish(folder)
+    furnish(folder, seed)
     for descriptor, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
     code = cli.main(arguments)
@@ -63,18 +64,16 @@ def serve() -> None:
     for line in sys.stdin:
         process = os.fork()
         if not process:
-            folder, *arguments = json.loads(line)
-            os._exit(run(Path(folder), arguments))
+            folder, seed, *arguments = json.loads(line)
+            os._exit(run(Path(folder), seed, arguments))
         print(process, flush=True)
-        ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)  # left there: whoever kills it hits no other
-        assert ended is not None
-        print(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status, flush=True)
-        sys.stdin.readline()
-        os.waitpid(process, 0)
+        sys.stdin.readline()  # nobody sends it signals any more: only now may its number become another's
+        _, status = os.waitpid(process, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        furnish(Path(sys.argv[1]))
-        sys.exit(cli.main(sys.argv[2:]))
+        furnish(Path(sys.argv[1]), int(sys.argv[2]))
+        sys.exit(cli.main(sys.argv[3:]))
     serve()

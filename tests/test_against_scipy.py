@@ -1,0 +1,151 @@
+"""The statistics against scipy.stats, which arrives at them in another way: by its own tests and distributions."""
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from kerasbench import stats, verdict
+from kerasbench.stats import CONFIDENCE, Estimate, estimate
+from kerasbench.verdict import MANY_VERDICTS, Verdict, claim, judge_all
+
+ALPHA = (1 - CONFIDENCE) / 2  # of one side
+SEEDS = range(8)
+
+
+def drawn(seed: int, count: int, spread: float = 0.1) -> list[float]:
+    rng = random.Random(seed)
+    return [5 * math.exp(rng.gauss(0, spread)) for _ in range(count)]
+
+
+def around(found: Estimate) -> tuple[float, float]:
+    assert found.low is not None and found.high is not None
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("count", [3, 5, 10])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_value_and_its_interval_are_those_of_a_t_test_on_logarithms(seed: int, count: int) -> None:
+    values = drawn(seed, count)
+    found = estimate(values)
+    low, high = reference.ttest_1samp(np.log(values), 0).confidence_interval(CONFIDENCE)
+    assert found.value == pytest.approx(reference.gmean(values))
+    assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
+    assert found.log_error == pytest.approx(reference.sem(np.log(values)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_difference_s_interval_is_that_of_a_t_test(seed: int) -> None:
+    values = [value - 5 for value in drawn(seed, 5)]
+    found = stats.mean_interval(values)
+    assert found.value == pytest.approx(np.mean(values))
+    assert around(found) == pytest.approx(tuple(reference.ttest_1samp(values, 0).confidence_interval(CONFIDENCE)))
+
+
+@pytest.mark.parametrize(("counts", "spreads"), [((5, 5), (0.1, 0.1)), ((3, 10), (0.3, 0.01)), ((4, 6), (0.02, 0.2))])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_runs_are_compared_as_by_welch_s_test(
+    seed: int, counts: tuple[int, int], spreads: tuple[float, float]
+) -> None:
+    a, b = (drawn(10 * seed + side, counts[side], spreads[side]) for side in (0, 1))
+    found = stats.welch(a, b)
+    test = reference.ttest_ind(np.log(a), np.log(b), equal_var=False)
+    low, high = test.confidence_interval(CONFIDENCE)
+    assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
+    assert found.degrees == pytest.approx(test.df)
+    assert math.log(found.value) / found.log_error == pytest.approx(test.statistic)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 4.7, 29])
+def test_quantiles_and_tails_are_those_of_t(degrees: float) -> None:
+    assert stats.t_quantile(degrees) == pytest.approx(reference.t.ppf(1 - ALPHA, degrees))
+    assert stats.t_upper_tail(1.3, degrees) == pytest.approx(reference.t.sf(1.3, degrees))
+    assert stats.t_draws(degrees, [0.1, 0.5, 0.99]) == pytest.approx(reference.t.ppf([0.1, 0.5, 0.99], degrees))
+
+
+@pytest.mark.parametrize("rounds", [3, 5, 10])
+def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> None:
+    scatter, effect = 0.02, 0.03
+    beyond = math.log1p(verdict.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
+    off = beyond / (scatter * math.sqrt(2 / rounds))
+    threshold = reference.t.ppf(1 - ALPHA, rounds - 1)
+    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(verdict.POWER, abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+def test_percentiles_are_linear_between_neighbours(share: float) -> None:
+    values = sorted(drawn(1, 37))
+    assert stats.percentile(values, share) == pytest.approx(np.quantile(values, share))
+
+
+@pytest.mark.parametrize(("count", "share"), [(6, 0.5), (100, 0.5), (200, 0.9), (1000, 0.99), (5000, 0.999)])
+def test_order_statistics_are_the_narrowest_that_leave_so_much_to_each_side(count: int, share: float) -> None:
+    """It lies below rank ``low``, from 0 on, where no more than ``low`` values are below it; above likewise."""
+    found = stats.percentile_interval([float(rank) for rank in range(count)], share)
+    assert found is not None
+    low, high = (int(rank) for rank in found)
+    below = reference.binom(count, share)
+    assert below.cdf(low) <= ALPHA < below.cdf(low + 1)
+    assert below.sf(high) <= ALPHA + 1e-12 and below.sf(high - 1) > ALPHA
+
+
+@pytest.mark.parametrize(("count", "share"), [(3, 0.5), (5, 0.5), (200, 0.99), (20, 0.9)])
+def test_where_no_order_statistic_leaves_so_much_there_is_no_interval(count: int, share: float) -> None:
+    below = reference.binom(count, share)
+    assert below.pmf(0) > ALPHA or below.pmf(count) > ALPHA
+    assert stats.percentile_interval([float(rank) for rank in range(count)], share) is None
+
+
+def ratios(seed: int, count: int, strength: float) -> list[Estimate]:
+    """Ratios of five rounds, from no difference to a clear one, in any order."""
+    rng = random.Random(seed)
+    made = [
+        estimate([math.exp(strength * index / count + rng.gauss(0, 0.03)) for _ in range(5)]) for index in range(count)
+    ]
+    rng.shuffle(made)
+    return made
+
+
+def p_values(found: Sequence[Estimate], effect: float) -> list[float]:
+    """One-sided against the nearer edge of the effect, by scipy's t."""
+    edge = math.log1p(effect)
+    off = [abs(abs(math.log(one.value)) - edge) / one.log_error for one in found]
+    return [float(reference.t.sf(t, one.trials - 1)) for t, one in zip(off, found, strict=True)]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p values, written as his paper has them: the running maximum of (m - i) * p_(i)."""
+    order = np.argsort(p)
+    scaled = [(len(p) - rank) * p[index] for rank, index in enumerate(order)]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(scaled))
+    return [float(one) for one in adjusted]
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("count", [MANY_VERDICTS + 1, 40])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_many_verdicts_are_those_of_holm_s_adjusted_p(seed: int, count: int, strength: float) -> None:
+    found, effect = ratios(seed, count, strength), 0.03
+    rejected = [p <= ALPHA for p in holm(p_values(found, effect))]
+    expected = [
+        claim(one, effect).verdict if sure else Verdict.INCONCLUSIVE for one, sure in zip(found, rejected, strict=True)
+    ]
+    assert judge_all(found, effect) == expected
+
+
+def test_those_verdicts_are_of_all_kinds() -> None:
+    """Otherwise the test above would compare nothing with nothing."""
+    found = [one for seed in SEEDS for one in judge_all(ratios(seed, 40, 0.6), 0.03)]
+    assert {Verdict.SLOWER, Verdict.INCONCLUSIVE} <= set(found)
+    assert Verdict.SAME in judge_all([estimate([1.0, 1.001, 0.999])] * 40, 0.03)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_few_verdicts_are_not_corrected(seed: int) -> None:
+    found, effect = ratios(seed, MANY_VERDICTS, 0.3), 0.03
+    sure = [p <= ALPHA for p in p_values(found, effect)]
+    assert [one is not Verdict.INCONCLUSIVE for one in judge_all(found, effect)] == sure
