@@ -163,6 +163,12 @@ def parse_data(name: str) -> DataKind:
     return cast("DataKind", name)
 
 
+def require_seed(seed: int) -> None:
+    """Raise UsageError for a seed that a child's random generator would refuse."""
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"--seed takes a whole number from 0 on, not {seed}")
+
+
 def parse_protocol(name: str) -> ProtocolKind:
     """Return the kind of protocol of a run; raise UsageError for an unknown one."""
     if name not in RUN_PROTOCOLS:
@@ -369,14 +375,16 @@ def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
 def effort_of(
     quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady", budget_s: float | None = None
 ) -> Effort:
-    """Return the effort that the options ask for; raise UsageError where they contradict each other."""
+    """Return the effort that the options ask for; raise UsageError where they mean nothing or exclude each other."""
     if quick + (count is not None) + rigorous > 1:
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
     if quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
     standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
     if kind == "sweep":
         standard = dataclasses.replace(standard, protocol=SWEEP)
     if rigorous or count is not None:
-        standard = exactly(count or RIGOROUS_ROUNDS, standard.protocol)
+        standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)
