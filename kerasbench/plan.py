@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from kerasbench import backends
+from kerasbench import backends, explainable
 from kerasbench.catalog import Selected
 from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
@@ -190,7 +190,10 @@ def make(
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
+        UsageError: an explanation was asked for, of regimes none of which can be taken apart.
     """
+    if asked.explain:
+        explainable.require_one(scenarios)
     cells: list[Cell] = []
     absent: list[tuple[Cell, Failure]] = []
     for backend, report in probes.items():
@@ -207,7 +210,7 @@ def make(
             ):
                 if device is None:
                     absent.append((cell, _missing(label, report)))
-                elif (failure := unsupported(cell)) is not None:
+                elif (failure := _refused(asked, cell)) is not None:
                     absent.append((cell, failure))
                 else:
                     cells.append(cell)
@@ -219,11 +222,11 @@ def make(
 def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
     """Return the options of a backend's cells in a regime; for an explanation also what might help."""
     found = dict.fromkeys(asked.options)
-    for each in asked.options if asked.explain else []:
+    for each in asked.options if asked.explain and not explainable.refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
             found[dataclasses.replace(each, jit=other_jit)] = None
-        if each.batch is None and selected.regime.steps >= LARGER_BATCH:
+        if each.batch is None:
             found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
     return list(found)
 
@@ -236,6 +239,12 @@ def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
         return []
     versions = ", ".join(f"{name} has {version}" for name, version in found.items())
     return [f"keras differs: {versions}; what is compared is not the backend alone"]
+
+
+def _refused(asked: Asked, cell: Cell) -> Failure | None:
+    """Return why a cell whose device is there is not measured, None where it is."""
+    failure = explainable.refusal(cell.selected) if asked.explain else None
+    return failure or unsupported(cell)
 
 
 def unsupported(cell: Cell) -> Failure | None:

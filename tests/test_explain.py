@@ -14,20 +14,13 @@ from kerasbench.report.cells import escape
 from kerasbench.report.explanation import as_data, document, sentences
 from kerasbench.results import TrialRecord
 from kerasbench.summary import summarize
-from kerasbench.wire import Block, Measurement, Parts
+from kerasbench.wire import Block, Measurement
 from tests import made
+from tests.made import with_parts
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
 ROUNDS = (1, 2, 3)
-
-
-def with_parts(
-    arrays_ms: float = 2.0, ready_ms: float = 1.5, bare_ms: float = 1.0, steady_ms: float = 2.0, peak: float = 1e11
-) -> Measurement:
-    found = made.measurement(steady_ms)
-    blocks = [[Block(50, int(50 * ms * made.MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms)]
-    return dataclasses.replace(found, training=dataclasses.replace(found.training, parts=Parts(*blocks, peak)))
 
 
 def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy:

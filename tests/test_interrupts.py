@@ -28,20 +28,6 @@ ROUNDS = 6
 BOTH = ("--backend", "jax,torch", "--rounds", str(ROUNDS))
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator["subprocess.Popen[str]"]:
-    with stand_in.forks() as process:
-        yield process
-
-
-@pytest.fixture
-def command(tmp_path: Path, forks: "subprocess.Popen[str]") -> Iterator[Command]:
-    stand_in.furnish(tmp_path)
-    made = Command(tmp_path, forks)
-    yield made
-    made.tidy()
-
-
 def begin(command: Command, *arguments: str) -> int:
     return command.start("--scenario", str(command.folder / "mine.py"), *(arguments or BOTH))
 
