@@ -151,8 +151,8 @@ def epochs_study(subject: Subject) -> None:
 
 def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
+    from kerasbench.request import counts_epochs
     from kerasbench.worker import train
-    from kerasbench.worker.blocks import counts_epochs
 
     clock = train.measure_blocks(subject.model, feed, subject.callbacks, subject.backend, protocol)
     step_ns = median_step_ns(clock.blocks)

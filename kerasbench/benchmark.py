@@ -63,6 +63,7 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     interrupted = resume.find(folder) if resumed else None
     asked = interrupted.record.asked if interrupted else asked
     limits.require_time(asked.timeout_s)
+    plan.require_seed(asked.seed)
     catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once
     names = plan.parse_backends(asked.backends, backends.names())
     asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))

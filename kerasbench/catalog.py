@@ -71,7 +71,7 @@ def builtin_files() -> list[Path]:
 
 
 def select(patterns: Sequence[str], python: str, backend: str | None = None) -> list[Selected]:
-    """Return the regimes that the patterns name; all built-in ones where there is no pattern.
+    """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
 
     A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
     ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed.
@@ -88,7 +88,17 @@ def select(patterns: Sequence[str], python: str, backend: str | None = None) -> 
     if wanted or not patterns:
         chosen += _match(describe_all(_candidates(wanted), python), wanted)
     _require_different_names(chosen)
-    return chosen
+    return _once(chosen)
+
+
+def _once(chosen: Sequence[Selected]) -> list[Selected]:
+    """Return each regime once, however often it was named; those of one file share its entry, by which it is known."""
+    entries: dict[Path, Entry] = {}
+    found: dict[tuple[Path, str], Selected] = {}
+    for one in chosen:
+        file = one.entry.file.resolve()
+        found.setdefault((file, one.regime.name), Selected(entries.setdefault(file, one.entry), one.regime))
+    return list(found.values())
 
 
 def require_known(patterns: Sequence[str]) -> None:

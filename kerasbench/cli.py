@@ -6,7 +6,7 @@ asked to fail on one; 130 interrupted.
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,8 +23,6 @@ app = typer.Typer(
     help="Measure Keras 3 models on every backend and every device, each trial in a process of its own. "
     "Without a command: run (see `kerasbench run --help` for its options).",
 )
-# The parser's own error class: typer brings its parser along, and names it nowhere in public.
-_ParserError: Any = typer.BadParameter.__mro__[2]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
-    except _ParserError as error:
+    except typer.TyperException as error:
         return _complain(error.format_message())
     return code if isinstance(code, int) else EXIT_OK
 

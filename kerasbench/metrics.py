@@ -19,7 +19,8 @@ STARTUP_PHASES = ("spawn", "worker", "import", "device")
 class Metric:
     """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several.
 
-    ``within`` returns an interval of one trial by itself, in ``unit``, where it has one.
+    ``within`` returns an interval of one trial by itself, in ``unit``, where it has one. ``difference``: a cost that is
+    a difference of two readings, which noise can make negative.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Metric:
     read: Callable[[TrialRecord, Measurement], float | None]
     sum_up: Callable[[list[float]], Estimate] = estimate
     within: Callable[[Measurement], tuple[float, float] | None] = lambda measurement: None
+    difference: bool = False
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
         """Sum up a cell's trials: one by its own interval, several by theirs; None where none has a value."""
@@ -184,7 +186,7 @@ def _seconds(ns: float | None) -> float | None:
 METRICS = (
     Metric("train_step_ms", "ms", "Training step", lambda t, m: _train_step_ms(m)),
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
-    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean),
+    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean, difference=True),
     Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
     Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
@@ -200,7 +202,7 @@ METRICS = (
     Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
     Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
     Metric("first_step_ms", "ms", "First step", lambda t, m: _ms(m.training.first_step_ns)),
-    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ms(m), mean),
+    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ms(m), mean, difference=True),
     _latency("One sample, median", "predict_p50_ms", _single, 0.5, 2),
     _latency("One sample, 90th percentile", "predict_p90_ms", _single, 0.9, 2),
     _latency("One sample, 99th percentile", "predict_p99_ms", _single, 0.99, MIN_CALLS_FOR_P99),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from kerasbench import backends
+from kerasbench import backends, explainable
 from kerasbench.catalog import Selected
 from kerasbench.devices import APPLE, Device, parse_label, processors
 from kerasbench.errors import MissingBackend, UsageError, unknown
@@ -163,6 +163,12 @@ def parse_data(name: str) -> DataKind:
     return cast("DataKind", name)
 
 
+def require_seed(seed: int) -> None:
+    """Raise UsageError for a seed that a child's random generator would refuse."""
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"--seed takes a whole number from 0 on, not {seed}")
+
+
 def parse_protocol(name: str) -> ProtocolKind:
     """Return the kind of protocol of a run; raise UsageError for an unknown one."""
     if name not in RUN_PROTOCOLS:
@@ -184,7 +190,10 @@ def make(
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
+        UsageError: an explanation was asked for, of regimes none of which can be taken apart.
     """
+    if asked.explain:
+        explainable.require_one(scenarios)
     cells: list[Cell] = []
     absent: list[tuple[Cell, Failure]] = []
     for backend, report in probes.items():
@@ -201,7 +210,7 @@ def make(
             ):
                 if device is None:
                     absent.append((cell, _missing(label, report)))
-                elif (failure := unsupported(cell)) is not None:
+                elif (failure := _refused(asked, cell)) is not None:
                     absent.append((cell, failure))
                 else:
                     cells.append(cell)
@@ -213,11 +222,11 @@ def make(
 def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
     """Return the options of a backend's cells in a regime; for an explanation also what might help."""
     found = dict.fromkeys(asked.options)
-    for each in asked.options if asked.explain else []:
+    for each in asked.options if asked.explain and not explainable.refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
             found[dataclasses.replace(each, jit=other_jit)] = None
-        if each.batch is None and selected.regime.steps >= LARGER_BATCH:
+        if each.batch is None:
             found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
     return list(found)
 
@@ -230,6 +239,12 @@ def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
         return []
     versions = ", ".join(f"{name} has {version}" for name, version in found.items())
     return [f"keras differs: {versions}; what is compared is not the backend alone"]
+
+
+def _refused(asked: Asked, cell: Cell) -> Failure | None:
+    """Return why a cell whose device is there is not measured, None where it is."""
+    failure = explainable.refusal(cell.selected) if asked.explain else None
+    return failure or unsupported(cell)
 
 
 def unsupported(cell: Cell) -> Failure | None:
@@ -369,14 +384,16 @@ def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
 def effort_of(
     quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady", budget_s: float | None = None
 ) -> Effort:
-    """Return the effort that the options ask for; raise UsageError where they contradict each other."""
+    """Return the effort that the options ask for; raise UsageError where they mean nothing or exclude each other."""
     if quick + (count is not None) + rigorous > 1:
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
     if quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
     standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
     if kind == "sweep":
         standard = dataclasses.replace(standard, protocol=SWEEP)
     if rigorous or count is not None:
-        standard = exactly(count or RIGOROUS_ROUNDS, standard.protocol)
+        standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)

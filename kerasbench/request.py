@@ -11,6 +11,12 @@ from kerasbench.options import Options
 
 DataKind = Literal["synthetic", "real"]
 ProtocolKind = Literal["steady", "published", "sweep"]
+MIN_STEPS_FOR_BLOCKS = 8  # in shorter epochs the epochs themselves are counted
+
+
+def counts_epochs(steps_per_epoch: int) -> bool:
+    """Tell whether epochs are too short to hold blocks of steps, so that a block counts whole epochs."""
+    return steps_per_epoch < MIN_STEPS_FOR_BLOCKS
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,16 @@ def mean_interval(values: Sequence[float]) -> Estimate:
     return Estimate(centre, centre - reach, centre + reach, len(values))
 
 
+def sign(value: float, low: float | None, high: float | None) -> int:
+    """Return 1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
+
+    Without an interval an amount above zero is taken for what it is, and one below is not told from it.
+    """
+    if low is None or high is None:
+        return int(value > 0)
+    return (low > 0) - (high < 0)
+
+
 def variance(values: Sequence[float]) -> float:
     """Return the sample variance of two or more values, to a rounding error; 0 if all are one.
 

@@ -11,7 +11,7 @@ from kerasbench.catalog import label
 from kerasbench.metrics import BY_NAME, NS_PER_S, Metric
 from kerasbench.options import Size, is_native
 from kerasbench.results import Group, Origin, Record, ScenarioRecord, TrialRecord
-from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate
+from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL, Estimate, mean_interval, sign
 from kerasbench.verdict import Verdict, judge_all, learned, ratio
 from kerasbench.wire import (
     Description,
@@ -68,6 +68,11 @@ class CellSummary:
         if name not in self._known:
             self._known[name] = BY_NAME[name].estimate(self.trials)
         return self._known[name]
+
+    def sign(self, name: str) -> int:
+        """Return 1 for a difference of readings that is above zero, -1 for one below, 0 for one not told from it."""
+        found = mean_interval(list(self.by_round(BY_NAME[name]).values()))
+        return sign(found.value, found.low, found.high)
 
     @property
     def steps_ms(self) -> list[float]:

@@ -1,13 +1,17 @@
-"""What all tests share: a cache folder and a lock of their own, and scenario files to measure."""
+"""What all tests share: a cache folder and a lock of their own, scenario files to measure, whole runs without Keras."""
 
 import itertools
 import os
 import random
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kerasbench.devices import processors
+from tests import stand_in
+from tests.stand_in import Command
 
 FAULTS = Path(__file__).parent / "faults"
 NUMBERS = itertools.count()
@@ -53,6 +57,21 @@ def pytest_configure() -> None:
     if worker and hasattr(os, "sched_setaffinity"):
         mine = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {mine[int(worker) % processors()]})
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator["subprocess.Popen[str]"]:
+    with stand_in.forks() as process:
+        yield process
+
+
+@pytest.fixture
+def command(tmp_path: Path, forks: "subprocess.Popen[str]", rng: random.Random) -> Iterator[Command]:
+    """Return kerasbench as a user starts it, with a stand-in for the interpreter that runs the children."""
+    stand_in.furnish(tmp_path)
+    made = Command(tmp_path, forks, rng)
+    yield made
+    made.tidy()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from kerasbench.wire import (
     Learning,
     Measurement,
     Parity,
+    Parts,
     Phase,
     Proof,
     RegimeDescription,
@@ -138,6 +139,16 @@ def measurement(
         peak_device_bytes=None,
         usage=Usage(19 * MS, 10 * MS, 0),
     )
+
+
+def with_parts(
+    arrays_ms: float = 2.0, ready_ms: float = 1.5, bare_ms: float = 1.0, steady_ms: float = 2.0, peak: float = 1e11
+) -> Measurement:
+    """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
+    made = measurement(steady_ms)
+    blocks = [[Block(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms)]
+    training = Training(**(vars(made.training) | {"parts": Parts(*blocks, peak)}))
+    return Measurement(**(vars(made) | {"training": training}))
 
 
 def epochs_measurement(epoch_ms: float) -> Measurement:

@@ -85,6 +85,18 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
         kerasbench.run(backends="pytorch", folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [({"rounds": 0}, "--rounds takes a whole number from 1 on, not 0"), ({"seed": -1}, "--seed takes .* not -1")],
+)
+def test_what_no_child_could_do_is_refused_before_one_is_started(
+    asked: dict[str, int], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kerasbench.benchmark.probe_all", lambda *_: pytest.fail("it started children"))
+    with pytest.raises(UsageError, match=complaint):
+        kerasbench.run(folder=tmp_path, **asked)
+
+
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[plan.Asked] = []
 

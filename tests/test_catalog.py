@@ -142,6 +142,26 @@ def test_patterns_choose_scenarios_and_regimes(mine: Path) -> None:
     assert labels(catalog.select([f"{mine}/b"], sys.executable)) == ["mine/b"]
 
 
+@pytest.mark.parametrize("again", ["{mine}", "{mine}/b", "{folder}/../{folder.name}/mine.py"])
+def test_what_is_named_twice_is_chosen_once(mine: Path, again: str) -> None:
+    patterns = [str(mine), again.format(mine=mine, folder=mine.parent)]
+    chosen = catalog.select(patterns, sys.executable)
+    assert labels(chosen) == ["mine/a", "mine/b"]
+    assert chosen == catalog.select(patterns[:1], sys.executable)
+
+
+def test_a_file_whose_regimes_are_named_one_by_one_is_one_scenario(mine: Path) -> None:
+    one, other = catalog.select([f"{mine}/a", f"{mine}/b"], sys.executable)
+    assert one.entry is other.entry  # a record has a scenario for each entry
+
+
+def test_a_builtin_scenario_that_is_named_by_its_file_too_is_chosen_once() -> None:
+    file = catalog.builtin_folder() / "mnist_mlp.py"
+    chosen = catalog.select([f"{file}/tiny", "mnist_mlp"], sys.executable)
+    assert len(chosen) == len(set(labels(chosen))) == len(chosen[0].entry.description.regimes)
+    assert len({id(one.entry) for one in chosen}) == 1
+
+
 @pytest.mark.parametrize(
     ("pattern", "complaint"),
     [("mnist_dens", "did you mean 'mnist_dense'"), ("*nope*", "unknown scenario"), ("iris_mlp/x", "unknown regime")],

@@ -55,6 +55,7 @@ def test_lists_are_repeated_or_separated_by_commas() -> None:
         (["--scenario", "a\x1b[31m|b.py"], "a|b.py: a scenario file's name must be"),
         (["--quick", "--rounds", "2"], "exclude each other"),
         (["--rounds", "0"], "--rounds"),
+        (["--seed", "-1"], "--seed"),
         (["--budget", "soon"], "not a duration: 'soon'"),
         (["--dtype", "bf16"], "unknown value of --dtype 'bf16'"),
         (["--threads", "0"], "--threads takes whole numbers"),

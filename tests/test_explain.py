@@ -13,21 +13,15 @@ from kerasbench.plan import Counted
 from kerasbench.report.cells import escape
 from kerasbench.report.explanation import as_data, document, sentences
 from kerasbench.results import TrialRecord
+from kerasbench.stats import mean_interval
 from kerasbench.summary import summarize
-from kerasbench.wire import Block, Measurement, Parts
+from kerasbench.wire import Block, Measurement
 from tests import made
+from tests.made import with_parts
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
 ROUNDS = (1, 2, 3)
-
-
-def with_parts(
-    arrays_ms: float = 2.0, ready_ms: float = 1.5, bare_ms: float = 1.0, steady_ms: float = 2.0, peak: float = 1e11
-) -> Measurement:
-    found = made.measurement(steady_ms)
-    blocks = [[Block(50, int(50 * ms * made.MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms)]
-    return dataclasses.replace(found, training=dataclasses.replace(found.training, parts=Parts(*blocks, peak)))
 
 
 def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy:
@@ -63,6 +57,54 @@ def test_the_parts_add_up_to_the_epoch_with_what_is_unexplained() -> None:
 
 def test_a_remainder_that_is_small_is_not_spoken_of() -> None:
     assert not any("Unexplained" in sentence for sentence in sentences(explained(found=with_parts(arrays_ms=1.95))))
+
+
+def test_what_the_parts_come_to_beyond_the_epoch_is_no_negative_amount() -> None:
+    (said,) = [one for one in sentences(explained(found=with_parts(arrays_ms=2.5))) if "Unexplained" in one]
+    assert said.startswith("Unexplained: the parts come to 50.0 ms more than the epoch (24 % of it)")
+
+
+ABOVE, LEVEL, BELOW = (2.9, 3.0, 3.1), (-3.0, 2.0, -1.0), (-2.9, -3.0, -3.1)
+NOT_TOLD = "cannot be told from zero (-6.92 to 5.58 ms"
+
+
+@pytest.mark.parametrize(
+    ("amount", "values", "said"),
+    [
+        ("overhead_ms", ABOVE, "; 3.00 ms (2.75 to 3.25 ms) of it (1.4 %) is what each epoch costs once"),
+        ("overhead_ms", LEVEL, f"; what each epoch costs once, validation included, {NOT_TOLD})."),
+        ("overhead_ms", BELOW, "was not seen: short epochs took 3.00 ms (2.75 to 3.25 ms) less than as many steady"),
+        ("feeding_ms", ABOVE, "Feeding: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: what a batch"),
+        ("feeding_ms", LEVEL, f"Feeding: {NOT_TOLD} a step): what a batch"),
+        ("feeding_ms", BELOW, "Feeding: no cost was seen; from arrays a step took 3.00 ms (2.75 to 3.25 ms) less than"),
+        ("framework_ms", ABOVE, "Python and framework: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: what"),
+        ("framework_ms", LEVEL, f"Python and framework: {NOT_TOLD} a step): what fit does"),
+        ("framework_ms", BELOW, "Python and framework: no cost was seen; in fit a step took 3.00 ms (2.75 to 3.25 ms)"),
+        ("compile_ms", ABOVE, "The first step takes 3.00 ms (2.75 to 3.25 ms) longer than the same call later"),
+        ("compile_ms", LEVEL, f"Tracing and compiling {NOT_TOLD}): what the first step takes"),
+        ("compile_ms", BELOW, "The first step takes 3.00 ms (2.75 to 3.25 ms) less than the same call later"),
+        ("warming_ms", ABOVE, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) longer than"),
+        ("warming_ms", LEVEL, f"What warming up cost {NOT_TOLD}): the time until"),
+        ("warming_ms", BELOW, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) less than as many"),
+    ],
+)
+def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(
+    amount: str, values: tuple[float, ...], said: str
+) -> None:
+    one = dataclasses.replace(explained(), **{amount: mean_interval(values)})
+    assert len([sentence for sentence in sentences(one) if said in sentence]) == 1, list(sentences(one))
+
+
+def test_of_too_few_rounds_an_amount_below_zero_cannot_be_told_from_it() -> None:
+    one = dataclasses.replace(explained(), warming_ms=mean_interval([-3.0]), feeding_ms=mean_interval([3.0]))
+    said = "\n".join(sentences(one))
+    assert "What warming up cost cannot be told from zero (-3.00 ms, in too few rounds for an interval)" in said
+    assert "Feeding: 3.00 ms a step, 143 %" in said
+
+
+def test_a_duration_s_interval_does_not_go_below_zero() -> None:
+    one = dataclasses.replace(explained(), computation_ms=mean_interval([1.0, 2.0, 9.0]))
+    assert any("Computation: 4.00 ms a step (0 to 14.8 ms)" in sentence for sentence in sentences(one))
 
 
 def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:

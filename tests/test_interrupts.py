@@ -32,20 +32,6 @@ MOST = 10  # times as many as were asked for, until one has come in the middle: 
 PAUSE_S = 0.1  # longer than a child takes, and than all that comes before the first and after the last
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator["subprocess.Popen[str]"]:
-    with stand_in.forks() as process:
-        yield process
-
-
-@pytest.fixture
-def command(tmp_path: Path, forks: "subprocess.Popen[str]", rng: random.Random) -> Iterator[Command]:
-    stand_in.furnish(tmp_path)
-    made = Command(tmp_path, forks, rng)
-    yield made
-    made.tidy()
-
-
 def begin(command: Command, *arguments: str) -> int:
     return command.start("--scenario", str(command.folder / "mine.py"), *(arguments or BOTH))
 

@@ -171,3 +171,9 @@ def test_efforts() -> None:
 def test_contradicting_efforts_are_refused() -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         plan.effort_of(True, 3, False)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5])
+def test_a_number_of_rounds_that_is_none_is_refused(count: int) -> None:
+    with pytest.raises(UsageError, match=f"--rounds takes a whole number from 1 on, not {count}"):
+        plan.effort_of(False, count, False)

@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from kerasbench.stats import estimate, percentile, percentile_interval, t_quantile, t_upper_tail, variance, welch
+from kerasbench.stats import estimate, percentile, percentile_interval, sign, t_quantile, t_upper_tail, variance, welch
 
 
 def test_the_interval_is_student_s_t_on_logarithms() -> None:
@@ -45,6 +45,24 @@ def test_the_interval_covers_what_it_promises(trials: int) -> None:
         assert found.high is not None
         covered += found.low <= 10 <= found.high
     assert 0.93 < covered / runs < 0.97
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        ((2.0, 1.0, 3.0), 1),
+        ((2.0, -1.0, 5.0), 0),
+        ((-2.0, -5.0, 1.0), 0),
+        ((-2.0, -3.0, -1.0), -1),
+        ((0.0, 0.0, 0.0), 0),
+        ((2.0, None, None), 1),
+        ((-2.0, None, None), 0),
+    ],
+)
+def test_an_amount_is_told_from_zero_by_its_interval(
+    amount: tuple[float, float | None, float | None], told: int
+) -> None:
+    assert sign(*amount) == told
 
 
 @pytest.mark.parametrize("centre", [0.0, 1.0, 1e9])

@@ -41,6 +41,7 @@ from kerasbench.interrupts import EXIT_INTERRUPTED
 if TYPE_CHECKING:
     from kerasbench.benchmark import Ended
     from kerasbench.plan import Asked
+    from kerasbench.summary import Summary
 
 T = TypeVar("T")
 
@@ -153,8 +154,6 @@ def explain(
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
     from kerasbench import limits, plan
-    from kerasbench.explain import anatomies
-    from kerasbench.report import explanation
     from kerasbench.results import load
     from kerasbench.summary import summarize
 
@@ -169,9 +168,23 @@ def explain(
         explain=True,
     )
     ended = _measured(asked, results, python)
-    found = anatomies(summarize(load(ended.data)))
-    said = json.dumps(explanation.as_data(found), indent=2) if as_json else explanation.document(found)
+    said = _explained(summarize(load(ended.data)), ended.brief, as_json)
     return _finish(dataclasses.replace(ended, brief=said))
+
+
+def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
+    """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
+    from kerasbench.explain import anatomies
+    from kerasbench.report import explanation
+    from kerasbench.report.failures import failures
+
+    found = anatomies(summary)
+    besides = failures(summary) if found else brief
+    if not as_json:
+        return "\n\n".join(part for part in (explanation.document(found), besides) if part)
+    if besides:
+        print(besides, file=sys.stderr)
+    return json.dumps(explanation.as_data(found), indent=2)
 
 
 def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:

@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from kerasbench.metrics import BY_NAME
 from kerasbench.printable import blanked
-from kerasbench.report.number import plain, with_interval
+from kerasbench.report.number import BELOW, NOT_TOLD, plain, with_interval
 from kerasbench.summary import Column, Row, Standing, Summary
 
 NOTHING = "–"
@@ -40,7 +40,11 @@ def title_of(name: str) -> str:
 def value(row: Row, column: Column, name: str, unit: str = "") -> str:
     cell = row.cells.get(column)
     found = cell.estimate(name) if cell else None
-    return with_interval(found, unit) if found else NOTHING
+    if cell is None or found is None:
+        return NOTHING
+    if BY_NAME[name].difference and (sign := cell.sign(name)) < 1:
+        return BELOW if sign else NOT_TOLD
+    return with_interval(found, unit)
 
 
 def timed(row: Row, column: Column, place: Standing) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 from kerasbench.crossover import BreakEven
 from kerasbench.explain import Advice, Anatomy, Help
 from kerasbench.report.cells import column_name, escape, whole_steps
-from kerasbench.report.number import percent, plain
-from kerasbench.stats import Estimate
+from kerasbench.report.number import NOT_TOLD, percent, plain
+from kerasbench.stats import Estimate, sign
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
@@ -34,19 +34,12 @@ def _paragraph(one: Anatomy) -> str:
 
 def sentences(one: Anatomy) -> Iterator[str]:
     """Yield what is to be said of one cell, the largest things first said of the epoch, then of the step."""
-    yield (
-        f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}; {_duration(one.overhead_ms)} of it "
-        f"({percent(one.overhead_ms.value / one.epoch_ms.value)}) is what each epoch costs once, validation included."
-    )
-    yield f"Feeding: {_step(one, one.feeding_ms)}: what a batch from arrays costs beyond one that lies ready."
-    yield f"Python and framework: {_step(one, one.framework_ms)}: what fit does around the compiled step."
+    yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
+    yield _feeding(one)
+    yield _framework(one)
     yield f"Computation: {_step(one, one.computation_ms)}: Keras' own step by itself, on a batch that is on the device."
     if abs(one.unexplained_ms) > WORTH_SAYING * one.epoch_ms.value:
-        share = percent(one.unexplained_ms / one.epoch_ms.value)
-        yield (
-            f"Unexplained: {plain(one.unexplained_ms)} ms of an epoch ({share}): the parts were measured after the "
-            "steps that the epoch is made of, and differ from them."
-        )
+        yield _unexplained(one)
     if one.rate is not None and one.peak is not None:
         rate, peak = plain(one.rate.value / GIGA), plain(one.peak.value / GIGA)
         yield (
@@ -54,16 +47,79 @@ def sentences(one: Anatomy) -> Iterator[str]:
             "products reach on this device in the same precision."
         )
     if one.compile_ms is not None:
-        longer = _duration(one.compile_ms)
-        yield f"The first step takes {longer} longer than the same call later: tracing and compiling."
+        yield _compiling(one.compile_ms)
     yield from (_repaid(one, paid) for paid in one.repaid)
-    yield (
-        f"Until it was steady, the training took {_duration(one.warming_ms)} longer than as many steady steps: "
-        "the price of the first epoch besides."
-    )
+    yield _warming(one.warming_ms)
     yield from (_advice(advice) for advice in one.advice)
     if not one.advice:
         yield "Nothing that was measured would make it faster beyond doubt."
+
+
+def _once(one: Anatomy) -> str:
+    what, found = "what each epoch costs once, validation included", one.overhead_ms
+    match _sign(found):
+        case 1:
+            return f"; {_duration(found)} of it ({percent(found.value / one.epoch_ms.value)}) is {what}"
+        case 0:
+            return f"; {what}, {_not_told(found)}"
+        case _:
+            return f"; {what}, was not seen: short epochs took {_less(found)} than as many steady steps"
+
+
+def _feeding(one: Anatomy) -> str:
+    what = "what a batch from arrays costs beyond one that lies ready"
+    instead = "from arrays a step took {} than with a batch that lies ready"
+    return f"Feeding: {_part(one, one.feeding_ms, what, instead)}."
+
+
+def _framework(one: Anatomy) -> str:
+    what = "what fit does around the compiled step"
+    return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than by itself')}."
+
+
+def _part(one: Anatomy, found: Estimate, what: str, instead: str) -> str:
+    """Say what a part of a step costs; ``instead`` says what was seen where that is less than nothing."""
+    match _sign(found):
+        case 1:
+            return f"{_step(one, found)}: {what}"
+        case 0:
+            return f"{_not_told(found, ' a step')}: {what}"
+        case _:
+            return f"no cost was seen; {instead.format(_less(found))}"
+
+
+def _unexplained(one: Anatomy) -> str:
+    found, share = plain(abs(one.unexplained_ms)), percent(abs(one.unexplained_ms) / one.epoch_ms.value)
+    why = "measured after the steps that the epoch is made of, and differ from them"
+    if one.unexplained_ms > 0:
+        return f"Unexplained: {found} ms of an epoch ({share}): the parts were {why}."
+    return f"Unexplained: the parts come to {found} ms more than the epoch ({share} of it): they were {why}."
+
+
+def _compiling(found: Estimate) -> str:
+    match _sign(found):
+        case 1:
+            return f"The first step takes {_duration(found)} longer than the same call later: tracing and compiling."
+        case 0:
+            return f"Tracing and compiling {_not_told(found)}: what the first step takes beyond the same call later."
+        case _:
+            return f"The first step takes {_less(found)} than the same call later: no compiling was seen."
+
+
+def _warming(found: Estimate) -> str:
+    match _sign(found):
+        case 1:
+            return (
+                f"Until it was steady, the training took {_duration(found)} longer than as many steady steps: "
+                "the price of the first epoch besides."
+            )
+        case 0:
+            return (
+                f"What warming up cost {_not_told(found)}: the time until the training was steady, less that of as "
+                "many steady steps."
+            )
+        case _:
+            return f"Until it was steady, the training took {_less(found)} than as many steady steps."
 
 
 def _repaid(one: Anatomy, paid: BreakEven) -> str:
@@ -91,17 +147,34 @@ def _step(one: Anatomy, part: Estimate) -> str:
     return f"{plain(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
+def _sign(found: Estimate) -> int:
+    return sign(found.value, found.low, found.high)
+
+
+def _not_told(ms: Estimate, of: str = "") -> str:
+    """Return that an amount cannot be told from zero, with its interval, or that there is none."""
+    if ms.low is None or ms.high is None:
+        return f"{NOT_TOLD} ({plain(ms.value)} ms{of}, in too few rounds for an interval)"
+    return f"{NOT_TOLD} ({plain(ms.low)} to {plain(ms.high)} ms{of})"
+
+
+def _less(ms: Estimate) -> str:
+    """Return an amount below zero as what was saved: ``3.20 ms (2.90 to 3.50 ms) less``."""
+    low, high = (None if edge is None else -edge for edge in (ms.high, ms.low))
+    return f"{_duration(Estimate(-ms.value, low, high, ms.trials))} less"
+
+
 def _duration(ms: Estimate) -> str:
-    if abs(ms.value) < MS_PER_S:
+    if ms.value < MS_PER_S:
         return f"{plain(ms.value)} ms{_within(ms, 1, ' ms')}"
     return f"{plain(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
 
 
 def _within(found: Estimate, factor: float, unit: str) -> str:
-    """Return `` (0.35 to 0.41 ms)``, empty without an interval."""
+    """Return `` (0.35 to 0.41 ms)``, empty without an interval. What is above zero is nowhere below it."""
     if found.low is None or found.high is None:
         return ""
-    return f" ({plain(found.low * factor)} to {plain(found.high * factor)}{unit})"
+    return f" ({plain(max(0.0, found.low) * factor)} to {plain(found.high * factor)}{unit})"
 
 
 def _data(one: Anatomy) -> dict[str, Any]:

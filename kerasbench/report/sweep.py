@@ -7,7 +7,8 @@ from kerasbench.cost import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.options import AXES, Axis
 from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
 from kerasbench.report.notes import training_notes
-from kerasbench.report.number import percent, plain
+from kerasbench.report.number import BELOW, NOT_TOLD, percent, plain
+from kerasbench.stats import sign
 from kerasbench.summary import Row, Summary
 from kerasbench.sweep import Crossing, Duel, Swept, duels, swept
 
@@ -148,7 +149,8 @@ def _cost(model: CostModel) -> list[str]:
 
 def _parameter(found: Parameter, factor: float = 1.0) -> str:
     value, low, high = (plain(one * factor) for one in (found.value, found.low, found.high))
-    return f"{value} ({low} to {high})"
+    said = {1: value, 0: NOT_TOLD, -1: BELOW}[sign(found.value, found.low, found.high)]
+    return f"{said} ({low} to {high})"
 
 
 def _besides(summary: Summary) -> str:

@@ -11,18 +11,12 @@ from kerasbench.request import Protocol
 from kerasbench.wire import Block
 
 LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
-MIN_STEPS_FOR_BLOCKS = 8  # in shorter epochs the epochs themselves are counted
 SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a block
 STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MIN_BLOCKS = 3
 WARMUP_MAX_BLOCKS = 30
 MEASURE_MIN_BLOCKS = 5  # never fewer, however slow the step
-
-
-def counts_epochs(steps_per_epoch: int) -> bool:
-    """Tell whether epochs are too short to hold blocks of steps, so that a block counts whole epochs."""
-    return steps_per_epoch < MIN_STEPS_FOR_BLOCKS
 
 
 def is_steady(step_ns: Sequence[float]) -> bool:

@@ -4,9 +4,9 @@ import dataclasses
 
 from kerasbench.limits import size as in_words
 from kerasbench.options import Size
+from kerasbench.request import MIN_STEPS_FOR_BLOCKS
 from kerasbench.scenario import Regime, Scenario, ScenarioError
 from kerasbench.wire import Code, Failure
-from kerasbench.worker.blocks import MIN_STEPS_FOR_BLOCKS
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import POOL_BYTES, Feed, draw
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kerasbench.backends import Backend
-from kerasbench.request import Protocol
+from kerasbench.request import Protocol, counts_epochs
 from kerasbench.wire import Batch, Code, Failure, Learning, Published
-from kerasbench.worker.blocks import BlockClock, counts_epochs
+from kerasbench.worker.blocks import BlockClock
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.window import EpochSpans, EpochTimer, EpochWindow, StepWindow, TestPass, measure_sync_ns

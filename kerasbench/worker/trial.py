@@ -11,7 +11,7 @@ from typing import Any
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.devices import Device
-from kerasbench.request import TrialRequest
+from kerasbench.request import TrialRequest, counts_epochs
 from kerasbench.scenario import Regime, Scenario, ScenarioError, load, require_unchanged
 from kerasbench.wire import (
     Batch,
@@ -26,7 +26,6 @@ from kerasbench.wire import (
     Usage,
 )
 from kerasbench.worker import native, parity, processors, proof, sized, terms, weights
-from kerasbench.worker.blocks import counts_epochs
 from kerasbench.worker.feed import Feed, prepare
 from kerasbench.worker.isolation import refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe

@@ -8,10 +8,10 @@ import pytest
 
 from kerasbench import backends, catalog, parity
 from kerasbench.options import Options
+from kerasbench.request import counts_epochs
 from kerasbench.trial import Outcome
 from kerasbench.verdict import learned
 from kerasbench.wire import Measurement
-from kerasbench.worker.blocks import counts_epochs
 from tests.real import trials
 from tests.untraced import untraced
 

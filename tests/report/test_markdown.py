@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.noise import Severity, Signal
 from kerasbench.report.cells import escape
-from kerasbench.report.markdown import document
+from kerasbench.report.markdown import document, epochs
 from kerasbench.summary import summarize
 from kerasbench.wire import Code, Failure
 from tests import made
@@ -83,6 +83,27 @@ def test_a_disturbed_trial_is_marked_and_its_reason_stands_below() -> None:
     assert "~: disturbed in a round, also when it was repeated (see Noise): dense torch cpu." in text
     below = text[text.index("## Noise") :]
     assert cells_of(below, "dense")[1:] == ["torch cpu", "1", "other processes used 40% of the CPU", "invalid"]
+
+
+@pytest.mark.parametrize(
+    ("overheads_ms", "said"),
+    [
+        ((9.0, 10.0, 11.0), "10.0"),
+        ((-9.0, -1.0, 13.0), "cannot be told from zero"),
+        ((9.0, -1.0, 13.0), "cannot be told from zero"),
+        ((-9.0, -10.0, -11.0), "below zero"),
+        ((10.0,), "10.0"),
+        ((-10.0,), "cannot be told from zero"),
+    ],
+)
+def test_an_overhead_is_a_number_only_where_it_is_above_zero(overheads_ms: tuple[float, ...], said: str) -> None:
+    trials = [
+        made.trial(index, found=made.measurement(30.0, overhead))
+        for index, overhead in enumerate(overheads_ms, start=1)
+    ]
+    table = epochs(summarize(made.record(*trials, rounds=len(trials))))
+    (line,) = [line for line in table.splitlines() if "Epoch overhead" in line]
+    assert line.split("|")[3].strip() == said
 
 
 def test_scattered_trials_are_named() -> None:

@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from kerasbench.cost import CostModel, Parameter
 from kerasbench.devices import Device
 from kerasbench.options import Options
 from kerasbench.report import html, markdown, sweep
@@ -83,6 +84,22 @@ def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
     assert line[2].startswith("0.501 (") and line[3].startswith("10.0 (")
     assert line[5] == "yes"
     assert cells_of(text, "dense      | torch")[5] == "no"
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        (Parameter(0.05, 0.04, 0.06), "0.0500 (0.0400 to 0.0600)"),
+        (Parameter(0.05, -1.0, 1.1), "cannot be told from zero (-1.00 to 1.10)"),
+        (Parameter(-0.5, -0.8, -0.2), "below zero (-0.800 to -0.200)"),
+    ],
+)
+def test_an_overhead_is_a_number_only_where_it_is_above_zero(
+    amount: Parameter, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
+    monkeypatch.setattr("kerasbench.sweep.fit", lambda steps_ms: model)
+    assert cells_of(sweep.costs(summarize(swept(jax=CROSSING["jax"]))), "dense      | jax")[2] == said
 
 
 def test_a_series_that_ended_for_want_of_memory_says_so() -> None:

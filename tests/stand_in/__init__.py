@@ -29,19 +29,20 @@ def furnish(folder: Path, name: str = "mine") -> Path:
     interpreter = folder / "python"
     shutil.copy(HERE / "python.sh", interpreter)
     description = made.entry(name).description
-    _answer(folder, "describe", Message(description=description))
+    answer(folder, "describe", Message(description=description))
     for number, backend in enumerate(BACKENDS, start=1):
-        _answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
-        found = dataclasses.replace(made.measurement(number), prediction=[])
-        _answer(folder, f"trial-{backend}", Message(begun="train"), _phase(), Message(measurement=found))
+        answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
+        for kind, found in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
+            said = Message(measurement=dataclasses.replace(found, prediction=[]))
+            answer(folder, f"{kind}-{backend}", Message(begun="train"), _phase(), said)
     scenario = folder / f"{name}.py"
     scenario.write_text("raise SystemExit('never executed')\n")
     return scenario
 
 
-def hang(folder: Path, answer: str) -> None:
+def hang(folder: Path, name: str) -> None:
     """Have the children that would give this answer hang, whatever they are sent, until they are killed."""
-    (folder / f"{answer}.hangs").touch()
+    (folder / f"{name}.hangs").touch()
 
 
 def hung(folder: Path) -> list[psutil.Process]:
@@ -144,5 +145,6 @@ def _phase() -> Message:
     return Message(phase=Phase("train", 1, 2))
 
 
-def _answer(folder: Path, name: str, *messages: Message) -> None:
+def answer(folder: Path, name: str, *messages: Message) -> None:
+    """Have children give an answer: describe, probe-jax, trial-jax, or parts-jax where a step is to be taken apart."""
     (folder / f"{name}.jsonl").write_bytes(b"".join(message.encode() for message in messages))

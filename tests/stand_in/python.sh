@@ -8,6 +8,7 @@ echo $$ >>"$here/children"
 case $request in
 *'"task": "probe"'*) answer=probe-$KERAS_BACKEND ;;
 *'"task": "describe"'*) answer=describe ;;
+*'"parts": true'*) answer=parts-$KERAS_BACKEND ;;
 *) answer=trial-$KERAS_BACKEND ;;
 esac
 if [ -e "$here/$answer.hangs" ]; then

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kerasbench.request import Protocol
+from kerasbench.request import Protocol, counts_epochs
 from kerasbench.wire import Block
-from kerasbench.worker.blocks import LEAD_STEPS, BlockClock, counts_epochs, is_steady
+from kerasbench.worker.blocks import LEAD_STEPS, BlockClock, is_steady
 
 MS = 1_000_000
 

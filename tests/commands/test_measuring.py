@@ -1,0 +1,88 @@
+"""The command that explains, from its words to what a user reads and the exit code; its children are a stand-in."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from kerasbench import plan
+from kerasbench.catalog import Selected
+from kerasbench.request import MIN_STEPS_FOR_BLOCKS
+from kerasbench.wire import Message, ProbeReport
+from tests import made, stand_in
+from tests.stand_in import Command
+
+SHORT = made.regime("short", steps=MIN_STEPS_FOR_BLOCKS - 1)
+TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
+
+
+def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
+    """Run the command and return its exit code and what it wrote to stdout and stderr."""
+    command.start("explain", str(command.folder / "mine.py"), "--rounds", "3", *arguments)
+    return command.ended(), *command.output()
+
+
+def describe(folder: Path, *others: str) -> None:
+    """Have the scenario say that it has a short regime, beside the others."""
+    regimes = [*(made.regime(name) for name in others), SHORT]
+    found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
+    stand_in.answer(folder, "describe", Message(description=found))
+
+
+def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
+    code, out, err = explain(command, "--backend", "jax,torch")
+    assert code == 0, err
+    assert out.startswith("## Where the time goes\n")
+    assert [line for line in out.splitlines() if line.startswith("###")] == ["### mine, jax cpu", "### mine, torch cpu"]
+    assert out.count("- Feeding: 0.500 ms a step") == 2
+    assert "Failures" not in out
+
+
+def test_it_says_the_same_as_json(command: Command) -> None:
+    code, out, _ = explain(command, "--json", "--backend", "jax")
+    (found,) = json.loads(out)
+    assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.5))
+
+
+def test_a_regime_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
+    describe(command.folder)
+    code, out, err = explain(command)
+    assert (code, out) == (1, "")
+    assert err.startswith("kerasbench: nothing here can be explained") and err.count("\n") == 1
+    assert f"mine/short ({SHORT.steps})" in err and "`kerasbench run --scenario mine/short`" in err
+    assert not command.results.exists()
+
+
+def test_a_regime_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(command: Command) -> None:
+    describe(command.folder, "long")
+    code, out, _ = explain(command, "--backend", "jax")
+    assert code == 2
+    assert "### mine/long, jax cpu" in out
+    (row,) = [line for line in out.splitlines() if line.startswith("| mine/short")]
+    assert "unsupported" in row and TOO_SHORT in row
+    code, out, err = explain(command, "--backend", "jax", "--json")
+    assert (code, [found["regime"] for found in json.loads(out)]) == (2, ["long"])
+    assert TOO_SHORT in err
+
+
+def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None:
+    for name in ("trial", "parts"):
+        stand_in.answer(command.folder, f"{name}-jax", Message(failure=made.FAILURE))
+    code, out, _ = explain(command, "--backend", "jax")
+    assert code == 2
+    assert "## Failures" in out and "died from SIGSEGV" in out
+    code, out, err = explain(command, "--backend", "jax", "--json")
+    assert (code, json.loads(out)) == (2, [])
+    assert "died from SIGSEGV" in err
+
+
+def test_a_short_regime_has_no_rivals_that_might_help() -> None:
+    entry = made.entry()
+    chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
+    probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
+    found = plan.make(plan.Asked(explain=True), chosen, {"jax": probe})
+    assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
+    assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
+        ("dense/short jax cpu", True)
+    ]
