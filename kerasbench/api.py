@@ -93,11 +93,13 @@ def run(
     memory_limit_bytes: int | None = None,
     folder: Place = "results",
     python: Mapping[str, Place] | None = None,
+    wait: bool = False,
 ) -> Results:
     """Measure as the command line does, keep the files in ``folder``, and return what was measured.
 
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
+    ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -118,7 +120,7 @@ def run(
         memory_limit_bytes=memory_limit_bytes,
     )
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
-    ended = measure(asked, Path(folder), interpreters.find(named, known.names()))
+    ended = measure(asked, Path(folder), interpreters.find(named, known.names()), wait=wait)
     if ended.unsaved:
         raise ResultsError(ended.unsaved)
     return load(ended.data)

@@ -1,12 +1,11 @@
 """A whole run, from what was asked for to tables on disk."""
 
 import dataclasses
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -18,7 +17,8 @@ from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Counted, Plan
 from kerasbench.report import curve, markdown, plot
-from kerasbench.report.console import ConsoleProgress, Unbroken
+from kerasbench.report.console import ConsoleProgress, to_stderr
+from kerasbench.report.preparation import Preparation, asking
 from kerasbench.request import CountRequest, TrialRequest
 from kerasbench.results import Record, Store
 from kerasbench.resume import Interrupted
@@ -50,46 +50,44 @@ class Ended:
     plot: Path | None = None
 
 
-def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False) -> Ended:
+def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False, wait: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
 
     ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was interrupted, as
-    that one was asked for.
+    that one was asked for. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    interrupted = resume.find(folder) if resumed else None
-    asked = interrupted.record.asked if interrupted else asked
-    limits.require_time(asked.timeout_s)
-    catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once
-    names = plan.parse_backends(asked.backends, backends.names())
-    asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
-    interpreters.require(names or backends.names())
-    with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
+    console = to_stderr()
+    asked = asked if resumed else _checked(asked, interpreters)  # before it waits, and before frameworks are started
+    with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
         sweep()
-        return _measure(asked, folder, interpreters, interrupted)
+        interrupted = resume.find(folder) if resumed else None  # not before: what held the machine may have been it
+        asked = _checked(interrupted.record.asked, interpreters) if interrupted else asked
+        return _measure(asked, folder, interpreters, interrupted, console)
 
 
-def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None) -> Ended:
+def _checked(asked: Asked, interpreters: Interpreters) -> Asked:
+    """Return what was asked for with names that are known; raise at once for a slip of the pen."""
+    limits.require_time(asked.timeout_s)
+    catalog.require_known(asked.scenarios)
+    names = plan.parse_backends(asked.backends, backends.names())
+    interpreters.require(names or backends.names())
+    return dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
+
+
+def _measure(
+    asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None, console: Console
+) -> Ended:
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    probes = probe_all(asked.backends or backends.names(), interpreters)
-    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    describer = installed[0] if installed else None
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
-    if asked.effort.protocol.kind == "sweep":
-        sizes.require_sweepable(selected, asked.options)
-    planned = plan.make(asked, selected, probes, interpreters.named)
-    if asked.data == "real":
-        fetch_all(planned, interpreters)
-    if asked.explain:
-        planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    probes, planned = _planned(asked, interpreters, Preparation(console))
     # Before history, whose statistics load NumPy, and before the store, which reserves the run's name.
     watch = Watch(Gate(product_canary(), asked.effort.gate_s))
     known = history.recall(folder, machine.fingerprint(), planned)
     store, earlier = _store(folder, planned, probes, interrupted)
-    progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
+    progress = ConsoleProgress(console, known)
 
     def launch(request: TrialRequest, *rest: Any) -> Outcome:
         return trial.launch(interpreters.of(request.backend), request, *rest)
@@ -112,6 +110,27 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
         unsaved=unsaved,
         plot=_plot(store, summary),
     )
+
+
+def _planned(
+    asked: Asked, interpreters: Interpreters, telling: Preparation
+) -> tuple[dict[str, ProbeReport | Failure], Plan]:
+    """Return what the backends see and what will be measured; have everything that this needs ready."""
+    names = asked.backends or backends.names()
+    with telling.step(asking(names)):
+        probes = probe_all(names, interpreters)
+    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
+    describer = installed[0] if installed else None
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
+    if asked.effort.protocol.kind == "sweep":
+        sizes.require_sweepable(selected, asked.options)
+    planned = plan.make(asked, selected, probes, interpreters.named)
+    if asked.data == "real":
+        fetch_all(planned, interpreters, telling)
+    if asked.explain:
+        with telling.step("having torch count the operations of a step"):
+            planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    return probes, planned
 
 
 def _refined(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record | None], Record]) -> Record:
@@ -188,12 +207,14 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     return found
 
 
-def fetch_all(planned: Plan, interpreters: Interpreters) -> None:
+def fetch_all(planned: Plan, interpreters: Interpreters, telling: Preparation) -> None:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
     complaints = []
-    for cell, one in regimes.values():
-        said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, interpreters.of(cell.backend))
+    for title, (cell, one) in regimes.items():
+        with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
+            file, python = str(one.entry.file.resolve()), interpreters.of(cell.backend)
+            said = trial.fetch(file, one.regime.name, cell.backend, python)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
     if complaints:

@@ -87,15 +87,18 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
 
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[plan.Asked] = []
+    waits: list[bool] = []
 
-    def measure(one: plan.Asked, *rest: object) -> SimpleNamespace:
+    def measure(one: plan.Asked, *rest: object, wait: bool) -> SimpleNamespace:
         asked.append(one)
+        waits.append(wait)
         return SimpleNamespace(unsaved="", data=stored(tmp_path, 2.0))
 
     monkeypatch.setattr("kerasbench.benchmark.measure", measure)
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
-    kerasbench.run(threads=(1, 2), data="real")
+    kerasbench.run(threads=(1, 2), data="real", wait=True)
     first, second = asked
+    assert waits == [False, True]
     assert first.options == plan.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
     assert (first.effort, first.data) == (plan.PUBLISHED, "synthetic")
     assert second.options == plan.options_of([], [], [], ["1", "2"])

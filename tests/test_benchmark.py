@@ -1,11 +1,18 @@
 """A whole run is tried with real children; here is what it does when a sweep wants further sizes."""
 
 import dataclasses
+import io
 
-from kerasbench import benchmark
-from kerasbench.errors import ResultsError
-from kerasbench.plan import Plan
+import pytest
+from rich.console import Console
+
+from kerasbench import benchmark, trial
+from kerasbench.errors import ResultsError, UnusableScenario
+from kerasbench.interpreters import Interpreters
+from kerasbench.plan import Cell, Plan
+from kerasbench.report.preparation import Preparation
 from kerasbench.results import Record
+from kerasbench.wire import Code, Failure
 from tests import made
 from tests.test_refine import crossing, swept_plan
 
@@ -38,3 +45,27 @@ def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
 
     first = crossing()
     assert benchmark._refined(swept_plan(), first, 0.0, execute) is first
+
+
+def with_real_rows(title: str) -> Cell:
+    cell = made.cell(name=title.lower())
+    regime = dataclasses.replace(cell.selected.regime, data=title, has_real_data=True)
+    return dataclasses.replace(cell, selected=dataclasses.replace(cell.selected, regime=regime))
+
+
+def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    seen: list[int] = []
+
+    def fetch(file: str, *rest: str) -> str | Failure:
+        seen.append(out.getvalue().count("\n"))
+        return "Iris" if "iris" in file else Failure(Code.UNAVAILABLE, "no network", "")
+
+    monkeypatch.setattr(trial, "fetch", fetch)
+    planned = made.plan(*map(with_real_rows, ("Iris", "MNIST", "MNIST")))
+    with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
+        benchmark.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
+    assert seen == [1, 2]
+    assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]

@@ -32,6 +32,7 @@ from kerasbench.commands.parameters import (
     Seed,
     Threads,
     Timeout,
+    Wait,
     Widths,
     split,
 )
@@ -65,6 +66,7 @@ def run(
     protocol: ProtocolName = "steady",
     python: Python = None,
     results: Results = Path("results"),
+    wait: Wait = False,
     resume: Resume = False,
 ) -> int:
     """Measure, print the tables, keep the raw results.
@@ -89,9 +91,10 @@ def run(
     )
     if resume and asked != plan.Asked():
         raise UsageError(
-            "--resume goes on with what the interrupted run was asked for: give no option but --results and --python"
+            "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
+            "--wait"
         )
-    return _finish(_measured(asked, results, python, resume))
+    return _finish(_measured(asked, results, python, wait, resume))
 
 
 def sweep(
@@ -114,6 +117,7 @@ def sweep(
     data: Data = "synthetic",
     python: Python = None,
     results: Results = Path("results"),
+    wait: Wait = False,
 ) -> int:
     """Measure one scenario at many sizes: who overtakes whom where, and what a step is made of.
 
@@ -136,7 +140,7 @@ def sweep(
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
         refine=True,
     )
-    return _finish(_measured(asked, results, python))
+    return _finish(_measured(asked, results, python, wait))
 
 
 def explain(
@@ -149,6 +153,7 @@ def explain(
     seed: Seed = 0,
     python: Python = None,
     results: Results = Path("results"),
+    wait: Wait = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
@@ -168,7 +173,7 @@ def explain(
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
         explain=True,
     )
-    ended = _measured(asked, results, python)
+    ended = _measured(asked, results, python, wait)
     found = anatomies(summarize(load(ended.data)))
     said = json.dumps(explanation.as_data(found), indent=2) if as_json else explanation.document(found)
     return _finish(dataclasses.replace(ended, brief=said))
@@ -178,10 +183,10 @@ def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
     return None if given is None else parse(given)
 
 
-def _measured(asked: "Asked", results: Path, python: list[str] | None, resume: bool = False) -> "Ended":
+def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":
     from kerasbench import backends, benchmark, interpreters
 
-    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume)
+    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
 
 
 def _finish(ended: "Ended") -> int:

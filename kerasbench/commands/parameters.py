@@ -51,6 +51,7 @@ ProtocolName = Annotated[
     str, typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round).")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --results that was interrupted.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine, in place of an error.")]
 Python = Annotated[
     Names,
     typer.Option(metavar="NAME=PATH", help="The interpreter of a backend. Default: kerasbench.toml, or this one."),
