@@ -2,17 +2,31 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, history, limits, machine, plan, refine, results, resume, sizes, trial
+from kerasbench import (
+    backends,
+    catalog,
+    environment,
+    history,
+    limits,
+    machine,
+    plan,
+    refine,
+    results,
+    resume,
+    sizes,
+    trial,
+)
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
 from kerasbench.interpreters import Interpreters
+from kerasbench.limits import Limits
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Counted, Plan
@@ -65,7 +79,9 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
         sweep()
         interrupted = resume.find(folder) if resumed else None  # not before: what held the machine may have been it
-        asked = _checked(interrupted.record.asked, interpreters) if interrupted else asked
+        if interrupted:
+            environment.require_same(interrupted.record.asked.keep_env)
+            asked = _checked(interrupted.record.asked, interpreters)
         return _measure(asked, folder, interpreters, interrupted, console)
 
 
@@ -89,8 +105,9 @@ def _measure(
     store, earlier = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(console, known)
 
-    def launch(request: TrialRequest, *rest: Any) -> Outcome:
-        return trial.launch(interpreters.of(request.backend), request, *rest)
+    def launch(request: TrialRequest, limited: Limits, on_phase: Callable[[str], None], on_tick: Tick) -> Outcome:
+        python = interpreters.of(request.backend)
+        return trial.launch(python, request, limited, on_phase, on_tick, asked.keep_env)
 
     def execute(planned: Plan, earlier: Record | None) -> Record:
         return Run(planned, store, launch, watch, progress, state, earlier).execute()
@@ -118,10 +135,10 @@ def _planned(
     """Return what the backends see and what will be measured; have everything that this needs ready."""
     names = asked.backends or backends.names()
     with telling.step(asking(names)):
-        probes = probe_all(names, interpreters)
+        probes = probe_all(names, interpreters, asked.keep_env)
     installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
     describer = installed[0] if installed else None
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
     if asked.effort.protocol.kind == "sweep":
         sizes.require_sweepable(selected, asked.options)
     planned = plan.make(asked, selected, probes, interpreters.named)
@@ -187,11 +204,13 @@ def _saved(save: Callable[[Content], None], content: Content) -> str:
     return ""
 
 
-def probe_all(names: Sequence[str], interpreters: Interpreters) -> dict[str, ProbeReport | Failure]:
+def probe_all(
+    names: Sequence[str], interpreters: Interpreters, kept: Mapping[str, str] = environment.NOTHING
+) -> dict[str, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
 
     def probed(name: str, tick: Tick) -> ProbeReport | Failure:
-        return trial.probe(name, interpreters.of(name), tick)
+        return trial.probe(name, interpreters.of(name), tick, kept)
 
     return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
 
@@ -201,7 +220,7 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     found: list[Counted] = []
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
         request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
-        said = trial.count(request, interpreters.of("torch"))
+        said = trial.count(request, interpreters.of("torch"), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))
     return found
@@ -214,7 +233,7 @@ def fetch_all(planned: Plan, interpreters: Interpreters, telling: Preparation) -
     for title, (cell, one) in regimes.items():
         with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
             file, python = str(one.entry.file.resolve()), interpreters.of(cell.backend)
-            said = trial.fetch(file, one.regime.name, cell.backend, python)
+            said = trial.fetch(file, one.regime.name, cell.backend, python, planned.asked.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
     if complaints:

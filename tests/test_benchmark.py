@@ -2,16 +2,17 @@
 
 import dataclasses
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from kerasbench import benchmark, trial
-from kerasbench.errors import ResultsError, UnusableScenario
+from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.interpreters import Interpreters
-from kerasbench.plan import Cell, Plan
+from kerasbench.plan import Asked, Cell, Plan
 from kerasbench.report.preparation import Preparation
-from kerasbench.results import Record
+from kerasbench.results import Record, Store
 from kerasbench.wire import Code, Failure
 from tests import made
 from tests.test_refine import crossing, swept_plan
@@ -69,3 +70,14 @@ def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_th
         benchmark.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
     assert seen == [1, 2]
     assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]
+
+
+def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(keep_env={"OMP_PROC_BIND": "true"})
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.finish(dataclasses.replace(made.record(made.trial()), asked=asked, stopped_because="interrupted"))
+    monkeypatch.setenv("OMP_PROC_BIND", "false")
+    with pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"):
+        benchmark.measure(Asked(), tmp_path, Interpreters(), resumed=True)

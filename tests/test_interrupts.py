@@ -99,6 +99,30 @@ def test_what_is_resumed_is_looked_for_when_the_waiting_is_over(command: Command
     assert "no run here was interrupted" in command.output()[1]
 
 
+def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_the_run_is_resumed(
+    command: Command,
+) -> None:
+    begin(command, "--backend", "torch", "--rounds", "10000", "--keep-env", "LET_IN")
+    stand_in.wait_for(lambda: _journaled(command) > 0)
+    command.ended(signal.SIGKILL)
+    before = _journaled(command)
+    (command.folder / "let_in").unlink()
+    command.start("--resume")
+    stand_in.wait_for(lambda: _journaled(command) > before)
+    assert command.ended(signal.SIGINT) == 130
+    assert (command.folder / "let_in").read_text() == "yes\n"
+    (file,) = _files(command)
+    assert results.load(file).asked.keep_env == {"LET_IN": "yes"}
+    assert "Let in from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
+
+
+def test_what_is_not_let_in_stays_out(command: Command) -> None:
+    begin(command, "--backend", "torch", "--rounds", "1")
+    assert command.ended() == 0
+    assert (command.folder / "let_in").read_text() == "no\n"
+    assert "--keep-env" not in command.output()[0]
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Command, ending: signal.Signals) -> None:
     begin(command, "--backend", "torch", "--rounds", "10000")

@@ -19,6 +19,7 @@ from kerasbench.commands.parameters import (
     Dtype,
     Fp32,
     Jit,
+    KeepEnv,
     MemoryLimit,
     Native,
     ProtocolName,
@@ -65,6 +66,7 @@ def run(
     data: Data = "synthetic",
     protocol: ProtocolName = "steady",
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
     wait: Wait = False,
     resume: Resume = False,
@@ -74,7 +76,7 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench import limits, plan
+    from kerasbench import environment, limits, plan
 
     kind = plan.parse_protocol(protocol)
     budget_s = _parsed(plan.parse_duration_s, budget)
@@ -88,6 +90,7 @@ def run(
         data=plan.parse_data(data),
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
     )
     if resume and asked != plan.Asked():
         raise UsageError(
@@ -116,6 +119,7 @@ def sweep(
     seed: Seed = 0,
     data: Data = "synthetic",
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
     wait: Wait = False,
 ) -> int:
@@ -123,7 +127,7 @@ def sweep(
 
     `kerasbench run --resume` goes on with one that was interrupted.
     """
-    from kerasbench import limits, plan, sizes
+    from kerasbench import environment, limits, plan, sizes
 
     batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
     terms = plan.options_of(split(jit), split(dtype), split(fp32), split(threads))
@@ -138,6 +142,7 @@ def sweep(
         data=plan.parse_data(data),
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
         refine=True,
     )
     return _finish(_measured(asked, results, python, wait))
@@ -152,12 +157,13 @@ def explain(
     memory_limit: MemoryLimit = None,
     seed: Seed = 0,
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
     wait: Wait = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
-    from kerasbench import limits, plan
+    from kerasbench import environment, limits, plan
     from kerasbench.explain import anatomies
     from kerasbench.report import explanation
     from kerasbench.results import load
@@ -171,6 +177,7 @@ def explain(
         seed=seed,
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
         explain=True,
     )
     ended = _measured(asked, results, python, wait)
