@@ -19,6 +19,9 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name in ("compare", "load", "run"):
+        from kerasbench.system import require_supported
+
+        require_supported()
         from kerasbench import api
 
         return getattr(api, name)

@@ -3,11 +3,21 @@
 import signal
 import sys
 
+from kerasbench.errors import UnsupportedSystem
+from kerasbench.system import require_supported
+
+EXIT_USAGE = 1  # as in kerasbench/commands, which is not loaded here: it comes with all else
+
 
 def main() -> int:
     """Run the command line; Ctrl-C before that, or after it, ends the process without a word."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would show where in an import it came
+    try:
+        require_supported()
+    except UnsupportedSystem as error:
+        print(f"kerasbench: {error}", file=sys.stderr)
+        return EXIT_USAGE
     from kerasbench import cli
 
     return cli.main()

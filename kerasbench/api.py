@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kerasbench import changes, interpreters, plan, results
+from kerasbench import changes, environment, interpreters, plan, results
 from kerasbench.changes import Change, Comparison
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.merge import by_machine, merge, outline
@@ -93,11 +93,15 @@ def run(
     memory_limit_bytes: int | None = None,
     folder: Place = "results",
     python: Mapping[str, Place] | None = None,
+    keep_env: str | Sequence[str] = (),
+    wait: bool = False,
 ) -> Results:
     """Measure as the command line does, keep the files in ``folder``, and return what was measured.
 
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
+    ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
+    ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -116,9 +120,10 @@ def run(
         data=plan.parse_data(data),
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
+        keep_env=environment.kept(_names(keep_env)),
     )
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
-    ended = measure(asked, Path(folder), interpreters.find(named, known.names()))
+    ended = measure(asked, Path(folder), interpreters.find(named, known.names()), wait=wait)
     if ended.unsaved:
         raise ResultsError(ended.unsaved)
     return load(ended.data)

@@ -1,24 +1,38 @@
 """A whole run, from what was asked for to tables on disk."""
 
 import dataclasses
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, cast
+from typing import TypeVar
 
 from rich.console import Console
 
-from kerasbench import backends, catalog, history, limits, machine, plan, refine, results, resume, sizes, trial
+from kerasbench import (
+    backends,
+    catalog,
+    environment,
+    history,
+    limits,
+    machine,
+    plan,
+    refine,
+    results,
+    resume,
+    sizes,
+    trial,
+)
 from kerasbench.errors import ResultsError, UnusableScenario
 from kerasbench.gate import Gate, product_canary
 from kerasbench.interpreters import Interpreters
+from kerasbench.limits import Limits
 from kerasbench.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import Asked, Counted, Plan
 from kerasbench.report import curve, markdown, plot
-from kerasbench.report.console import ConsoleProgress, Unbroken
+from kerasbench.report.console import ConsoleProgress, to_stderr
+from kerasbench.report.preparation import Preparation, asking
 from kerasbench.request import CountRequest, TrialRequest
 from kerasbench.results import Record, Store
 from kerasbench.resume import Interrupted
@@ -50,50 +64,51 @@ class Ended:
     plot: Path | None = None
 
 
-def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False) -> Ended:
+def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False, wait: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
 
     ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was interrupted, as
-    that one was asked for.
+    that one was asked for. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    interrupted = resume.find(folder) if resumed else None
-    asked = interrupted.record.asked if interrupted else asked
+    console = to_stderr()
+    asked = asked if resumed else _checked(asked, interpreters)  # before it waits, and before frameworks are started
+    with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
+        sweep()
+        interrupted = resume.find(folder) if resumed else None  # not before: what held the machine may have been it
+        if interrupted:
+            environment.require_same(interrupted.record.asked.keep_env)
+            asked = _checked(interrupted.record.asked, interpreters)
+        return _measure(asked, folder, interpreters, interrupted, console)
+
+
+def _checked(asked: Asked, interpreters: Interpreters) -> Asked:
+    """Return what was asked for with names that are known; raise at once for a slip of the pen."""
     limits.require_time(asked.timeout_s)
     plan.require_seed(asked.seed)
-    catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once
+    catalog.require_known(asked.scenarios)
     names = plan.parse_backends(asked.backends, backends.names())
-    asked = dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
     interpreters.require(names or backends.names())
-    with machine_lock():  # first of all: probing starts every framework, which would disturb the other run
-        sweep()
-        return _measure(asked, folder, interpreters, interrupted)
+    return dataclasses.replace(asked, backends=names, devices=plan.parse_devices(asked.devices))
 
 
-def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None) -> Ended:
+def _measure(
+    asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None, console: Console
+) -> Ended:
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    probes = probe_all(asked.backends or backends.names(), interpreters)
-    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    describer = installed[0] if installed else None
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer)
-    if asked.effort.protocol.kind == "sweep":
-        sizes.require_sweepable(selected, asked.options)
-    planned = plan.make(asked, selected, probes, interpreters.named)
-    if asked.data == "real":
-        fetch_all(planned, interpreters)
-    if asked.explain:
-        planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    probes, planned = _planned(asked, interpreters, Preparation(console))
     # Before history, whose statistics load NumPy, and before the store, which reserves the run's name.
     watch = Watch(Gate(product_canary(), asked.effort.gate_s))
     known = history.recall(folder, machine.fingerprint(), planned)
     store, earlier = _store(folder, planned, probes, interrupted)
-    progress = ConsoleProgress(Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False), known)
+    progress = ConsoleProgress(console, known)
 
-    def launch(request: TrialRequest, *rest: Any) -> Outcome:
-        return trial.launch(interpreters.of(request.backend), request, *rest)
+    def launch(request: TrialRequest, limited: Limits, on_phase: Callable[[str], None], on_tick: Tick) -> Outcome:
+        python = interpreters.of(request.backend)
+        return trial.launch(python, request, limited, on_phase, on_tick, asked.keep_env)
 
     def execute(planned: Plan, earlier: Record | None) -> Record:
         return Run(planned, store, launch, watch, progress, state, earlier).execute()
@@ -113,6 +128,27 @@ def _measure(asked: Asked, folder: Path, interpreters: Interpreters, interrupted
         unsaved=unsaved,
         plot=_plot(store, summary),
     )
+
+
+def _planned(
+    asked: Asked, interpreters: Interpreters, telling: Preparation
+) -> tuple[dict[str, ProbeReport | Failure], Plan]:
+    """Return what the backends see and what will be measured; have everything that this needs ready."""
+    names = asked.backends or backends.names()
+    with telling.step(asking(names)):
+        probes = probe_all(names, interpreters, asked.keep_env)
+    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
+    describer = installed[0] if installed else None
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
+    if asked.effort.protocol.kind == "sweep":
+        sizes.require_sweepable(selected, asked.options)
+    planned = plan.make(asked, selected, probes, interpreters.named)
+    if asked.data == "real":
+        fetch_all(planned, interpreters, telling)
+    if asked.explain:
+        with telling.step("having torch count the operations of a step"):
+            planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    return probes, planned
 
 
 def _refined(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record | None], Record]) -> Record:
@@ -169,11 +205,13 @@ def _saved(save: Callable[[Content], None], content: Content) -> str:
     return ""
 
 
-def probe_all(names: Sequence[str], interpreters: Interpreters) -> dict[str, ProbeReport | Failure]:
+def probe_all(
+    names: Sequence[str], interpreters: Interpreters, kept: Mapping[str, str] = environment.NOTHING
+) -> dict[str, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
 
     def probed(name: str, tick: Tick) -> ProbeReport | Failure:
-        return trial.probe(name, interpreters.of(name), tick)
+        return trial.probe(name, interpreters.of(name), tick, kept)
 
     return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
 
@@ -183,18 +221,20 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     found: list[Counted] = []
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
         request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
-        said = trial.count(request, interpreters.of("torch"))
+        said = trial.count(request, interpreters.of("torch"), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))
     return found
 
 
-def fetch_all(planned: Plan, interpreters: Interpreters) -> None:
+def fetch_all(planned: Plan, interpreters: Interpreters, telling: Preparation) -> None:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
     complaints = []
-    for cell, one in regimes.values():
-        said = trial.fetch(str(one.entry.file.resolve()), one.regime.name, cell.backend, interpreters.of(cell.backend))
+    for title, (cell, one) in regimes.items():
+        with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
+            file, python = str(one.entry.file.resolve()), interpreters.of(cell.backend)
+            said = trial.fetch(file, one.regime.name, cell.backend, python, planned.asked.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
     if complaints:

@@ -7,7 +7,7 @@ content hash in the user's cache folder.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -17,6 +17,7 @@ import msgspec
 import platformdirs
 
 from kerasbench import backends, trial
+from kerasbench.environment import NOTHING
 from kerasbench.errors import UnusableScenario, unknown
 from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name, twin_file
 from kerasbench.together import Tick, together
@@ -70,11 +71,14 @@ def builtin_files() -> list[Path]:
     return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
 
 
-def select(patterns: Sequence[str], python: str, backend: str | None = None) -> list[Selected]:
+def select(
+    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+) -> list[Selected]:
     """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
 
     A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
-    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed.
+    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed, and ``kept`` the
+    variables that a user lets in.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -83,10 +87,10 @@ def select(patterns: Sequence[str], python: str, backend: str | None = None) -> 
     own, wanted = _split(patterns)
     chosen: list[Selected] = []
     for found in own:
-        entry = describe(Path(found["file"]), python, backend)
+        entry = describe(Path(found["file"]), python, backend, partial(trial.describe, kept=kept))
         chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
     if wanted or not patterns:
-        chosen += _match(describe_all(_candidates(wanted), python), wanted)
+        chosen += _match(describe_all(_candidates(wanted), python, kept), wanted)
     _require_different_names(chosen)
     return _once(chosen)
 
@@ -152,7 +156,7 @@ def _require_different_names(chosen: Sequence[Selected]) -> None:
             )
 
 
-def describe_all(files: Sequence[Path], python: str) -> list[Entry]:
+def describe_all(files: Sequence[Path], python: str, kept: Mapping[str, str] = NOTHING) -> list[Entry]:
     """Return the entries of these files, in their order.
 
     Raises:
@@ -160,7 +164,7 @@ def describe_all(files: Sequence[Path], python: str) -> list[Entry]:
     """
 
     def described(file: Path, tick: Tick) -> Entry:
-        return describe(file, python, ask=partial(trial.describe, on_tick=tick))
+        return describe(file, python, ask=partial(trial.describe, on_tick=tick, kept=kept))
 
     return together(described, files, DESCRIBERS)
 

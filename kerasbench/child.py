@@ -26,6 +26,7 @@ POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the displa
 QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
 MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
+SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too old and shall say so
 SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
 
 
@@ -77,8 +78,7 @@ def run(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Not -P, which Pythons do not know that are too old and shall say so.
-            env={**environment, MARK: mark, "PYTHONSAFEPATH": "1"},
+            env={**environment, MARK: mark, SAFE_PATH: "1"},
             pass_fds=(write_end,),
             start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
         )

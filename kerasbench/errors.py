@@ -6,6 +6,7 @@ KerasbenchError
 ├── MissingBackend       nothing that was asked for is there: no backend, no device
 ├── EnvironmentFailed    a backend's environment that could not be made
 ├── MachineBusy          another run is measuring on this machine
+├── UnsupportedSystem    kerasbench does not run on this system
 └── ResultsError         a results file or folder that cannot be read or written
 """
 
@@ -34,6 +35,10 @@ class EnvironmentFailed(KerasbenchError):
 
 
 class MachineBusy(KerasbenchError):
+    pass
+
+
+class UnsupportedSystem(KerasbenchError):
     pass
 
 

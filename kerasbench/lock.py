@@ -5,13 +5,14 @@ import os
 import pwd
 import shlex
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from kerasbench.errors import MachineBusy
 from kerasbench.printable import blanked
@@ -20,26 +21,22 @@ from kerasbench.results import now
 # The kernel frees the lock when its holder dies, however it dies: a file that is left behind is no obstacle.
 LOCK = Path("/tmp/kerasbench.lock")  # noqa: S108 - one for all users of the machine, whatever their TMPDIR
 MAX_CARD_BYTES = 1 << 16  # a command line, with room to spare
+RETRY_S = 2.0  # a look takes well under a millisecond, so that it costs the run that is waited for nothing
 FOR_ALL = 0o666  # filelock sets it in spite of the umask, so that another user can lock the same file
 
 
 @contextmanager
-def machine_lock(file: Path | None = None) -> Iterator[None]:
+def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold this machine for a run.
 
+    ``on_wait``: wait as long as other runs hold it, and be told what to say of each of them.
+
     Raises:
-        MachineBusy: another run holds it; the message names it.
+        MachineBusy: another run holds it, and nobody wants to wait; the message names it.
     """
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise MachineBusy(busy(_found(file))) from None
-    except OSError as error:
-        raise MachineBusy(
-            f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file{_owner(file)}"
-        ) from None
+    _acquire(lock, file, on_wait)
     own = _card(file)
     try:
         _write(own, {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": shlex.join(sys.argv)})
@@ -50,11 +47,42 @@ def machine_lock(file: Path | None = None) -> Iterator[None]:
         lock.release()
 
 
+def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None) -> None:
+    told: dict[str, Any] | None = None
+    while True:
+        try:
+            lock.acquire()
+            return
+        except Timeout:
+            holder = _found(file)
+        except OSError as error:
+            raise MachineBusy(
+                f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file{_owner(file)}"
+            ) from None
+        if on_wait is None:
+            raise MachineBusy(busy(holder))
+        if holder != told:
+            on_wait(waiting(holder))
+            told = holder
+        time.sleep(RETRY_S)
+
+
 def busy(holder: dict[str, Any]) -> str:
     """Return what to say of the run that holds the machine, by what it wrote down."""
+    return (
+        f"another kerasbench run is measuring on this machine ({_who(holder)}); wait for its end, which a run with "
+        "--wait does by itself, or stop it"
+    )
+
+
+def waiting(holder: dict[str, Any]) -> str:
+    """Return what to say while that run is waited for."""
+    return f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C ends the waiting"
+
+
+def _who(holder: dict[str, Any]) -> str:
     who = f"process {holder['pid']}, since {holder['since']}: {holder['command']}" if holder else "it gives no name"
-    # Any user can have written it.
-    return f"another kerasbench run is measuring on this machine ({blanked(who)}); wait for its end, or stop it"
+    return blanked(who)  # any user can have written it
 
 
 def _card(file: Path) -> Path:

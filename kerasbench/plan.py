@@ -99,6 +99,7 @@ class Asked:
 
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
     ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
+    ``keep_env``: variables of the shell that are let in to every child, with their values.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -112,6 +113,7 @@ class Asked:
     memory_limit_bytes: int | None = None
     refine: bool = False
     explain: bool = False
+    keep_env: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,15 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that a group was measured in: by which protocol, on which data, in how many complete rounds."""
+    """The run that a group was measured in: by which protocol, on which data, in how many complete rounds.
+
+    ``keep_env`` are the variables of the shell that it let in.
+    """
 
     protocol: ProtocolKind
     data: DataKind
     rounds: int
+    keep_env: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ class Record:
 
     def origin(self, group: Group) -> Origin:
         """Return what is to be said of the run that a group comes from: this one, unless it was merged of several."""
-        return Origin(self.asked.effort.protocol.kind, self.asked.data, self.rounds_completed)
+        asked = self.asked
+        return Origin(asked.effort.protocol.kind, asked.data, self.rounds_completed, asked.keep_env)
 
 
 def now() -> str:

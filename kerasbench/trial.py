@@ -14,6 +14,7 @@ from kerasbench import backends, child, environment
 from kerasbench.child import POLL_S, QUICK_POLL_S
 from kerasbench.devices import CPU, GPU, Device, visible_cuda
 from kerasbench.ending import failure_of, over_limit, shown
+from kerasbench.environment import NOTHING
 from kerasbench.limits import Limits
 from kerasbench.machine import macos
 from kerasbench.options import DEFAULT
@@ -101,10 +102,14 @@ def launch(
     limits: Limits,
     on_phase: Callable[[str], None] = lambda phase: None,
     on_tick: Callable[[], None] = lambda: None,
+    kept: Mapping[str, str] = NOTHING,
 ) -> Outcome:
-    """Run one trial in a child of its own and return what became of it. Only KeyboardInterrupt is raised."""
+    """Run one trial in a child of its own and return what became of it. Only KeyboardInterrupt is raised.
+
+    ``kept`` are the variables that a user lets in, here and below.
+    """
     try:
-        return _launch(python, request, limits, _Received(on_phase), on_tick)
+        return _launch(python, request, limits, _Received(on_phase), on_tick, kept)
     except OSError as error:
         return Outcome([], 0, failure=_not_started(error, python))
 
@@ -121,11 +126,16 @@ def _not_started(error: OSError, python: str) -> Failure:
 
 
 def _launch(
-    python: str, request: TrialRequest, limits: Limits, received: _Received, on_tick: Callable[[], None]
+    python: str,
+    request: TrialRequest,
+    limits: Limits,
+    received: _Received,
+    on_tick: Callable[[], None],
+    kept: Mapping[str, str],
 ) -> Outcome:
     with scratch_folder() as scratch:
         variables = (
-            environment.clean(python)
+            environment.clean(python, kept)
             | environment.for_scratch(scratch)
             | {"KERAS_BACKEND": request.backend}
             | backends.get(request.backend).environment(request.device, request.options, scratch)
@@ -145,11 +155,13 @@ def _launch(
     return dataclasses.replace(outcome, measurement=answer.measurement)
 
 
-def probe(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> ProbeReport | Failure:
+def probe(
+    backend: str, python: str, on_tick: Callable[[], None] = lambda: None, kept: Mapping[str, str] = NOTHING
+) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
     limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
     variables = visible_cuda() | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
-    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick)
+    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick, kept=kept)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -169,26 +181,31 @@ def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: N
 
 
 def describe(
-    file: str, python: str, backend: str | None = None, on_tick: Callable[[], None] = lambda: None
+    file: str,
+    python: str,
+    backend: str | None = None,
+    on_tick: Callable[[], None] = lambda: None,
+    kept: Mapping[str, str] = NOTHING,
 ) -> Description | Failure:
     """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
     limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
     variables = {"KERAS_BACKEND": backend} if backend else {}
-    return _ask(python, DescribeRequest(file), limits, variables, lambda answer: answer.description, on_tick)
+    request = DescribeRequest(file)
+    return _ask(python, request, limits, variables, lambda answer: answer.description, on_tick, kept=kept)
 
 
-def fetch(file: str, regime: str, backend: str, python: str) -> str | Failure:
+def fetch(file: str, regime: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
     """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
     limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
-    variables = {"KERAS_BACKEND": backend}
-    return _ask(python, FetchRequest(file, regime), limits, variables, lambda answer: answer.fetched, real_data=True)
+    variables, request = {"KERAS_BACKEND": backend}, FetchRequest(file, regime)
+    return _ask(python, request, limits, variables, lambda answer: answer.fetched, real_data=True, kept=kept)
 
 
-def count(request: CountRequest, python: str) -> float | Failure:
+def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
     """Have torch count, in a child, the floating-point operations that a training step takes for each sample."""
     limits = _standard(COUNT_TIMEOUT_S, "counting operations")
     variables = backends.get("torch").environment(Device(CPU), DEFAULT, "") | {"KERAS_BACKEND": "torch"}
-    return _ask(python, request, limits, variables, lambda answer: answer.counted)
+    return _ask(python, request, limits, variables, lambda answer: answer.counted, kept=kept)
 
 
 def _ask(
@@ -199,6 +216,7 @@ def _ask(
     wanted: Callable[[Message], Said | None],
     on_tick: Callable[[], None] = lambda: None,
     real_data: bool = False,
+    kept: Mapping[str, str] = NOTHING,
 ) -> Said | Failure:
     """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
     received = _Received()
@@ -206,7 +224,7 @@ def _ask(
         with scratch_folder() as scratch:
             if real_data:
                 environment.share_datasets(scratch)
-            own = environment.clean(python) | environment.for_scratch(scratch)
+            own = environment.clean(python, kept) | environment.for_scratch(scratch)
             ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
     except OSError as error:
         return _not_started(error, python)

@@ -99,15 +99,20 @@ def test_what_no_child_could_do_is_refused_before_one_is_started(
 
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[plan.Asked] = []
+    waits: list[bool] = []
 
-    def measure(one: plan.Asked, *rest: object) -> SimpleNamespace:
+    def measure(one: plan.Asked, *rest: object, wait: bool) -> SimpleNamespace:
         asked.append(one)
+        waits.append(wait)
         return SimpleNamespace(unsaved="", data=stored(tmp_path, 2.0))
 
     monkeypatch.setattr("kerasbench.benchmark.measure", measure)
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
-    kerasbench.run(threads=(1, 2), data="real")
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
     first, second = asked
+    assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
+    assert waits == [False, True]
     assert first.options == plan.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
     assert (first.effort, first.data) == (plan.PUBLISHED, "synthetic")
     assert second.options == plan.options_of([], [], [], ["1", "2"])

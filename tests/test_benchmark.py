@@ -1,11 +1,19 @@
 """A whole run is tried with real children; here is what it does when a sweep wants further sizes."""
 
 import dataclasses
+import io
+from pathlib import Path
 
-from kerasbench import benchmark
-from kerasbench.errors import ResultsError
-from kerasbench.plan import Plan
-from kerasbench.results import Record
+import pytest
+from rich.console import Console
+
+from kerasbench import benchmark, trial
+from kerasbench.errors import ResultsError, UnusableScenario, UsageError
+from kerasbench.interpreters import Interpreters
+from kerasbench.plan import Asked, Cell, Plan
+from kerasbench.report.preparation import Preparation
+from kerasbench.results import Record, Store
+from kerasbench.wire import Code, Failure
 from tests import made
 from tests.test_refine import crossing, swept_plan
 
@@ -38,3 +46,38 @@ def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
 
     first = crossing()
     assert benchmark._refined(swept_plan(), first, 0.0, execute) is first
+
+
+def with_real_rows(title: str) -> Cell:
+    cell = made.cell(name=title.lower())
+    regime = dataclasses.replace(cell.selected.regime, data=title, has_real_data=True)
+    return dataclasses.replace(cell, selected=dataclasses.replace(cell.selected, regime=regime))
+
+
+def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    seen: list[int] = []
+
+    def fetch(file: str, *rest: str) -> str | Failure:
+        seen.append(out.getvalue().count("\n"))
+        return "Iris" if "iris" in file else Failure(Code.UNAVAILABLE, "no network", "")
+
+    monkeypatch.setattr(trial, "fetch", fetch)
+    planned = made.plan(*map(with_real_rows, ("Iris", "MNIST", "MNIST")))
+    with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
+        benchmark.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
+    assert seen == [1, 2]
+    assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]
+
+
+def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(keep_env={"OMP_PROC_BIND": "true"})
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.finish(dataclasses.replace(made.record(made.trial()), asked=asked, stopped_because="interrupted"))
+    monkeypatch.setenv("OMP_PROC_BIND", "false")
+    with pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"):
+        benchmark.measure(Asked(), tmp_path, Interpreters(), resumed=True)

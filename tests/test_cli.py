@@ -68,6 +68,11 @@ def test_lists_are_repeated_or_separated_by_commas() -> None:
         (["sweep", "mnist_dense", "--batch-size", "few"], "1..4096 (doubled from 1 on) or a list"),
         (["sweep", "mnist_dense", "--width", "wide"], "--width takes factors"),
         (["sweep", "mnist_dens"], "did you mean 'mnist_dense'"),
+        (["--keep-env", "A=1"], "--keep-env takes the names of variables"),
+        (["--keep-env", "PATH,NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE: this variable is not set here"),
+        (["sweep", "mnist_dense", "--keep-env", "KERAS_BACKEND"], "kerasbench sets this variable itself"),
+        (["explain", "mnist_dense", "--keep-env", "KERAS_HOME"], "kerasbench sets this variable itself"),
+        (["--resume", "--keep-env", "PATH"], "--resume goes on with what the interrupted run was asked for"),
         (["run", "--protocol", "sweep"], "unknown protocol 'sweep'"),
     ],
 )

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from kerasbench import interrupts, results
 from kerasbench.errors import ResultsError
 from kerasbench.interrupts import Interruptions, heeded
+from kerasbench.lock import machine_lock
 from kerasbench.results import TrialRecord
 from tests import stand_in
 from tests.stand_in import Command
@@ -46,6 +48,69 @@ def test_ctrl_c_waits_for_no_child_before_anything_is_measured(command: Command,
     assert all(stand_in.is_gone(child) for child in children)
     assert "Traceback" not in command.output()[1]
     assert not command.results.exists()
+
+
+def test_what_goes_on_before_the_first_trial_is_said_while_it_does(command: Command) -> None:
+    stand_in.hang(command.folder, "probe-jax")
+    begin(command)
+    stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
+    assert _progress(command) == "asking jax, torch what they see\n"
+    command.ended(signal.SIGINT)
+
+
+def test_a_run_waits_for_another_one_and_ctrl_c_ends_that(command: Command) -> None:
+    with machine_lock(command.folder / "lock"):
+        begin(command, "--backend", "torch", "--rounds", "1", "--wait")
+        stand_in.wait_for(lambda: f"(process {os.getpid()}, since" in _progress(command))
+        assert command.ended(signal.SIGINT) == 130
+    assert command.output()[1].count("\n") == 1
+    assert not command.results.exists()
+
+
+def test_a_run_that_waited_is_measured_when_the_other_has_ended(command: Command) -> None:
+    with machine_lock(command.folder / "lock"):
+        begin(command, "--backend", "torch", "--rounds", "1", "--wait")
+        stand_in.wait_for(lambda: "waiting for another kerasbench run" in _progress(command))
+        assert not command.results.exists()
+    assert command.ended() == 0
+    assert _journaled(command) == 1
+
+
+def test_what_is_resumed_is_looked_for_when_the_waiting_is_over(command: Command) -> None:
+    """The run that is waited for may be the one that would be resumed, and then there is none."""
+    begin(command, "--backend", "torch", "--rounds", "10000")
+    stand_in.wait_for(lambda: _journaled(command) > 0)
+    command.ended(signal.SIGKILL)
+    with machine_lock(command.folder / "lock"):
+        command.start("--resume", "--wait")
+        stand_in.wait_for(lambda: "waiting for another kerasbench run" in _progress(command))
+        shutil.rmtree(command.results)
+    assert command.ended() == 1
+    assert "no run here was interrupted" in command.output()[1]
+
+
+def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_the_run_is_resumed(
+    command: Command,
+) -> None:
+    begin(command, "--backend", "torch", "--rounds", "10000", "--keep-env", "LET_IN")
+    stand_in.wait_for(lambda: _journaled(command) > 0)
+    command.ended(signal.SIGKILL)
+    before = _journaled(command)
+    (command.folder / "let_in").unlink()
+    command.start("--resume")
+    stand_in.wait_for(lambda: _journaled(command) > before)
+    assert command.ended(signal.SIGINT) == 130
+    assert (command.folder / "let_in").read_text() == "yes\n"
+    (file,) = _files(command)
+    assert results.load(file).asked.keep_env == {"LET_IN": "yes"}
+    assert "Let in from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
+
+
+def test_what_is_not_let_in_stays_out(command: Command) -> None:
+    begin(command, "--backend", "torch", "--rounds", "1")
+    assert command.ended() == 0
+    assert (command.folder / "let_in").read_text() == "no\n"
+    assert "--keep-env" not in command.output()[0]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -176,6 +241,11 @@ def _files(command: Command) -> list[Path]:
 
 def _unfinished(command: Command) -> bool:
     return any(results.load(file).unfinished for file in _files(command))
+
+
+def _progress(command: Command) -> str:
+    """Return what it has written to stderr by now."""
+    return command.output()[1] if (command.folder / "err").exists() else ""
 
 
 def _journaled(command: Command) -> int:

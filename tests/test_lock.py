@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench import lock
 from kerasbench.errors import MachineBusy
 from kerasbench.lock import FOR_ALL, busy, machine_lock
 
@@ -42,6 +43,40 @@ def test_a_second_run_is_refused_and_told_who_holds_the_machine(tmp_path: Path) 
         first.communicate()
     with machine_lock(file):
         pass
+
+
+def test_a_run_that_waits_is_told_of_each_holder_and_begins_after_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "RETRY_S", 0.01)
+    file = tmp_path / "lock"
+    holders = [holder(file)]
+    said: list[str] = []
+
+    def told(line: str) -> None:
+        said.append(line)
+        holders[-1].communicate()
+        if len(said) == 1:
+            holders.append(holder(file))
+
+    with machine_lock(file, told):
+        assert all(one.poll() == 0 for one in holders)
+    assert len(said) == len(holders) == 2
+    for line, one in zip(said, holders, strict=True):
+        assert f"waiting for another kerasbench run on this machine (process {one.pid}, since 2" in line
+
+
+def test_ctrl_c_ends_the_waiting_and_leaves_the_lock_to_its_holder(tmp_path: Path) -> None:
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        with pytest.raises(KeyboardInterrupt), machine_lock(file, interrupt):
+            pass
+        with pytest.raises(MachineBusy, match=f"process {first.pid}, "), machine_lock(file):
+            pass
+        first.communicate()
 
 
 def test_a_lock_whose_holder_was_killed_is_no_obstacle(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """What the parent asks of a child, which of its messages it believes, and what it makes of them."""
 
+import os
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kerasbench import trial
 from kerasbench.devices import Device
-from kerasbench.request import CountRequest
+from kerasbench.limits import Limits
+from kerasbench.request import CountRequest, Protocol, TrialRequest
 from kerasbench.wire import Code, Failure, Inventory, Message, ProbeReport
 from tests import made
 
@@ -110,3 +113,31 @@ def test_a_mac_s_gpu_has_its_chip_s_name() -> None:
 
 def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None:
     assert trial.with_chip(MPS, "") == MPS
+
+
+ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
+    "probe": lambda python, kept: trial.probe("jax", python, kept=kept),
+    "describe": lambda python, kept: trial.describe("/mine.py", python, kept=kept),
+    "fetch": lambda python, kept: trial.fetch("/mine.py", "default", "jax", python, kept),
+    "count": lambda python, kept: trial.count(CountRequest("/mine.py", "hash", "default"), python, kept),
+    "launch": lambda python, kept: trial.launch(python, REQUEST, Limits(60, "60 s"), kept=kept),
+}
+REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_every_child_of_a_run_gets_what_was_let_in_and_nothing_else_that_changes_figures(
+    ask: Callable[[str, dict[str, str]], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nenv >"${0%/*}/env"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    ask(str(program), {"OMP_PROC_BIND": "true"})
+    got = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert got["OMP_PROC_BIND"] == "true"
+    assert got["KERAS_HOME"] == got["TMPDIR"] != str(tmp_path)
+    assert got["PATH"] == os.environ["PATH"]
+    assert not {"ATEN_CPU_CAPABILITY", "LD_PRELOAD"} & got.keys()

@@ -21,7 +21,7 @@ class Backend(Protocol):
     """The package whose presence means that the backend is installed."""
 
     VARIABLES: tuple[str, ...]
-    """Beginnings of its own environment variables: a child gets those that ``environment`` sets, and no others."""
+    """Patterns of its own environment variables that change figures: the doctor names those that a shell has set."""
 
     OTHER_JIT: bool | None
     """What ``explain`` tries besides: the other way round from its default, None where that is not worth the time."""

@@ -12,7 +12,7 @@ from kerasbench.options import Options
 from kerasbench.target import Target
 
 PACKAGE = "jax"
-VARIABLES = ("JAX_", "NPROC", "PJRT_")
+VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
 OTHER_JIT = False
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)

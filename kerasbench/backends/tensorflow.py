@@ -12,7 +12,7 @@ from kerasbench.options import Options
 from kerasbench.target import Target
 
 PACKAGE = "tensorflow"
-VARIABLES = ("TF_",)
+VARIABLES = ("TF_*", "TF2_*")
 OTHER_JIT = True
 GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"

@@ -12,7 +12,7 @@ from kerasbench.options import MIXED, Options
 from kerasbench.target import Target
 
 PACKAGE = "torch"
-VARIABLES = ("PYTORCH_", "TORCH")
+VARIABLES = ("PYTORCH_*", "TORCH*")
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")

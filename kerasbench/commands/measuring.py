@@ -19,6 +19,7 @@ from kerasbench.commands.parameters import (
     Dtype,
     Fp32,
     Jit,
+    KeepEnv,
     MemoryLimit,
     Native,
     ProtocolName,
@@ -32,6 +33,7 @@ from kerasbench.commands.parameters import (
     Seed,
     Threads,
     Timeout,
+    Wait,
     Widths,
     split,
 )
@@ -65,7 +67,9 @@ def run(
     data: Data = "synthetic",
     protocol: ProtocolName = "steady",
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
+    wait: Wait = False,
     resume: Resume = False,
 ) -> int:
     """Measure, print the tables, keep the raw results.
@@ -73,7 +77,7 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench import limits, plan
+    from kerasbench import environment, limits, plan
 
     kind = plan.parse_protocol(protocol)
     budget_s = _parsed(plan.parse_duration_s, budget)
@@ -87,12 +91,14 @@ def run(
         data=plan.parse_data(data),
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
     )
     if resume and asked != plan.Asked():
         raise UsageError(
-            "--resume goes on with what the interrupted run was asked for: give no option but --results and --python"
+            "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
+            "--wait"
         )
-    return _finish(_measured(asked, results, python, resume))
+    return _finish(_measured(asked, results, python, wait, resume))
 
 
 def sweep(
@@ -114,13 +120,15 @@ def sweep(
     seed: Seed = 0,
     data: Data = "synthetic",
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
+    wait: Wait = False,
 ) -> int:
     """Measure one scenario at many sizes: who overtakes whom where, and what a step is made of.
 
     `kerasbench run --resume` goes on with one that was interrupted.
     """
-    from kerasbench import limits, plan, sizes
+    from kerasbench import environment, limits, plan, sizes
 
     batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
     terms = plan.options_of(split(jit), split(dtype), split(fp32), split(threads))
@@ -135,9 +143,10 @@ def sweep(
         data=plan.parse_data(data),
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
         refine=True,
     )
-    return _finish(_measured(asked, results, python))
+    return _finish(_measured(asked, results, python, wait))
 
 
 def explain(
@@ -149,11 +158,13 @@ def explain(
     memory_limit: MemoryLimit = None,
     seed: Seed = 0,
     python: Python = None,
+    keep_env: KeepEnv = None,
     results: Results = Path("results"),
+    wait: Wait = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
-    from kerasbench import limits, plan
+    from kerasbench import environment, limits, plan
     from kerasbench.results import load
     from kerasbench.summary import summarize
 
@@ -165,9 +176,10 @@ def explain(
         seed=seed,
         timeout_s=timeout,
         memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
+        keep_env=environment.kept(split(keep_env)),
         explain=True,
     )
-    ended = _measured(asked, results, python)
+    ended = _measured(asked, results, python, wait)
     said = _explained(summarize(load(ended.data)), ended.brief, as_json)
     return _finish(dataclasses.replace(ended, brief=said))
 
@@ -191,10 +203,10 @@ def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
     return None if given is None else parse(given)
 
 
-def _measured(asked: "Asked", results: Path, python: list[str] | None, resume: bool = False) -> "Ended":
+def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":
     from kerasbench import backends, benchmark, interpreters
 
-    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume)
+    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
 
 
 def _finish(ended: "Ended") -> int:

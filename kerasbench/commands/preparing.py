@@ -24,10 +24,13 @@ def doctor(
     from kerasbench.doctor.finding import Severity
     from kerasbench.lock import machine_lock
     from kerasbench.report import checkup
+    from kerasbench.report.console import to_stderr
+    from kerasbench.report.preparation import Preparation, asking
 
     names = plan.parse_backends(split(backend), backends.names()) or backends.names()
     chosen = interpreters.find(split(python), backends.names())
-    with machine_lock():  # starting every framework would disturb a run
+    # The lock, because starting every framework would disturb a run.
+    with machine_lock(), Preparation(to_stderr()).step(asking(names)):
         facts = gather(names, chosen)
     findings = diagnose(facts)
     data = checkup.as_data(facts, findings)

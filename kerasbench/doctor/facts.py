@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from kerasbench.target import Target, Version, release
 from kerasbench.together import Tick, together
 from kerasbench.wire import Code, Failure, Inventory, ProbeReport
 
-# Terraform's variables begin like TensorFlow's; these may hold its tokens and passwords, which nobody wants to publish.
-OF_TERRAFORM = ("TF_CLI_", "TF_TOKEN_", "TF_VAR_")
+# These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
+# images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,8 @@ def of_machine() -> MachineFacts:
 
 def held_back(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
-    passed_on = environment.clean(inherited=variables)
-    kept = {name: value for name, value in sorted(variables.items()) if name not in passed_on}
-    return {name: value for name, value in kept.items() if not name.startswith(OF_TERRAFORM)}
+    kept = sorted(environment.held_back(variables).items())
+    return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
 
 
 def keras_json(variables: Mapping[str, str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kerasbench import noise
+from kerasbench import environment, noise
 from kerasbench.backends.torch import FALLBACK
 from kerasbench.doctor.facts import Facts
 from kerasbench.doctor.finding import Finding, Severity
@@ -32,7 +32,11 @@ def variables(facts: Facts) -> Iterator[Finding]:
     """Name the variables that are set here and do not reach a trial, because they change what is measured."""
     told = [name for name in facts.variables if name not in (VISIBLE, FALLBACK)]
     if told:
-        yield Finding(Severity.NOTE, "", f"set in this shell and kept from trials: {', '.join(told)}")
+        own = environment.own_names()
+        keepable = ",".join(name for name in told if name not in own)
+        cause = f"set in this shell, and kept from trials because they change figures: {', '.join(told)}"
+        remedy = f"leave it so, or measure with {environment.KEEP} {keepable}" if keepable else ""
+        yield Finding(Severity.NOTE, "", cause, remedy)
 
 
 def keras_json(facts: Facts) -> Iterator[Finding]:

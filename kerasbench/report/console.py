@@ -1,10 +1,11 @@
 """Progress on stderr: a bar with an ETA on a terminal, plain lines elsewhere."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -48,6 +49,11 @@ class Unbroken:
     @property
     def encoding(self) -> str:
         return self._stream.encoding
+
+
+def to_stderr() -> Console:
+    """Return the console that progress goes to."""
+    return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
 
 
 class Eta:

@@ -19,7 +19,7 @@ from kerasbench.report.cells import (
 )
 from kerasbench.report.failures import failures
 from kerasbench.report.native import what_keras_costs
-from kerasbench.report.notes import corrected, training_notes
+from kerasbench.report.notes import corrected, let_in, training_notes
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record, TrialRecord
 from kerasbench.summary import Comparison, Row, Summary
@@ -85,6 +85,7 @@ def heading(summary: Summary) -> str:
         f"Begun {escape(record.started)}{_resumed(record)}, {rounds}, seed {record.asked.seed}{stopped}.",
         escape(_versions(record)),
         escape("".join(f"Before the run: {signal.reason}. " for signal in record.noise).strip()),
+        escape(let_in(summary)),
         "\n".join(f"- {column_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
     ]
     return "\n\n".join(line for line in lines if line)

@@ -55,6 +55,17 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
     return "\n".join(f"- {note}" for note in notes)
 
 
+def let_in(summary: Summary) -> str:
+    """Return which variables of the shell reached the trials, and of which rows where not of all; empty without any."""
+    rows: dict[str, list[str]] = {}
+    for row in summary.rows:
+        rows.setdefault(", ".join(f"{name}={value}" for name, value in row.origin.keep_env.items()), []).append(
+            row.label
+        )
+    said = [f"{one} ({', '.join(labels)})" if len(rows) > 1 else one for one, labels in rows.items() if one]
+    return f"Let in from the shell (--keep-env): {'; '.join(said)}." if said else ""
+
+
 def _named(row: Row, columns: list[Column]) -> str:
     """Return ``dense jax cpu, torch cpu``: these cells of a row, nothing where there is none."""
     if len(columns) == len(row.cells) > 1:

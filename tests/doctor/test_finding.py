@@ -67,7 +67,7 @@ def test_an_environment_s_command_means_what_it_says() -> None:
 
 
 def test_a_parser_that_is_asked_for_nonsense_refuses() -> None:
-    with pytest.raises(cli._ParserError):
+    with pytest.raises(typer.TyperException):
         parse(["env", "create", "--backends", "torch"])
 
 

@@ -40,10 +40,17 @@ def test_what_disturbs_a_measurement(different: dict[str, object], cause: str, r
 
 
 def test_variables_that_do_not_reach_a_trial_are_named_and_those_with_a_rule_of_their_own_are_not() -> None:
-    set_here = {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--x"}
+    set_here = {"CUDA_VISIBLE_DEVICES": "0", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--x"}
     facts = dataclasses.replace(cases.load("cuda"), variables=set_here)
+    assert said(facts) == [("note", "", "leave it so, or measure with --keep-env OMP_NUM_THREADS,XLA_FLAGS")]
+    assert cases.causes(facts) == [
+        "set in this shell, and kept from trials because they change figures: JAX_PLATFORMS, OMP_NUM_THREADS, XLA_FLAGS"
+    ]
+
+
+def test_a_variable_that_kerasbench_sets_itself_cannot_be_let_in() -> None:
+    facts = dataclasses.replace(cases.load("cuda"), variables={"KERAS_BACKEND": "jax"})
     assert said(facts) == [("note", "", "")]
-    assert cases.causes(facts) == ["set in this shell and kept from trials: OMP_NUM_THREADS, XLA_FLAGS"]
 
 
 def test_a_keras_json_that_changes_defaults() -> None:

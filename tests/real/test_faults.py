@@ -49,12 +49,9 @@ def test_what_is_odd_but_harmless_is_measured(faults: Path, name: str) -> None:
     assert trials.measured(trials.run(faults / f"{name}.py", "jax")).parameters == 10
 
 
-def test_a_daemon_that_a_scenario_starts_does_not_outlive_its_trial(
-    faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_a_scenario_starts_does_not_outlive_its_trial(faults: Path, tmp_path: Path) -> None:
     place = tmp_path / "daemon"
-    monkeypatch.setenv("DAEMON_FILE", str(place))
-    trials.measured(trials.run(faults / "leaves_a_daemon.py", "jax"))
+    trials.measured(trials.run(faults / "leaves_a_daemon.py", "jax", kept={"DAEMON_FILE": str(place)}))
     number = int(place.read_text())
     assert not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE
 

@@ -29,8 +29,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "keras" / "datasets"
 
 
-def serve(folder: Path, monkeypatch: pytest.MonkeyPatch, x_shape: tuple[int, ...] = (28, 28), rows: int = 150) -> None:
-    """Make a small file in MNIST's format at an address that Keras can download it from."""
+def serve(folder: Path, x_shape: tuple[int, ...] = (28, 28), rows: int = 150) -> dict[str, str]:
+    """Make a small file in MNIST's format; return the variables that tell small_mnist.py where to download it from."""
     rng = np.random.default_rng(0)
     file = folder / "small.npz"
     part = {
@@ -40,62 +40,50 @@ def serve(folder: Path, monkeypatch: pytest.MonkeyPatch, x_shape: tuple[int, ...
         "y_test": rng.integers(0, 10, 50, dtype=np.uint8),
     }
     np.savez(file, **part)
-    monkeypatch.setenv("SMALL_MNIST_URL", file.as_uri())
-    monkeypatch.setenv("SMALL_MNIST_SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+    return {"SMALL_MNIST_URL": file.as_uri(), "SMALL_MNIST_SHA256": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
-def test_real_rows_are_downloaded_once_and_fed(
-    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    serve(tmp_path, monkeypatch)
-    first = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real"))
+def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_path: Path) -> None:
+    served = serve(tmp_path)
+    first = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real", kept=served))
     assert (home / "mnist.npz").is_file()
-    monkeypatch.setenv("SMALL_MNIST_URL", "file:///gone")
-    second = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real"))
+    gone = served | {"SMALL_MNIST_URL": "file:///gone"}
+    second = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real", kept=gone))
     assert first.batch.x == "float32[16, 28, 28]"
     assert first.learning.first_loss == second.learning.first_loss
     synthetic = trials.measured(trials.run(faults / "small_mnist.py", "jax"))
     assert synthetic.learning.first_loss != first.learning.first_loss
 
 
-def fetch(file: Path) -> str | Failure:
-    return trial.fetch(str(file), "default", "jax", sys.executable)
+def fetch(file: Path, served: dict[str, str]) -> str | Failure:
+    return trial.fetch(str(file), "default", "jax", sys.executable, served)
 
 
-def test_rows_are_fetched_before_anything_is_measured(
-    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    serve(tmp_path, monkeypatch)
-    assert fetch(faults / "small_mnist.py") == "MNIST"
+def test_rows_are_fetched_before_anything_is_measured(faults: Path, home: Path, tmp_path: Path) -> None:
+    assert fetch(faults / "small_mnist.py", serve(tmp_path)) == "MNIST"
 
 
 @pytest.mark.parametrize(("x_shape", "rows"), [((14, 14), 150), ((28, 28), 10)], ids=["other shape", "too few"])
 def test_a_file_with_other_rows_is_refused(
-    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, x_shape: tuple[int, ...], rows: int
+    faults: Path, home: Path, tmp_path: Path, x_shape: tuple[int, ...], rows: int
 ) -> None:
-    serve(tmp_path, monkeypatch, x_shape, rows)
-    said = fetch(faults / "small_mnist.py")
+    said = fetch(faults / "small_mnist.py", serve(tmp_path, x_shape, rows))
     assert isinstance(said, Failure)
     assert said.code is Code.UNAVAILABLE
     assert "MNIST: 200 rows of shape (28, 28) are needed, the file has" in said.cause
 
 
-def test_a_file_with_another_checksum_is_refused(
-    faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    serve(tmp_path, monkeypatch)
-    monkeypatch.setenv("SMALL_MNIST_SHA256", "0" * 64)
-    said = fetch(faults / "small_mnist.py")
+def test_a_file_with_another_checksum_is_refused(faults: Path, home: Path, tmp_path: Path) -> None:
+    said = fetch(faults / "small_mnist.py", serve(tmp_path) | {"SMALL_MNIST_SHA256": "0" * 64})
     assert isinstance(said, Failure)
     assert "hash does not match" in said.cause
 
 
-def test_a_truncated_file_is_refused(faults: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(tmp_path, monkeypatch)
-    file = tmp_path / "small.npz"
+def test_a_truncated_file_is_refused(faults: Path, home: Path, tmp_path: Path) -> None:
+    served, file = serve(tmp_path), tmp_path / "small.npz"
     file.write_bytes(file.read_bytes()[:1000])
-    monkeypatch.setenv("SMALL_MNIST_SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
-    said = fetch(faults / "small_mnist.py")
+    truncated = served | {"SMALL_MNIST_SHA256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    said = fetch(faults / "small_mnist.py", truncated)
     assert isinstance(said, Failure)
     assert "the real mnist rows cannot be had" in said.cause
 
@@ -110,8 +98,11 @@ def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
     }
     arguments = ["--scenario", ",".join(files), "--backend", "jax", "--data", "real"]
     assert main([*arguments, "--results", str(tmp_path / "results")]) == 1
-    out, complaint = capsys.readouterr()
-    lines = complaint.removeprefix("kerasbench: ").splitlines()
+    out, said = capsys.readouterr()
+    progress, _, complaint = said.partition("kerasbench: ")
+    titles = [line.partition(":")[0] for line in progress.splitlines()[1:]]
+    assert titles == ["Boston housing", "CIFAR-10", "MNIST"]
+    lines = complaint.splitlines()
     assert {line.partition(":")[0] for line in lines} == set(files)
     for file in files.values():
         assert f"Put the file {file} into {home.resolve()}" in complaint

@@ -2,10 +2,12 @@
 
 import dataclasses
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from kerasbench import catalog, trial
 from kerasbench.devices import Device
+from kerasbench.environment import NOTHING
 from kerasbench.limits import Limits
 from kerasbench.options import DEFAULT, Options
 from kerasbench.request import DataKind, Protocol, TrialRequest
@@ -40,6 +42,7 @@ def run(
     options: Options = DEFAULT,
     memory_bytes: int | None = None,
     python: str = sys.executable,
+    kept: Mapping[str, str] = NOTHING,
 ) -> Outcome:
     request = TrialRequest(
         scenario=file.stem,
@@ -54,7 +57,8 @@ def run(
         options=options,
         twin_hash=catalog.twins(file)[backend] if options.native else "",
     )
-    return trial.launch(python, request, Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes))
+    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
+    return trial.launch(python, request, limits, kept=kept)
 
 
 def builtin(

@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from kerasbench.devices import Device
-from kerasbench.report.markdown import document
-from kerasbench.report.notes import training_notes
+from kerasbench.merge import merge
+from kerasbench.report.cells import escape
+from kerasbench.report.markdown import brief, document
+from kerasbench.report.notes import let_in, training_notes
 from kerasbench.summary import summarize
 from kerasbench.wire import Measurement
 from tests import made
@@ -85,3 +87,22 @@ def test_an_operation_s_name_cannot_break_the_page() -> None:
 def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: str) -> None:
     text = document(summarize(made.record(made.trial(device=device))))
     assert f"- torch gpu: {title}, not jit-compiled, float32" in text
+
+
+def with_let_in(record: made.Record, **variables: str) -> made.Record:
+    return dataclasses.replace(record, asked=dataclasses.replace(record.asked, keep_env=variables))
+
+
+def test_what_was_let_in_from_the_shell_stands_in_the_heading_and_is_no_markup() -> None:
+    summary = summarize(with_let_in(made.record(made.trial()), OMP_PROC_BIND="true", LD_PRELOAD="<b>"))
+    assert let_in(summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
+    for page in (document(summary), brief(summary)):
+        assert f"\n\n{escape(let_in(summary))}\n\n" in page
+    assert let_in(summarize(made.record(made.trial()))) == ""
+
+
+def test_of_several_runs_each_row_s_own_variables_are_named() -> None:
+    plain = made.record(made.trial(name="dense"))
+    bound = with_let_in(made.record(made.trial(name="wide")), OMP_PROC_BIND="true")
+    summary = summarize(merge([plain, bound]))
+    assert let_in(summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide)."

@@ -16,4 +16,5 @@ if [ -e "$here/$answer.hangs" ]; then
     : >"$here/$answer.hung.$$"
     exec sleep 600
 fi
+echo "${LET_IN-no}" >"$here/let_in"
 exec sed "s/^/$token /" "$here/$answer.jsonl" >"/dev/fd/$2"
