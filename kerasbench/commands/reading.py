@@ -28,7 +28,7 @@ def report(
         list[Path] | None,
         typer.Argument(metavar="[DIR|FILE]...", help="Default: results, and the pages that quote it."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where tables differ.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where pages differ.")] = False,
     form: Annotated[
         str,
         typer.Option("--format", metavar="KIND", help="markdown (beside the data), or csv, json or html on stdout."),
@@ -45,6 +45,8 @@ def report(
     chosen = places or files.default_places(Path())
     if form not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
+    if check and (form != "markdown" or plots is not None):
+        raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
     if plots is not None:
         return _written(files.draw(chosen, plots))
     if form == "markdown":

@@ -114,6 +114,18 @@ def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 
+@pytest.mark.parametrize("arguments", [["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot"]])
+def test_what_is_no_page_cannot_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    store(tmp_path)
+    place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
+    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 1
+    out, err = capsys.readouterr()
+    assert "neither --plot nor another --format" in err
+    assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])
+
+
 def test_a_folder_without_results_is_an_error_that_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
