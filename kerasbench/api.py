@@ -134,8 +134,8 @@ def load(*places: Place) -> Results:
     records = [results.load(file) for place in chosen for file in results.result_files(place)]
     machines = by_machine([outline(record) for record in records])
     if len(machines) > 1:
-        chips = ", ".join(group[0].machine.chip for group in machines)
-        raise UsageError(f"these are results of {len(machines)} machines ({chips}): load the files of one at a time")
+        titles = "; ".join(group[0].machine.title for group in machines)
+        raise UsageError(f"these are results of {len(machines)} machines ({titles}): load the files of one at a time")
     return Results(records)
 
 

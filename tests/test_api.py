@@ -44,7 +44,15 @@ def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> 
     assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(one, str(two)).records) == 2
     other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
     stored(tmp_path, record=other)
-    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, M1\)"):
+    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, .*; M1, .*\)"):
+        kerasbench.load(tmp_path)
+
+
+def test_two_hosts_of_one_model_are_two_machines_though_an_old_file_names_none(tmp_path: Path) -> None:
+    for host in ("", "a", "b"):
+        machine = dataclasses.replace(made.MACHINE, host=host)
+        stored(tmp_path, record=dataclasses.replace(made.record(made.trial()), machine=machine))
+    with pytest.raises(UsageError, match=r"3 machines \(.* not recorded; .* host a; .* host b\)"):
         kerasbench.load(tmp_path)
 
 

@@ -64,6 +64,19 @@ def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> N
     assert "5.10 ms" in page
 
 
+def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
+    for host, step_ms in (("", 9), ("a", 1), ("b", 5)):
+        record = made.record(made.trial(found=made.measurement(step_ms)))
+        store(tmp_path, dataclasses.replace(record, machine=dataclasses.replace(made.MACHINE, host=host)))
+    pages = [text for file, text in files.made_from([tmp_path]).items() if file.name.startswith("machine-")]
+    steps = ("9.10 ms", "1.10 ms", "5.10 ms")
+    assert sorted(tuple(step in page for step in steps) for page in pages) == [
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ]
+
+
 QUOTING = (
     "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
 )
