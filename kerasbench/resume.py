@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.plan import Cell, Plan
-from kerasbench.results import Record, ScenarioRecord, TrialRecord, load, result_files
+from kerasbench.results import Record, ScenarioRecord, TrialRecord
+from kerasbench.shelf import records
 from kerasbench.wire import Failure, ProbeReport
 
 
@@ -19,12 +20,18 @@ class Interrupted:
 
 
 def find(folder: Path) -> Interrupted:
-    """Return the newest run of a folder that is not finished; raise ResultsError where there is none."""
-    for file in reversed(result_files(folder) if folder.is_dir() else []):
-        record = load(file)
+    """Return the newest run of a folder that is not finished.
+
+    Raises:
+        ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
+    """
+    nothing = f"{folder}: no run here was interrupted; leave out --resume to begin a new one"
+    if not folder.is_dir():
+        raise ResultsError(nothing)
+    for file, record in records(folder, newest_first=True):
         if record.unfinished:
             return Interrupted(file, record)
-    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
+    raise ResultsError(nothing)
 
 
 def carry(

@@ -71,6 +71,22 @@ def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
     assert resume.find(tmp_path).file == older.journal
 
 
+def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passed_over_unsaid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.create(tmp_path, "2026-01-01T00:00:00Z")
+    store.begin(interrupted(made.trial(1)))
+    (tmp_path / "package.json").write_text("{}")
+    assert resume.find(tmp_path).file == store.journal
+    assert f"{tmp_path / 'package.json'}: not a kerasbench result file" in capsys.readouterr().err
+    (tmp_path / "2025-01-01T000000.json").write_text("{")  # older: the run that is meant is another one
+    assert resume.find(tmp_path).file == store.journal
+    newer = tmp_path / "2026-01-02T000000.jsonl"
+    newer.write_text("{")
+    with pytest.raises(ResultsError, match=f"{newer}: not a kerasbench result file: .*; move it out of {tmp_path}"):
+        resume.find(tmp_path)
+
+
 def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     with pytest.raises(ResultsError, match="leave out --resume"):

@@ -77,6 +77,39 @@ def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
     ]
 
 
+EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
+
+
+@pytest.mark.parametrize("arguments", EVERY_FORM)
+@pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
+def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
+) -> None:
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
+    folder = tmp_path / "results"
+    kept = store(folder)
+    (folder / name).write_text('{"name": "mine"}\n')
+    arguments = [str(tmp_path / "plots") if one == "plots" else one for one in arguments]
+    assert main(["report", str(folder), *arguments]) == code
+    out, err = capsys.readouterr()
+    assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
+    assert err.endswith("; passed over\n") and err.count("\n") == 1
+    assert out
+    assert kept.tables.exists() is (arguments == [])
+    assert not (folder / name).with_suffix(".md").exists()
+    if not arguments:
+        assert main(["report", str(folder), "--check"]) == code
+
+
+def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for place in (tmp_path / "x.json", tmp_path):
+        assert main(["report", str(place)]) == 1
+    assert "no result files here that can be read" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
 QUOTING = (
     "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
 )
