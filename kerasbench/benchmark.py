@@ -53,14 +53,14 @@ class Ended:
 def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
 
-    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was interrupted, as
-    that one was asked for.
+    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was begun on this
+    machine and interrupted, as that one was asked for.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    interrupted = resume.find(folder) if resumed else None
+    interrupted = resume.find(folder, machine.fingerprint()) if resumed else None
     asked = interrupted.record.asked if interrupted else asked
     limits.require_time(asked.timeout_s)
     catalog.require_known(asked.scenarios)  # before frameworks are started: a slip of the pen is answered at once

@@ -42,7 +42,9 @@ class Machine:
     def title(self) -> str:
         """What tells it from others, in words: ``AMD EPYC, 2 cores, 24 GiB, host 5bce98f73f3e``."""
         host = f"host {self.host}" if self.host else "host not recorded"
-        return ", ".join([self.chip, f"{self.cores} cores", f"{self.memory_bytes >> 30} GiB", *self.gpus, host])
+        return ", ".join(
+            [self.chip, f"{self.cores} cores", f"{self.memory_bytes / (1 << 30):.0f} GiB", *self.gpus, host]
+        )
 
     @property
     def tells_gpus(self) -> bool:
