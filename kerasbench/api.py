@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kerasbench import changes, environment, interpreters, plan, results
+from kerasbench import changes, environment, interpreters, plan, shelf
 from kerasbench.changes import Change, Comparison
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.merge import by_machine, merge, outline
@@ -133,14 +133,15 @@ def load(*places: Place) -> Results:
     """Read result files, or all of a folder; without any, those in ``results``.
 
     Raises:
-        ResultsError: there are none, or one cannot be read. UsageError: they are of several machines.
+        ResultsError: there are none, or one cannot be read (but what a folder holds besides is passed over, and said).
+        UsageError: they are of several machines.
     """
     chosen = [Path(place) for place in places] or [Path("results")]
-    records = [results.load(file) for place in chosen for file in results.result_files(place)]
+    records = [record for place in chosen for _, record in shelf.records(place)]
     machines = by_machine([outline(record) for record in records])
     if len(machines) > 1:
-        chips = ", ".join(group[0].machine.chip for group in machines)
-        raise UsageError(f"these are results of {len(machines)} machines ({chips}): load the files of one at a time")
+        titles = "; ".join(group[0].machine.title for group in machines)
+        raise UsageError(f"these are results of {len(machines)} machines ({titles}): load the files of one at a time")
     return Results(records)
 
 

@@ -67,8 +67,8 @@ class Ended:
 def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False, wait: bool = False) -> Ended:
     """Select, probe, plan, run, save and draw.
 
-    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was interrupted, as
-    that one was asked for. ``wait``: begin when no other run holds the machine any more.
+    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was begun on this
+    machine and interrupted, as that one was asked for. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
@@ -78,7 +78,7 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
     asked = asked if resumed else _checked(asked, interpreters)  # before it waits, and before frameworks are started
     with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
         sweep()
-        interrupted = resume.find(folder) if resumed else None  # not before: what held the machine may have been it
+        interrupted = resume.find(folder, machine.fingerprint()) if resumed else None  # not before: it may have held it
         if interrupted:
             environment.require_same(interrupted.record.asked.keep_env)
             asked = _checked(interrupted.record.asked, interpreters)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kerasbench.catalog import label
+from kerasbench.machine import told_apart
 from kerasbench.merge import merge
 from kerasbench.options import is_native
 from kerasbench.request import ProtocolKind
@@ -77,8 +78,9 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     failures = _failed(after)
     common = [cell for cell in sides[0] if cell in sides[1]]
     alike = [cell for cell in common if sides[0][cell].protocol == sides[1][cell].protocol]
-    incomparable = _incomparable(before, after, differing=len(common) - len(alike))
-    judged = alike if before.machine.same_as(after.machine) else []
+    is_one = len(told_apart([record.machine for record in (*old, *new)])) == 1
+    incomparable = _incomparable(is_one, differing=len(common) - len(alike))
+    judged = alike if is_one else []
     ratios = {cell: welch(sides[1][cell].steps_ms, sides[0][cell].steps_ms) for cell in common}
     effect = max(before.minimal_effect, after.minimal_effect)
     verdicts = dict(zip(judged, judge_all([ratios[cell] for cell in judged], effect), strict=True))
@@ -98,8 +100,8 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     )
 
 
-def _incomparable(before: Record, after: Record, differing: int) -> str:
-    if not before.machine.same_as(after.machine):
+def _incomparable(is_one_machine: bool, differing: int) -> str:
+    if not is_one_machine:
         return "Different machines"
     if differing:
         cells = f"{differing} cell{'s' * (differing > 1)}"

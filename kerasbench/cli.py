@@ -14,7 +14,7 @@ from kerasbench import __version__
 from kerasbench.commands import EXIT_OK, EXIT_USAGE, measuring, preparing, reading
 from kerasbench.errors import KerasbenchError
 from kerasbench.interrupts import EXIT_INTERRUPTED, heeded
-from kerasbench.printable import printable
+from kerasbench.printable import complain
 
 app = typer.Typer(
     add_completion=False,
@@ -32,20 +32,19 @@ def main(arguments: list[str] | None = None) -> int:
         with heeded():
             code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
     except KerasbenchError as error:
-        return _complain(str(error))
+        return _refused(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except typer.TyperException as error:
-        return _complain(error.format_message())
+        return _refused(error.format_message())
     return code if isinstance(code, int) else EXIT_OK
 
 
-def _complain(what: str) -> int:
-    """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
-    print(f"kerasbench: {printable(what)}", file=sys.stderr)
+def _refused(what: str) -> int:
+    complain(what)
     return EXIT_USAGE
 
 

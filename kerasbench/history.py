@@ -2,13 +2,17 @@
 
 import math
 import statistics
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.machine import Machine
 from kerasbench.plan import CellKey, Plan
-from kerasbench.results import Record, load, result_files
+from kerasbench.results import Record
+from kerasbench.shelf import records
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import summarize
 
@@ -28,11 +32,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CellKey, list[float]] = {}
     scatter, source = None, ""
-    for file in reversed(_newest(folder)):
-        try:
-            record = load(file)
-        except ResultsError:
-            continue
+    for file, record in _newest(folder):
         if not record.machine.same_as(machine) or record.asked.effort.protocol.kind != planned.effort.protocol.kind:
             continue
         for trial in record.trials:
@@ -57,9 +57,7 @@ def scatter_of(record: Record) -> float | None:
     return statistics.median(found) if found else None
 
 
-def _newest(folder: Path) -> list[Path]:
-    """Return the newest result files of a folder, oldest first."""
-    try:
-        return result_files(folder)[-FILES:]
-    except ResultsError:
-        return []
+def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
+    """Read the newest result files of a folder, the newest first."""
+    with suppress(ResultsError):  # there are none
+        yield from islice(records(folder, lambda unread: None, newest_first=True), FILES)

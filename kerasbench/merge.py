@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kerasbench.machine import Machine
+from kerasbench.machine import Machine, told_apart
 from kerasbench.request import ProtocolKind
 from kerasbench.results import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
@@ -59,14 +59,7 @@ def outline(record: Record, file: Path = Path()) -> Outline:
 
 def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
     """Group runs by the machine that they ran on, in the order in which the machines first appear."""
-    groups: list[list[Outline]] = []
-    for one in outlines:
-        group = next((group for group in groups if group[0].machine.same_as(one.machine)), None)
-        if group is None:
-            groups.append([one])
-        else:
-            group.append(one)
-    return groups
+    return [[outlines[index] for index in group] for group in told_apart([one.machine for one in outlines])]
 
 
 def needed(outlines: Sequence[Outline]) -> list[Outline]:

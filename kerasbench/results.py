@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import stat
 import time
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ from kerasbench.wire import Description, Failure, Measurement, Phase
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
 JOURNAL, PARTIAL = ".jsonl", ".partial"
+STAMP = re.compile(
+    r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?"
+)  # how the files of a run are called: by its start (see _reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier schema; what those hold is decoded untyped
@@ -231,13 +235,21 @@ def result_files(place: Path) -> list[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal."""
-    for file in [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]:
+    """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal.
+
+    It goes by the names that runs give, because the folder may hold files of others.
+    """
+    for file in filter(is_named_by_a_run, [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]):
         with suppress(OSError):
             seen = file.stat()
             is_unread = file.suffix == PARTIAL or not seen.st_size
             if is_unread and time.time() - seen.st_mtime > LEFT_S:
                 file.unlink()
+
+
+def is_named_by_a_run(file: Path) -> bool:
+    """Tell whether a file has a name that a run gives: its start, and endings."""
+    return STAMP.fullmatch(file.name.partition(".")[0]) is not None
 
 
 def _has_begun(journal: Path) -> bool:

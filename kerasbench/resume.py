@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.errors import ResultsError
+from kerasbench.machine import Machine
 from kerasbench.plan import Cell, Plan
-from kerasbench.results import Record, ScenarioRecord, TrialRecord, load, result_files
+from kerasbench.printable import complain
+from kerasbench.results import Record, ScenarioRecord, TrialRecord
+from kerasbench.shelf import records
 from kerasbench.wire import Failure, ProbeReport
 
 
@@ -18,13 +21,33 @@ class Interrupted:
     record: Record
 
 
-def find(folder: Path) -> Interrupted:
-    """Return the newest run of a folder that is not finished; raise ResultsError where there is none."""
-    for file in reversed(result_files(folder) if folder.is_dir() else []):
-        record = load(file)
-        if record.unfinished:
+def find(folder: Path, here: Machine) -> Interrupted:
+    """Return the newest run of a folder that is not finished and was begun on this machine.
+
+    Newer ones of other machines, which share the folder, are passed over, and said.
+
+    Raises:
+        ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
+    """
+    elsewhere: list[str] = []
+    for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
+        if not record.unfinished:
+            continue
+        if _is_same_host(record.machine, here):
+            for begun in elsewhere:
+                complain(f"{begun}; passed over")
             return Interrupted(file, record)
+        elsewhere.append(f"{file}: begun on another machine ({record.machine.title})")
+    if elsewhere:
+        raise ResultsError(
+            f"{elsewhere[0]}, and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
+        )
     raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
+
+
+def _is_same_host(began: Machine, here: Machine) -> bool:
+    """Tell whether a run was begun here for certain: trials of two machines must not be paired by round."""
+    return began.same_as(here) and began.host == here.host
 
 
 def carry(

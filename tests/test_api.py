@@ -44,7 +44,15 @@ def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> 
     assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(one, str(two)).records) == 2
     other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
     stored(tmp_path, record=other)
-    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, M1\)"):
+    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, .*; M1, .*\)"):
+        kerasbench.load(tmp_path)
+
+
+def test_two_hosts_of_one_model_are_two_machines_though_an_old_file_names_none(tmp_path: Path) -> None:
+    for host in ("", "a", "b"):
+        machine = dataclasses.replace(made.MACHINE, host=host)
+        stored(tmp_path, record=dataclasses.replace(made.record(made.trial()), machine=machine))
+    with pytest.raises(UsageError, match=r"3 machines \(.* not recorded; .* host a; .* host b\)"):
         kerasbench.load(tmp_path)
 
 
@@ -74,6 +82,18 @@ def test_without_pandas_it_is_said_what_to_install(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
         kerasbench.load(stored(tmp_path, 2.0)).to_dataframe()
+
+
+def test_what_is_no_result_is_passed_over_and_a_damaged_one_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, 2.0)
+    (tmp_path / "package.json").write_text("{}")
+    assert len(kerasbench.load(tmp_path).records) == 1
+    assert "package.json: not a kerasbench result file" in capsys.readouterr().err
+    (tmp_path / "2026-01-09T000000.json").write_text("{}")
+    with pytest.raises(ResultsError, match=f"000000.json: .*; move it out of {tmp_path} to go on without it"):
+        kerasbench.load(tmp_path)
 
 
 def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:

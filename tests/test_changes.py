@@ -57,6 +57,15 @@ def test_new_and_vanished_cells_are_named() -> None:
     assert "No longer measured: dense torch cpu." in text
 
 
+def test_a_side_that_is_of_another_machine_in_part_has_no_verdicts() -> None:
+    here, there = (dataclasses.replace(made.MACHINE, host=host) for host in ("a", "b"))
+    mixed = [OLD, dataclasses.replace(OLD, machine=here)]
+    new = run(2.5, 2.52, 2.48)
+    assert compare(mixed, [dataclasses.replace(new, machine=here)]).changes[0].verdict is Verdict.SLOWER
+    found = compare(mixed, [dataclasses.replace(new, machine=there)])
+    assert (found.incomparable, found.changes[0].verdict) == ("Different machines", None)
+
+
 def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.01), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     found = compare([OLD], [other])

@@ -94,7 +94,16 @@ def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.Captur
     assert cli.main(["report", str(tmp_path)]) == 1
     err = capsys.readouterr().err
     assert "which is none of its scenarios" in err
-    assert err.strip().isprintable()
+    assert all(line.isprintable() for line in err.splitlines())
+
+
+def test_a_run_that_another_machine_began_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = dataclasses.replace(made.record(made.trial()), stopped_because=results.INTERRUPTED)
+    results.Store.create(tmp_path, record.started).begin(record)
+    assert cli.main(["--resume", "--results", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "begun on another machine (Chip 9, 2 cores, 8 GiB, host not recorded), and this is " in err
+    assert (out, err.count("\n"), len(list(tmp_path.iterdir()))) == ("", 1, 1)
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

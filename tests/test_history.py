@@ -31,7 +31,8 @@ def test_too_few_rounds_tell_nothing() -> None:
 
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
-    (tmp_path / "2026-01-03.json").write_text("[")
+    for name in ("2026-01-03.json", "a.json", "b.json"):
+        (tmp_path / name).write_text("[")
     found = history.recall(tmp_path, made.MACHINE, PLANNED)
     assert found.trial_s == {cell.key: 9.0 for cell in PLANNED.cells}
     assert found.source == "2026-01-02T030405.json"

@@ -104,7 +104,7 @@ def test_what_killed_runs_have_left_is_swept_up_after_a_while(tmp_path: Path) ->
     written = Store.create(tmp_path, STARTED)
     written.begin(made.record())
     reserved = Store.create(tmp_path, STARTED).journal
-    half = tmp_path / "x.json.partial"
+    half = tmp_path / f"{written.data.name}.partial"
     half.write_text("{")
     sweep(tmp_path)
     assert reserved.exists() and half.exists()
@@ -112,6 +112,18 @@ def test_what_killed_runs_have_left_is_swept_up_after_a_while(tmp_path: Path) ->
         os.utime(file, (0, 0))
     sweep(tmp_path)
     assert list(tmp_path.iterdir()) == [written.journal]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl", "2026-01-02T030405-old.json.partial"],
+)
+def test_a_file_of_others_is_never_swept_up(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.touch()
+    os.utime(file, (0, 0))
+    sweep(tmp_path)
+    assert file.exists()
 
 
 def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path) -> None:

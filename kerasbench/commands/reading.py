@@ -3,12 +3,17 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kerasbench.shelf import Tell
 
 FORMATS = ("markdown", "csv", "json", "html")
 
@@ -28,7 +33,7 @@ def report(
         list[Path] | None,
         typer.Argument(metavar="[DIR|FILE]...", help="Default: results, and the pages that quote it."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where tables differ.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where pages differ.")] = False,
     form: Annotated[
         str,
         typer.Option("--format", metavar="KIND", help="markdown (beside the data), or csv, json or html on stdout."),
@@ -38,29 +43,43 @@ def report(
     ] = None,
 ) -> int:
     """Make every page anew from its data: of runs, of machines, their index, and quotations in README.md and docs/."""
-    from kerasbench import results
-    from kerasbench.report import files, tidy
-    from kerasbench.summary import summarize
+    from kerasbench.report import files
+    from kerasbench.shelf import Unread, say_passed_over
 
     chosen = places or files.default_places(Path())
     if form not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
-    if plots is not None:
-        return _written(files.draw(chosen, plots))
-    if form == "markdown":
-        pages = files.made_from(chosen)
-        return _check(files.stale(pages)) if check else _written(files.write(pages))
-    if form == "html":
-        from kerasbench.report import html
+    if check and (form != "markdown" or plots is not None):
+        raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
+    damaged: list[Path] = []
 
-        print(html.document([(one.record.machine.chip, one) for one in files.machines(chosen).values()]), end="")
-        return EXIT_OK
-    records = [results.load(file) for file in files.expand(chosen)]
-    if form == "csv":
-        print(tidy.document([summarize(record) for record in records]), end="")
+    def tell(unread: Unread) -> None:
+        damaged.extend([unread.file] if unread.is_damaged else [])
+        say_passed_over(unread)
+
+    if plots is not None:
+        code = _written(files.draw(chosen, plots, tell))
+    elif form == "markdown":
+        pages = files.made_from(chosen, tell)
+        code = _check(files.stale(pages)) if check else _written(files.write(pages))
     else:
-        print(results.as_json(records))
-    return EXIT_OK
+        print(_document(chosen, form, tell), end="")
+        code = EXIT_OK
+    return EXIT_USAGE if damaged else code
+
+
+def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
+    """Return what goes to stdout in one piece: csv, json or html."""
+    from kerasbench import results
+    from kerasbench.report import files, html, tidy
+    from kerasbench.summary import summarize
+
+    if form == "html":
+        return html.document([(one.record.machine.chip, one) for one in files.machines(places, tell).values()])
+    records = [record for _, record in files.among(places, tell)]
+    return (
+        tidy.document([summarize(record) for record in records]) if form == "csv" else results.as_json(records) + "\n"
+    )
 
 
 def _written(pages: list[Path]) -> int:
@@ -83,14 +102,14 @@ def compare(
     ] = None,
 ) -> int:
     """Compare two sets of results cell by cell; more than two stand side by side."""
-    from kerasbench import changes, results
+    from kerasbench import changes, shelf
     from kerasbench.report import comparison
 
     if fail_on not in (None, "regression"):
         raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
     if len(places) < 2:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
-    sides = [[results.load(file) for file in results.result_files(place)] for place in places]
+    sides = [[record for _, record in shelf.records(place)] for place in places]
     if len(places) > 2:
         if fail_on:
             raise UsageError("--fail-on needs two sets of results, OLD and NEW")

@@ -4,7 +4,9 @@ import dataclasses
 import hashlib
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import psutil
 
@@ -37,12 +39,23 @@ class Machine:
         return (self.chip, self.cores, self.memory_bytes >> 30, self.architecture, *self.gpus, self.host)
 
     @property
+    def title(self) -> str:
+        """What tells it from others, in words: ``AMD EPYC, 2 cores, 24 GiB, host 5bce98f73f3e``."""
+        host = f"host {self.host}" if self.host else "host not recorded"
+        return ", ".join(
+            [self.chip, f"{self.cores} cores", f"{self.memory_bytes / (1 << 30):.0f} GiB", *self.gpus, host]
+        )
+
+    @property
     def tells_gpus(self) -> bool:
         """False for a Mac without any: either an older kerasbench looked, or system_profiler did not answer in time."""
         return bool(self.gpus) or not self.system.startswith("Darwin")
 
     def same_as(self, other: "Machine") -> bool:
-        """Tell whether results of both may be compared; a host, or a Mac's GPU, that was not recorded may be any."""
+        """Tell whether two machines may be one; a host, or a Mac's GPU, that was not recorded may be any.
+
+        So this is no equality: what may be either of two is neither of them. See ``told_apart`` for more than two.
+        """
         hosts = bool(self.host and other.host)
         gpus = self.tells_gpus and other.tells_gpus
         one, two = (
@@ -50,6 +63,32 @@ class Machine:
             for machine in (self, other)
         )
         return one.identity == two.identity
+
+
+def told_apart(machines: Sequence[Machine]) -> list[list[int]]:
+    """Return the indices of machines that are one, in the order in which each first appears.
+
+    What may be either of two that differ (its host was not recorded, and there are two) is a machine of its own.
+    """
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for index, one in enumerate(machines):
+        alike.setdefault((one.identity, one.tells_gpus), []).append(index)
+    distinct = [machines[indices[0]] for indices in alike.values()]
+    groups: list[tuple[Machine | None, list[int]]] = []  # None: nothing else belongs there
+    for one, indices in zip(distinct, alike.values(), strict=True):
+        if _may_be_several(one, distinct):
+            groups.append((None, indices))
+        elif found := next((held for first, held in groups if first is not None and one.same_as(first)), None):
+            found += indices
+        else:
+            groups.append((one, indices))
+    return [sorted(indices) for _, indices in groups]
+
+
+def _may_be_several(one: Machine, machines: Sequence[Machine]) -> bool:
+    """Tell whether a machine may be either of two that are not the same. Among all others ``same_as`` is transitive."""
+    near = [machine for machine in machines if one.same_as(machine)]
+    return any(not first.same_as(second) for first, second in combinations(near, 2))
 
 
 def fingerprint() -> Machine:

@@ -6,7 +6,7 @@ Made anew, or checked against their data; so that a table can never say somethin
 import gc
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from kerasbench.report import cells, explanation, markdown, sweep
 from kerasbench.report.beside import beside_published
 from kerasbench.report.failures import failures
 from kerasbench.report.native import what_keras_costs
-from kerasbench.results import load, replace, result_files, tables_file
+from kerasbench.results import Record, load, replace, tables_file
+from kerasbench.shelf import Tell, records, refuse_damaged
 from kerasbench.summary import Summary, summarize
 
 INDEX = "README.md"
@@ -49,11 +50,11 @@ WHOLE: dict[str, Callable[[Summary], str]] = {
 }
 
 
-def made_from(places: Sequence[Path]) -> dict[Path, str]:
+def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
     """Return the text of every page that the given folders, result files and markdown pages should have.
 
     A folder has the pages of its runs and machines and their index, a result file has its own, and a markdown page (its
-    name ends in .md) has quotations between markers.
+    name ends in .md) has quotations between markers. ``tell`` hears of what cannot be read in a folder.
 
     Raises:
         ResultsError: data that cannot be read, or a folder without any. UsageError: a marker that names no section.
@@ -61,7 +62,7 @@ def made_from(places: Sequence[Path]) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     with _without_collecting():
         for place in places:
-            pages |= {place: quoted(place)} if place.suffix == ".md" else _of_data(place)
+            pages |= {place: quoted(place)} if place.suffix == ".md" else _of_data(place, tell)
     return pages
 
 
@@ -114,11 +115,10 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def _of_data(place: Path) -> dict[Path, str]:
+def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     outlines: list[Outline] = []
-    for data in result_files(place):
-        record = load(data)  # one at a time: a hundred long runs at once would not fit into memory
+    for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
         pages[tables_file(data)] = markdown.document(summarize(record))
         outlines.append(outline(record, data))
     if not place.is_dir():
@@ -142,9 +142,9 @@ def _of_machine(summary: Summary, group: Sequence[Outline]) -> str:
     return "\n\n".join([page.rstrip("\n"), markdown.full_epochs(found), markdown.predicted(found)]) + "\n"
 
 
-def machines(places: Sequence[Path]) -> dict[str, Summary]:
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Summary]:
     """Return what each machine's best runs amount to, by the name of its page; raise ResultsError for bad data."""
-    groups = by_machine([outline(load(file), file) for file in expand(places)])
+    groups = by_machine([outline(record, file) for file, record in among(places, tell)])
     return {slug(group[0].machine): _merged(group) for group in groups}
 
 
@@ -152,7 +152,7 @@ def _merged(group: Sequence[Outline]) -> Summary:
     return summarize(merge([load(one.file) for one in needed(group)]))
 
 
-def draw(places: Sequence[Path], folder: Path) -> list[Path]:
+def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
     """Draw each machine's plots into a folder and return them.
 
     Raises:
@@ -163,7 +163,7 @@ def draw(places: Sequence[Path], folder: Path) -> list[Path]:
     if not plot.is_available():
         raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
-    for name, summary in machines(places).items():
+    for name, summary in machines(places, tell).items():
         pictures = {
             "step-times": plot.step_times(summary, "png"),
             "sweep": curve.step_over_size(summary, "png"),
@@ -240,6 +240,8 @@ def default_places(folder: Path) -> list[Path]:
     return [folder / "results", *pages_with_quotations(folder)]
 
 
-def expand(places: Iterable[Path]) -> list[Path]:
-    """Return the result files among the places."""
-    return [file for place in places if place.suffix != ".md" for file in result_files(place)]
+def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
+    """Read the result files among the places."""
+    for place in places:
+        if place.suffix != ".md":
+            yield from records(place, tell)

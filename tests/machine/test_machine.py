@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.machine import fingerprint, linux, macos, nvidia
+from kerasbench.machine import fingerprint, linux, macos, nvidia, told_apart
 from tests.made import MACHINE
 
 
@@ -52,6 +52,34 @@ def test_a_mac_s_gpu_that_was_not_recorded(system: str, one: list[str], other: l
         assert first.same_as(second) is same
         assert second.same_as(first) is same
     assert not first.same_as(dataclasses.replace(second, host="b"))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "groups"),
+    [
+        (["", "a", "a", ""], [[0, 1, 2, 3]]),  # there is one host only that it may be
+        (["", "a", "b", "a", ""], [[0, 4], [1, 3], [2]]),
+        (["a", "", "b"], [[0], [1], [2]]),
+        (["a", "b", ""], [[0], [1], [2]]),
+        (["", ""], [[0, 1]]),
+        ([], []),
+    ],
+)
+def test_what_may_be_either_of_two_hosts_is_neither(hosts: list[str], groups: list[list[int]]) -> None:
+    assert told_apart([dataclasses.replace(MACHINE, host=host) for host in hosts]) == groups
+
+
+def test_an_update_tells_no_machines_apart() -> None:
+    systems = [("Linux 6.1", "a"), ("Linux 6.2", "a"), ("Linux 6.1", ""), ("Linux 6.2", ""), ("Linux 6.1", "b")]
+    machines = [dataclasses.replace(MACHINE, system=system, host=host) for system, host in systems]
+    assert told_apart(machines) == [[0, 1], [2, 3], [4]]
+
+
+def test_a_mac_whose_gpu_may_be_either_of_two_is_neither() -> None:
+    mac = dataclasses.replace(MACHINE, system="Darwin 24.1.0", host="a")
+    cards: list[list[str]] = [[], ["Apple M1 (7-core GPU)"], ["Apple M1 (8-core GPU)"]]
+    assert told_apart([dataclasses.replace(mac, gpus=gpus) for gpus in cards]) == [[0], [1], [2]]
+    assert told_apart([dataclasses.replace(mac, gpus=gpus) for gpus in cards[:2]]) == [[0, 1]]
 
 
 def test_a_machine_s_page_keeps_its_name() -> None:

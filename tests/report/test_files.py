@@ -64,6 +64,52 @@ def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> N
     assert "5.10 ms" in page
 
 
+def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
+    for host, step_ms in (("", 9), ("a", 1), ("b", 5)):
+        record = made.record(made.trial(found=made.measurement(step_ms)))
+        store(tmp_path, dataclasses.replace(record, machine=dataclasses.replace(made.MACHINE, host=host)))
+    pages = [text for file, text in files.made_from([tmp_path]).items() if file.name.startswith("machine-")]
+    steps = ("9.10 ms", "1.10 ms", "5.10 ms")
+    assert sorted(tuple(step in page for step in steps) for page in pages) == [
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ]
+
+
+EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
+
+
+@pytest.mark.parametrize("arguments", EVERY_FORM)
+@pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
+def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
+) -> None:
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
+    folder = tmp_path / "results"
+    kept = store(folder)
+    (folder / name).write_text('{"name": "mine"}\n')
+    arguments = [str(tmp_path / "plots") if one == "plots" else one for one in arguments]
+    assert main(["report", str(folder), *arguments]) == code
+    out, err = capsys.readouterr()
+    assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
+    assert err.endswith("; passed over\n") and err.count("\n") == 1
+    assert out
+    assert kept.tables.exists() is (arguments == [])
+    assert not (folder / name).with_suffix(".md").exists()
+    if not arguments:
+        assert main(["report", str(folder), "--check"]) == code
+
+
+def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for place in (tmp_path / "x.json", tmp_path):
+        assert main(["report", str(place)]) == 1
+    assert "no result files here that can be read" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
 QUOTING = (
     "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
 )
@@ -112,6 +158,18 @@ def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
     assert "--format takes markdown, csv" in capsys.readouterr().err
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+
+
+@pytest.mark.parametrize("arguments", [["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot"]])
+def test_what_is_no_page_cannot_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    store(tmp_path)
+    place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
+    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 1
+    out, err = capsys.readouterr()
+    assert "neither --plot nor another --format" in err
+    assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])
 
 
 def test_a_folder_without_results_is_an_error_that_says_what_to_do(
