@@ -30,6 +30,9 @@ PASSED_ON = (
     *("PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONUTF8", "PYTHONIOENCODING"),
     *("COVERAGE_*", "COV_CORE_*"),  # of the tests of this project, whose children are counted too
 )
+# Where CUDA and ROCm keep what they have compiled for this very card, and MIOpen which of its kernels it has found to
+# be the quickest: a first step is to find them empty. Metal's cache has no such variable.
+CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR")
 # These lead one interpreter to its packages, and another one astray.
 OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
 # What is known to change devices, threads, precision, compilation, kernels, allocators, caches or the number of epochs,
@@ -116,9 +119,10 @@ def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> No
 
 
 def for_scratch(folder: str) -> dict[str, str]:
-    """Return the variables that make a child keep its files in one folder and show where a crash happened.
+    """Return the variables that make a child keep its files and caches in one folder and show where a crash happened.
 
     A private KERAS_HOME, because an existing keras.json overrides floatx and the image data format even where
     KERAS_BACKEND is set.
     """
-    return {"KERAS_HOME": folder, "TMPDIR": folder, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
+    kept = dict.fromkeys(("KERAS_HOME", "TMPDIR", *CACHES), folder)
+    return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}

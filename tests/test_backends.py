@@ -52,6 +52,11 @@ def test_the_environment_shows_one_device(name: str, device: Device, expected: d
     assert expected.items() <= backends.get(name).environment(device, DEFAULT, "/caches").items()
 
 
+@pytest.mark.parametrize("variable", ["TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH"])
+def test_torch_compiles_into_the_trial_s_own_folder(variable: str) -> None:
+    assert backends.get("torch").environment(CPU, DEFAULT, "/caches")[variable] == "/caches"
+
+
 @pytest.mark.parametrize(("name", "variable"), [("torch", "OMP_NUM_THREADS"), ("jax", "NPROC")])
 def test_threads_are_limited_only_where_that_was_asked_for(name: str, variable: str) -> None:
     environment = backends.get(name).environment

@@ -111,3 +111,10 @@ def test_each_backend_names_variables_of_its_own(name: str) -> None:
 def test_a_child_keeps_its_files_in_its_scratch_folder() -> None:
     variables = environment.for_scratch("/scratch")
     assert variables["KERAS_HOME"] == variables["TMPDIR"] == "/scratch"
+
+
+@pytest.mark.parametrize(
+    "name", ["CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR"]
+)
+def test_a_child_compiles_into_its_scratch_folder(name: str) -> None:
+    assert (environment.clean(inherited={name: "/mine"}) | environment.for_scratch("/scratch"))[name] == "/scratch"

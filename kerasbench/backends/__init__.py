@@ -27,7 +27,10 @@ class Backend(Protocol):
     """What ``explain`` tries besides: the other way round from its default, None where that is not worth the time."""
 
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
-        """Return the variables of a child: this device alone, these threads, compilation caches in a folder."""
+        """Return the variables of a child: this device alone, these threads, its own compilation caches in a folder.
+
+        Those of what lies below all backends (CUDA, ROCm) are moved for all of them (``kerasbench/environment.py``).
+        """
 
     def requirements(self, target: Target) -> list[str]:
         """Return what pip installs, beside keras, so that this backend uses the target's devices."""

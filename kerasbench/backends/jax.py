@@ -25,7 +25,6 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
         "JAX_PLATFORMS": _platforms(device),
         PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
-        "CUDA_CACHE_PATH": caches,
     }
     if options.threads is not None:
         variables["NPROC"] = str(options.threads)

@@ -22,7 +22,6 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
     return cuda_visibility(device) | {
         "TF_CPP_MIN_LOG_LEVEL": "2",
         GROWTH: "true",  # the default takes the whole card from a display or a neighbour
-        "CUDA_CACHE_PATH": caches,
     }
 
 

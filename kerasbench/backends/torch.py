@@ -23,7 +23,8 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
     variables = cuda_visibility(device) | {
         "KERAS_TORCH_DEVICE": keras_name,
         "TORCHINDUCTOR_CACHE_DIR": caches,
-        "CUDA_CACHE_PATH": caches,
+        "TRITON_CACHE_DIR": caches,
+        "PYTORCH_KERNEL_CACHE_PATH": caches,  # of kernels that torch itself compiles, with CUDA and ROCm
     }
     if device.platform == "mps" and FALLBACK in os.environ:
         variables[FALLBACK] = os.environ[FALLBACK]  # torch's own switch, set on purpose

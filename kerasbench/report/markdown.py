@@ -19,7 +19,7 @@ from kerasbench.report.cells import (
 )
 from kerasbench.report.failures import failures
 from kerasbench.report.native import what_keras_costs
-from kerasbench.report.notes import corrected, let_in, training_notes
+from kerasbench.report.notes import corrected, first_step, let_in, training_notes
 from kerasbench.report.number import plain, with_interval
 from kerasbench.results import Record, TrialRecord
 from kerasbench.summary import Comparison, Row, Summary
@@ -228,8 +228,7 @@ def cold_start(summary: Summary) -> str:
         summary,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
-        "Start-up: from starting the process to a first operation on the device. First step: tracing, compiling and "
-        "running one `fit` of one batch, with empty compilation caches.",
+        f"Start-up: from starting the process to a first operation on the device. {first_step(summary)}",
     )
 
 

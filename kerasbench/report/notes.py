@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from kerasbench.devices import APPLE
 from kerasbench.noise import SCATTER_WARN
 from kerasbench.options import is_native
 from kerasbench.report.cells import column_name, count, escape
@@ -11,8 +12,8 @@ from kerasbench.verdict import MANY_VERDICTS
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
-
-
+# Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.
+METAL_CACHE = ", but for Metal's own: macOS keeps it, so on the Apple GPU kernels may come from an earlier trial"
 STEP = (
     "A step as a user of `fit` sees it: the time of an epoch of the published length over its steps. It contains "
     "feeding the batch, the step, its metrics, and its share of what each epoch costs once (validation included)."
@@ -64,6 +65,15 @@ def let_in(summary: Summary) -> str:
         )
     said = [f"{one} ({', '.join(labels)})" if len(rows) > 1 else one for one, labels in rows.items() if one]
     return f"Let in from the shell (--keep-env): {'; '.join(said)}." if said else ""
+
+
+def first_step(summary: Summary) -> str:
+    """Return what a first step is, and how cold its compilation was."""
+    apple = any(trial.device.platform in APPLE for trial in summary.record.trials)
+    return (
+        "First step: tracing, compiling and running one `fit` of one batch, with empty compilation caches"
+        f"{METAL_CACHE if apple else ''}."
+    )
 
 
 def _named(row: Row, columns: list[Column]) -> str:

@@ -6,7 +6,7 @@ from kerasbench.catalog import label
 from kerasbench.cost import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.options import AXES, Axis
 from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
-from kerasbench.report.notes import training_notes
+from kerasbench.report.notes import first_step, training_notes
 from kerasbench.report.number import BELOW, NOT_TOLD, percent, plain
 from kerasbench.stats import sign
 from kerasbench.summary import Row, Summary
@@ -158,8 +158,7 @@ def _besides(summary: Summary) -> str:
         summary.swept,
         "Throughput and memory by size",
         ("train_samples_per_s", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
-        "Throughput follows from the step inside an epoch. First step: tracing, compiling and running one `fit` of one "
-        "batch, with empty compilation caches.",
+        f"Throughput follows from the step inside an epoch. {first_step(summary)}",
     )
 
 

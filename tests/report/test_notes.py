@@ -57,6 +57,13 @@ def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
     assert "Not compared" not in notes_of(made.trial(backend="jax"), made.trial())
 
 
+@pytest.mark.parametrize(("device", "kept"), [(M1, True), (Device("cuda", 0, "NVIDIA H200"), False), (made.CPU, False)])
+def test_that_macos_keeps_metal_s_kernels_is_said_where_they_were_used(device: Device, kept: bool) -> None:
+    text = document(summarize(made.record(made.trial(backend="jax"), made.trial(device=device))))
+    assert "with empty compilation caches" in text
+    assert ("Metal's own" in text) is kept
+
+
 def test_cells_are_named_row_by_row() -> None:
     unsteady = made.measurement(steady=False)
     named = "Not shown to be steady when it was measured, in most trials: "
