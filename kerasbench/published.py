@@ -69,7 +69,9 @@ class Figure:
     def _pair(self, field: str) -> list[str]:
         """Return one figure of the CPU and of the GPU, nothing where neither was published."""
         values = [getattr(side, field) if side else None for side in (self.cpu, self.gpu)]
-        return [f"{value:.4g}" if value is not None else "–" for value in values] if any(values) else []
+        if values == [None, None]:
+            return []
+        return [f"{value:.4g}" if value is not None else "–" for value in values]
 
     def gpu_over_cpu(self, steps_per_epoch: int) -> float | None:
         """Return the published ratio of GPU to CPU time for a step, of the middles of ranges."""

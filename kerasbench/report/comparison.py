@@ -19,7 +19,10 @@ WORDS = {Verdict.FASTER: "**faster**", Verdict.SLOWER: "**slower**"}
 
 def changes(found: Comparison, old: str, new: str) -> str:
     """Return what became of every cell between two sets of results."""
-    parts = ["## Training step, new against old", _table(["cell", old, new, "new / old", "verdict"], found)]
+    parts = ["## Training step, new against old"]
+    if not found.changes:
+        return "\n\n".join([*parts, "No cell was measured on both sides.", *_lists(found)]) + "\n"
+    parts.append(_table(["cell", old, new, "new / old", "verdict"], found))
     if found.overall is not None:
         cells = len(found.changes)
         parts.append(f"Geometric mean of new / old over {cells} cell{'s' * (cells > 1)}: {found.overall:.3f}.")

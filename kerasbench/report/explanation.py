@@ -9,6 +9,7 @@ from kerasbench.explain import Advice, Anatomy, Help
 from kerasbench.report.cells import column_name, escape, whole_steps
 from kerasbench.report.number import NOT_TOLD, percent, plain
 from kerasbench.stats import Estimate, sign
+from kerasbench.summary import Column
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
@@ -125,7 +126,7 @@ def _warming(found: Estimate) -> str:
 def _repaid(one: Anatomy, paid: BreakEven) -> str:
     mine = paid.slow_start == one.column
     rival = paid.rival if mine else paid.slow_start
-    who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
+    who, whom = ("it", _named(rival)) if mine else (_named(rival), "it")
     extra = plain(paid.extra_ms)
     return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {whole_steps(paid.steps)}."
 
@@ -138,9 +139,14 @@ def _advice(advice: Advice) -> str:
         case Help.JIT:
             return f"{advice.column[2]} would help: a step needs {left}."
         case Help.DEVICE:
-            return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
+            return f"Another device would help: on {_named(advice.column)} a step needs {left}."
         case Help.PREPARED:
             return f"Prepared data would help: with batches that lie ready, a step needs {left}."
+
+
+def _named(column: Column) -> str:
+    """Return a column's name as it stands in a sentence, which is escaped as a whole."""
+    return " ".join(part for part in column if part)
 
 
 def _step(one: Anatomy, part: Estimate) -> str:

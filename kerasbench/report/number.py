@@ -25,7 +25,7 @@ def with_interval(estimate: Estimate, unit: str = "") -> str:
 
 def percent(share: float) -> str:
     """Return ``1.8 %``, two significant digits below ten."""
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+    return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
 
 
 def seconds(value: float) -> str:

@@ -18,7 +18,9 @@ def test_an_interval_stands_behind_its_unit() -> None:
     assert with_interval(Estimate(12.3, None, None, 1), "ms") == "12.3 ms"
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.0181, "1.8 %"), (0.123, "12 %"), (0.0996, "10 %"), (1.5, "150 %")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0181, "1.8 %"), (0.123, "12 %"), (0.0996, "10 %"), (1.5, "150 %"), (-0.2, "-20 %")]
+)
 def test_percentages(share: float, text: str) -> None:
     assert percent(share) == text
 

@@ -1,0 +1,155 @@
+import pytest
+from markdown_it import MarkdownIt
+
+from kerasbench.noise import Severity, Signal
+from kerasbench.options import Options
+from kerasbench.report.cells import (
+    NOTHING,
+    column_name,
+    count,
+    draw_table,
+    escape,
+    metric_tables,
+    timed,
+    title_of,
+    value,
+    whole_steps,
+)
+from kerasbench.results import TrialRecord
+from kerasbench.summary import Standing, Summary, summarize
+from tests import made
+from tests.report import table
+
+JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
+ALONE = Standing(None, [], False)
+NOISE = (Signal("others", Severity.INVALID, "other processes used 40% of the CPU"),)
+
+
+def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
+    return summarize(made.record(*trials, rounds=rounds))
+
+
+def of_three(backend: str, step_ms: float, noise: tuple[Signal, ...] = ()) -> list[TrialRecord]:
+    found = [made.measurement(step_ms * factor) for factor in (1.0, 1.001, 0.999)]
+    return [made.trial(index, backend=backend, found=one, noise=noise) for index, one in enumerate(found, start=1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b",
+        "<b>",
+        "`x`",
+        "*a*",
+        "_a_",
+        "[a](b)",
+        "# a",
+        "- a",
+        "1. a",
+        "1) a",
+        "+ a",
+        "a\nb",
+        "&lt;",
+        "---",
+        "~~a~~",
+        "\\|",
+    ],
+)
+def test_no_text_is_markup(text: str) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(escape(text))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert {one.type for one in tokens[1].children or ()} <= {"text", "text_special"}
+    assert tokens[1].children is not None
+    assert "".join(one.content for one in tokens[1].children) == " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["mixed_float16", "batch=64 width=2", "gpu:1", "mnist_mlp/tiny", "12.3 ms"])
+def test_names_stay_as_they_are(text: str) -> None:
+    assert escape(text) == text
+
+
+def test_a_cell_stays_in_its_column_whatever_it_holds() -> None:
+    drawn = draw_table(["a", "b"], [["1,230", escape("x|y")], ["007", "1e5"]])
+    assert len({line.replace("\\|", "").count("|") for line in drawn.splitlines()}) == 1
+    assert table.rows(drawn)[2] == ["007", "1e5"]  # no number is written anew
+
+
+def test_a_column_is_named_by_what_is_not_empty() -> None:
+    assert column_name(("jax", "gpu:1", "threads=1")) == "jax gpu:1 threads=1"
+    assert column_name(JAX) == "jax cpu"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells")])
+def test_what_is_counted_agrees_with_its_number(number: int, text: str) -> None:
+    assert count(number, "cell") == text
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        (0.2, "1 step"),
+        (1, "1 step"),
+        (1.01, "2 steps"),
+        (77.5, "78 steps"),
+        (99.2, "100 steps"),
+        (1234.0, "1,230 steps"),
+    ],
+)
+def test_steps_are_whole_and_rounded_up(steps: float, text: str) -> None:
+    assert whole_steps(steps) == text
+
+
+def test_a_metric_s_title_has_its_unit() -> None:
+    assert title_of("train_step_ms") == "Training step (ms)"
+    assert title_of("train_loss") == "Training loss of the last epoch"
+
+
+def test_the_fastest_is_bold_and_those_that_are_level_are_marked() -> None:
+    clear = summed(*of_three("jax", 2.0), *of_three("torch", 4.0), rounds=3)
+    (row,), (place,) = clear.rows, clear.standings
+    assert timed(row, JAX, place).startswith("**2.10 ms")
+    assert timed(row, TORCH, place).startswith("4.10 ms")
+    close = summed(*of_three("jax", 2.0), *of_three("torch", 2.001), rounds=3)
+    (row,), (place,) = close.rows, close.standings
+    assert [timed(row, column, place)[:9] for column in (JAX, TORCH)] == ["≈ 2.10 ms", "≈ 2.10 ms"]
+
+
+def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
+    idle = made.measurement()
+    unmoved = vars(idle.learning) | {"batch_loss_before": 2.3, "batch_loss_after": 2.3}
+    still = type(idle)(**(vars(idle) | {"learning": type(idle.learning)(**unmoved)}))
+    trials = [made.trial(backend="jax", found=still, noise=NOISE), made.trial(backend="torch", failure=made.FAILURE)]
+    (row,) = summed(*trials).rows
+    assert timed(row, JAX, ALONE) == "2.10 ms † ~"
+    assert timed(row, TORCH, ALONE) == "*crash*"
+    assert timed(row, ("tensorflow", "cpu", ""), ALONE) == NOTHING
+
+
+def test_a_value_has_its_interval_and_a_failed_cell_none() -> None:
+    (row,) = summed(*of_three("jax", 2.0), made.trial(backend="torch", failure=made.FAILURE), rounds=3).rows
+    assert value(row, JAX, "steady_step_ms", "ms") == "2.00 ms ±0.2 %"
+    assert value(row, TORCH, "steady_step_ms") == NOTHING
+    assert value(row, JAX, "total_s") == NOTHING
+
+
+def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
+    summary = summed(made.trial(backend="jax"), made.trial(backend="torch", failure=made.FAILURE))
+    page = metric_tables(summary, "Steps", ["steady_step_ms", "total_s"], "A note.")
+    assert table.rows(table.section(page, "Steps")) == [
+        ["scenario", "figure", "jax cpu", "torch cpu"],
+        ["dense", "Step inside an epoch (ms)", "2.00", NOTHING],
+    ]
+    assert page.endswith("A note.")
+
+
+def test_a_table_of_nothing_is_left_out() -> None:
+    summary = summed(made.trial())
+    assert metric_tables(summary, "Epochs", ["total_s"], "") == ""
+    assert metric_tables(summary, "Epochs", ["steady_step_ms"], "", needed="total_s") == ""
+    assert metric_tables(summary, "Epochs", ["steady_step_ms"], "", needed="epoch_s") != ""
+
+
+def test_sizes_are_rows_of_their_own() -> None:
+    trials = [made.trial(options=Options(batch=batch)) for batch in (1, 8)]
+    page = metric_tables(summed(*trials), "Steps", ["steady_step_ms"], "")
+    assert [line[0] for line in table.rows(page)[1:]] == ["dense batch=1", "dense batch=8"]

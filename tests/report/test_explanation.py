@@ -1,0 +1,139 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.crossover import BreakEven
+from kerasbench.explain import Advice, Anatomy, Help
+from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.stats import Estimate
+from kerasbench.summary import Column, summarize
+from tests import made
+
+ROW = summarize(made.record(made.trial())).rows[0]
+MINE: Column = ("torch", "cpu", "")
+
+
+def exactly(value: float) -> Estimate:
+    return Estimate(value, None, None, 1)
+
+
+ANATOMY = Anatomy(
+    row=ROW,
+    column=MINE,
+    steps=100,
+    epoch_ms=Estimate(2_000.0, 1_900.0, 2_100.0, 3),
+    overhead_ms=exactly(500.0),
+    feeding_ms=exactly(3.0),
+    framework_ms=exactly(2.0),
+    computation_ms=Estimate(10.0, 9.0, 11.0, 3),
+    unexplained_ms=0.0,
+    rate=None,
+    peak=None,
+    compile_ms=None,
+    warming_ms=exactly(120.0),
+    repaid=[],
+    advice=[],
+)
+
+
+def said(**different: object) -> list[str]:
+    return list(sentences(dataclasses.replace(ANATOMY, **different)))  # type: ignore[arg-type]
+
+
+def about(word: str, **different: object) -> str:
+    (found,) = (one for one in said(**different) if word in one)
+    return found
+
+
+def test_every_part_has_its_time_and_its_share_of_the_epoch() -> None:
+    found = said()
+    assert found[0].startswith("An epoch of 100 steps takes 2.00 s (1.90 to 2.10 s); 500 ms of it (25 %) is what")
+    assert found[1].startswith("Feeding: 3.00 ms a step, 15 % of the epoch")
+    assert found[2].startswith("Python and framework: 2.00 ms a step, 10 % of the epoch")
+    assert found[3].startswith("Computation: 10.0 ms a step (9.00 to 11.0 ms), 50 % of the epoch")
+    assert found[-2].startswith("Until it was steady, the training took 120 ms longer")
+    assert found[-1] == "Nothing that was measured would make it faster beyond doubt."
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(101.0, "101 ms of an epoch (5.1 %)"), (-400.0, "-400 ms of an epoch (-20 %)")]
+)
+def test_what_the_parts_leave_of_an_epoch_is_said_with_its_sign(ms: float, text: str) -> None:
+    assert text in about("Unexplained", unexplained_ms=ms)
+
+
+@pytest.mark.parametrize("ms", [99.0, -99.0, 0.0])
+def test_a_twentieth_of_an_epoch_is_not_spoken_of(ms: float) -> None:
+    assert not any("Unexplained" in one for one in said(unexplained_ms=ms))
+
+
+def test_a_rate_is_told_with_the_peak_that_it_is_a_share_of() -> None:
+    assert "computes 32.0 GFLOP/s, 25 % of the 128 that" in about("GFLOP", rate=exactly(32e9), peak=exactly(128e9))
+    assert not any("GFLOP" in one for one in said(rate=exactly(32e9)))
+
+
+def test_compiling_is_spoken_of_where_it_was_measured() -> None:
+    assert "takes 1.20 s longer than the same call later" in about("compiling", compile_ms=exactly(1_200.0))
+    assert not any("compiling" in one for one in said())
+
+
+@pytest.mark.parametrize(
+    ("slow_start", "rival", "text"),
+    [
+        (MINE, ("jax", "cpu", ""), "Against jax cpu, it repays its longer first step (300 ms) after 78 steps."),
+        (("jax", "cpu", ""), MINE, "Against it, jax cpu repays its longer first step (300 ms) after 78 steps."),
+    ],
+)
+def test_who_repays_what_is_told_from_this_cell(slow_start: Column, rival: Column, text: str) -> None:
+    assert text in said(repaid=[BreakEven(ROW, slow_start, rival, 300.0, 77.5)])
+
+
+HALF = Estimate(0.5, 0.45, 0.56, 3)
+
+
+@pytest.mark.parametrize(
+    ("what", "column", "text"),
+    [
+        (Help.BATCH, ("torch", "cpu", "batch=128"), "A larger batch would help: batch=128 needs"),
+        (Help.JIT, ("torch", "cpu", "jit=on"), "jit=on would help: a step needs"),
+        (Help.DEVICE, ("torch", "gpu", ""), "Another device would help: on torch gpu a step needs"),
+        (Help.PREPARED, MINE, "Prepared data would help: with batches that lie ready, a step needs"),
+    ],
+)
+def test_each_kind_of_help_is_told_with_what_is_left(what: Help, column: Column, text: str) -> None:
+    found = said(advice=[Advice(what, column, HALF)])
+    assert found[-1].startswith(f"{text} 50 % of today's time (45.0 to 56.0 %)")
+    assert not any("Nothing that was measured" in one for one in found)
+
+
+def test_every_kind_of_help_has_a_sentence() -> None:
+    found = said(advice=[Advice(what, MINE, HALF) for what in Help])
+    assert len(found) == 5 + len(Help)
+
+
+def test_a_page_has_a_paragraph_for_each_cell() -> None:
+    other = dataclasses.replace(ANATOMY, column=("jax", "gpu:1", "jit=on"))
+    text = document([ANATOMY, other])
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert headings == ["## Where the time goes", "### dense, torch cpu", "### dense, jax gpu:1 jit=on"]
+    assert sum(line.startswith("- ") for line in text.splitlines()) == 12
+    assert document([]) == ""
+
+
+def test_a_name_is_made_harmless_once_on_the_page_and_not_in_the_data() -> None:
+    odd: Column = ("jax", "cpu", "dtype=*x*")
+    one = dataclasses.replace(ANATOMY, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
+    assert "Against jax cpu dtype=\\*x\\*, it" in document([one])
+    assert any(sentence.startswith("Against jax cpu dtype=*x*, it") for sentence in as_data([one])[0]["sentences"])
+
+
+def test_the_data_have_every_figure_as_it_was_measured() -> None:
+    (found,) = as_data([dataclasses.replace(ANATOMY, advice=[Advice(Help.JIT, MINE, HALF)])])
+    assert (found["scenario"], found["regime"], found["backend"], found["device"], found["options"]) == (
+        "dense", "default", "torch", "cpu", "",
+    )  # fmt: skip
+    assert found["epoch_ms"] == dataclasses.asdict(ANATOMY.epoch_ms)
+    assert "rate" not in found and "compile_ms" not in found
+    assert found["advice"][0]["what"] is Help.JIT
+    assert found["sentences"] == said(advice=[Advice(Help.JIT, MINE, HALF)])
