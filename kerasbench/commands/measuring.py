@@ -155,8 +155,6 @@ def explain(
     from kerasbench import limits, plan
     from kerasbench.explain import anatomies
     from kerasbench.report import explanation
-    from kerasbench.results import load
-    from kerasbench.summary import summarize
 
     asked = plan.Asked(
         scenarios=split(scenario),
@@ -169,7 +167,7 @@ def explain(
         explain=True,
     )
     ended = _measured(asked, results, python)
-    found = anatomies(summarize(load(ended.data)))
+    found = anatomies(ended.summary)
     said = json.dumps(explanation.as_data(found), indent=2) if as_json else explanation.document(found)
     return _finish(dataclasses.replace(ended, brief=said))
 
