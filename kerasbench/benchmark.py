@@ -50,11 +50,13 @@ BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: the tables for a terminal, the files, and what the exit code says.
+    """How a run ended: what it measured, the tables for a terminal, the files, and what the exit code says.
 
-    ``plot`` is the figure of a sweep, None where there is none.
+    The summary is there also where the files could not be written. ``plot`` is the figure of a sweep, None where there
+    is none.
     """
 
+    summary: Summary
     brief: str
     tables: Path
     data: Path
@@ -120,6 +122,7 @@ def _measure(
     summary = summarize(record)
     unsaved = unsaved or _saved(store.save_tables, markdown.document(summary))
     return Ended(
+        summary=summary,
         brief=markdown.brief(summary),
         tables=store.tables,
         data=store.data,

@@ -14,7 +14,7 @@ from kerasbench import __version__
 from kerasbench.commands import EXIT_OK, EXIT_USAGE, measuring, preparing, reading
 from kerasbench.errors import KerasbenchError
 from kerasbench.interrupts import EXIT_INTERRUPTED, heeded
-from kerasbench.printable import complain
+from kerasbench.printable import complain, write_whatever_stdout_takes
 
 app = typer.Typer(
     add_completion=False,
@@ -28,6 +28,7 @@ app = typer.Typer(
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    write_whatever_stdout_takes()
     try:
         with heeded():
             code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)

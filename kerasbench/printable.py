@@ -1,5 +1,6 @@
 """Text from a scenario or a framework, fit to be shown: on a terminal it must move no cursor and change no title."""
 
+import io
 import re
 import sys
 
@@ -15,6 +16,19 @@ def printable(text: str) -> str:
 def blanked(text: str) -> str:
     """Return text with blanks for all control characters, line breaks included: no page and no table may hold one."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def write_whatever_stdout_takes() -> None:
+    """Have stdout show ``?`` for what its encoding lacks (``±`` in ASCII): no table is lost for that."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's, or none at all, has no encoding to go by
+        sys.stdout.reconfigure(errors="replace")
+
+
+def print_document(text: str) -> None:
+    """Print a file for others to read: always in UTF-8, as HTML and JSON say of themselves."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text, end="")
 
 
 def complain(what: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kerasbench import benchmark, trial
+from kerasbench import benchmark, machine, trial
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.interpreters import Interpreters
 from kerasbench.plan import Asked, Cell, Plan
@@ -77,7 +77,8 @@ def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
 ) -> None:
     asked = Asked(keep_env={"OMP_PROC_BIND": "true"})
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.finish(dataclasses.replace(made.record(made.trial()), asked=asked, stopped_because="interrupted"))
+    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=machine.fingerprint())
+    store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
     with pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"):
         benchmark.measure(Asked(), tmp_path, Interpreters(), resumed=True)

@@ -193,7 +193,8 @@ def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     assert len(files) > 1
     for file in files:
         _check_complete(results.load(file).trials)
-    assert {file.suffix for file in command.results.iterdir()} == {".json", ".md"}
+    # Half a file, of one that was killed while it wrote, is swept up by a run that begins an hour later.
+    assert {file.suffix for file in command.results.iterdir()} - {".partial"} == {".json", ".md"}
     stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
 
 

@@ -165,8 +165,6 @@ def explain(
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
     from kerasbench import environment, limits, plan
-    from kerasbench.results import load
-    from kerasbench.summary import summarize
 
     asked = plan.Asked(
         scenarios=split(scenario),
@@ -180,7 +178,7 @@ def explain(
         explain=True,
     )
     ended = _measured(asked, results, python, wait)
-    said = _explained(summarize(load(ended.data)), ended.brief, as_json)
+    said = _explained(ended.summary, ended.brief, as_json)
     return _finish(dataclasses.replace(ended, brief=said))
 
 

@@ -9,6 +9,7 @@ import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.errors import UsageError
+from kerasbench.printable import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,10 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = Fa
     from kerasbench.report import listing
 
     entries = catalog.describe_all(catalog.builtin_files(), sys.executable)
-    print(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) if as_json else listing.as_table(entries))
+    if as_json:
+        print_document(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) + "\n")
+    else:
+        print(listing.as_table(entries))
     return EXIT_OK
 
 
@@ -63,7 +67,7 @@ def report(
         pages = files.made_from(chosen, tell)
         code = _check(files.stale(pages)) if check else _written(files.write(pages))
     else:
-        print(_document(chosen, form, tell), end="")
+        print_document(_document(chosen, form, tell))
         code = EXIT_OK
     return EXIT_USAGE if damaged else code
 

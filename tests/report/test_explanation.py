@@ -57,9 +57,10 @@ def test_every_part_has_its_time_and_its_share_of_the_epoch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "text"), [(101.0, "101 ms of an epoch (5.1 %)"), (-400.0, "-400 ms of an epoch (-20 %)")]
+    ("ms", "text"),
+    [(101.0, "101 ms of an epoch (5.1 %)"), (-400.0, "the parts come to 400 ms more than the epoch (20 % of it)")],
 )
-def test_what_the_parts_leave_of_an_epoch_is_said_with_its_sign(ms: float, text: str) -> None:
+def test_what_the_parts_leave_of_an_epoch_or_exceed_it_by_is_said(ms: float, text: str) -> None:
     assert text in about("Unexplained", unexplained_ms=ms)
 
 

@@ -1,4 +1,7 @@
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from kerasbench.report import files
 from kerasbench.results import Record, Store
 from tests import made
 
+ROOT = Path(__file__).parents[2]
+MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
 
@@ -75,6 +80,28 @@ def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
         (False, True, False),
         (True, False, False),
     ]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize(
+    ("command", "written_in", "holds"),
+    [
+        ("report {} --format html", "utf-8", "±"),
+        ("report {} --format csv", "utf-8", "Chip 9™"),
+        ("report {} --format json", "utf-8", "Chip 9™"),
+        ("compare {} {}", "", "| dense torch cpu"),
+    ],
+)
+def test_a_stdout_that_is_not_utf_8_ends_nothing(
+    tmp_path: Path, encoding: str, command: str, written_in: str, holds: str
+) -> None:
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    store(tmp_path, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
+    arguments = [sys.executable, "-m", "kerasbench", *command.format(tmp_path, tmp_path).split()]
+    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
+    ended = subprocess.run(arguments, env=surroundings, cwd=ROOT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert holds in ended.stdout.decode(written_in or encoding)
 
 
 EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
