@@ -72,6 +72,14 @@ class Origin:
     keep_env: dict[str, str] = field(default_factory=dict)
 
 
+class Unshown(NamedTuple):
+    """Columns that a run tried and that a page leaves out, because another run has taken its place there."""
+
+    started: str
+    newer: bool
+    columns: tuple[tuple[str, str, str], ...]
+
+
 @dataclass(frozen=True)
 class TrialRecord:
     """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
@@ -136,6 +144,11 @@ class Record:
     flops: list[Counted] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     cells: int = 0
+
+    @property
+    def unshown(self) -> "dict[Group, list[Unshown]]":
+        """What other runs tried of a group and this record leaves out; nothing, unless it was merged of several."""
+        return {}
 
     @property
     def unfinished(self) -> bool:

@@ -1,10 +1,13 @@
 """Several runs as one: what is taken from which, and what is still said of where it came from."""
 
 import dataclasses
+from itertools import pairwise, permutations
 from pathlib import Path
 
+import pytest
+
 from kerasbench import plan
-from kerasbench.merge import merge, needed, outline
+from kerasbench.merge import merge, merge_outlined, outline
 from kerasbench.options import Options
 from kerasbench.report import markdown
 from kerasbench.report.notes import training_notes
@@ -23,11 +26,12 @@ def run(
     effort: plan.Effort = plan.DEFAULT,
     explain: bool = False,
     day: int = 1,
+    backends: tuple[str, ...] = ("torch", "jax"),
 ) -> Record:
     trials = [
         made.trial(index, name, backend, found=made.measurement(step * (1 + index / 1000), 0), options=options)
         for index in range(1, rounds + 1)
-        for backend, step in (("torch", step_ms), ("jax", 2 * step_ms))
+        for backend, step in zip(backends, (step_ms, 2 * step_ms), strict=False)
     ]
     asked = plan.Asked(effort=effort, explain=explain)
     return dataclasses.replace(made.record(*trials, rounds=rounds), asked=asked, started=f"2026-01-{day:02}")
@@ -54,6 +58,66 @@ def test_a_run_with_intervals_goes_before_a_newer_one_without() -> None:
     assert step_ms(rows(run(1.0), run(2.0, rounds=1, day=2))["dense"]) == 1.0
 
 
+def shown(*records: Record) -> tuple[list[str], list[str]]:
+    """Return the backends of the one row, and the notes on runs that it does not show."""
+    summary = summarize(merge(records))
+    (row,) = summary.rows
+    notes = training_notes(summary).splitlines()
+    return [column[0] for column in row.cells], [note for note in notes if "is not shown here" in note]
+
+
+def test_a_newer_run_of_one_backend_does_not_make_the_others_vanish_and_is_named() -> None:
+    backends, (note,) = shown(run(1.0), run(2.0, backends=("torch",), day=2))
+    assert backends == ["jax", "torch"]
+    assert note.startswith(
+        "- A newer run, begun 2026-01-02, is not shown here, because a row is of one run: dense torch "
+    )
+    assert "jax" not in note
+
+
+def test_few_rounds_of_all_stay_where_a_newer_run_of_one_backend_has_enough() -> None:
+    assert shown(run(1.0, rounds=1), run(2.0, backends=("torch",), day=2))[0] == ["jax", "torch"]
+
+
+def test_a_newer_run_of_the_same_backends_or_more_takes_the_place() -> None:
+    assert shown(run(1.0, backends=("torch",)), run(2.0, day=2)) == (["jax", "torch"], [])
+    backends, (note,) = shown(run(1.0, options=Options(jit=True)), run(2.0, day=2))
+    assert (backends, "An older run" in note) == (["jax", "torch"], True)  # its other options make no page stand still
+    assert "dense jax cpu jit=on, torch cpu jit=on." in note
+
+
+def with_jax(record: Record, round_index: int) -> Record:
+    """Return a run in which jax failed, in round 0 where it could not be tried at all."""
+    failed = made.trial(round_index, backend="jax", failure=made.FAILURE)
+    others = [one for one in record.trials if one.backend != "jax"]
+    return dataclasses.replace(record, trials=[*others, failed])
+
+
+@pytest.mark.parametrize("round_index", [0, 1])
+def test_what_a_newer_run_failed_at_is_shown_as_failed(round_index: int) -> None:
+    failing = with_jax(run(2.0, day=2), round_index)
+    assert shown(run(1.0), failing) == (["jax", "torch"], [])
+    assert step_ms(rows(run(1.0), failing)["dense"]) == 2.0
+
+
+@pytest.mark.parametrize(("round_index", "taken_ms"), [(0, 3.0), (1, 2.0)])
+def test_what_could_not_be_tried_holds_no_place_and_what_failed_does(round_index: int, taken_ms: float) -> None:
+    torch_alone = run(3.0, backends=("torch",), day=3)
+    failing = with_jax(run(2.0, day=2), round_index)
+    assert step_ms(rows(failing, torch_alone)["dense"]) == taken_ms
+
+
+TRIED = (("torch",), ("jax",), ("torch", "jax"), ("tensorflow", "jax"))
+
+
+@pytest.mark.parametrize("tried", list(permutations(TRIED)))
+def test_no_backend_vanishes_from_a_page_by_a_later_run(tried: tuple[tuple[str, ...], ...]) -> None:
+    runs = [run(1.0, backends=backends, day=day) for day, backends in enumerate(tried, start=1)]
+    in_time = [shown(*runs[:count])[0] for count in range(1, len(runs) + 1)]
+    assert all(set(before) <= set(after) for before, after in pairwise(in_time))
+    assert shown(*reversed(runs))[0] == in_time[-1]
+
+
 def test_a_run_goes_before_a_newer_explanation() -> None:
     assert step_ms(rows(run(1.0), run(2.0, explain=True, day=2))["dense"]) == 1.0
 
@@ -76,12 +140,14 @@ def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> N
     assert step_ms(rows(explained)["dense batch=128"]) == 7.0
 
 
-def test_only_runs_that_something_is_taken_from_are_needed() -> None:
-    outlines = [outline(run(1.0), Path("old")), outline(run(2.0, day=2), Path("new"))]
-    assert [one.file for one in needed(outlines)] == [Path("new")]
-    swept = outline(run(9.0, options=BATCH, effort=SWEEP), Path("swept"))
-    assert [one.file for one in needed([*outlines, swept])] == [Path("new"), Path("swept")]
-    assert needed([outline(made.record(), Path("empty"))]) != []
+def test_only_runs_that_something_is_taken_from_are_read() -> None:
+    swept = run(9.0, options=BATCH, effort=SWEEP)
+    records = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
+    outlines = [outline(record, file) for file, record in records.items()]
+    read: list[Path] = []
+    merge_outlined(outlines, lambda one: read.append(one.file) or records[one.file])
+    assert read == [Path("new"), Path("swept")]
+    assert merge([made.record()]).trials == []
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:

@@ -15,7 +15,7 @@ from tabulate import tabulate
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.explain import anatomies
 from kerasbench.machine import Machine
-from kerasbench.merge import Outline, by_machine, merge, needed, outline
+from kerasbench.merge import Outline, by_machine, merge_outlined, outline
 from kerasbench.report import cells, explanation, markdown, sweep
 from kerasbench.report.beside import beside_published
 from kerasbench.report.failures import failures
@@ -149,7 +149,7 @@ def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, S
 
 
 def _merged(group: Sequence[Outline]) -> Summary:
-    return summarize(merge([load(one.file) for one in needed(group)]))
+    return summarize(merge_outlined(group, lambda one: load(one.file)))
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:

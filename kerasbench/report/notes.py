@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
+from kerasbench.catalog import label
 from kerasbench.devices import APPLE
 from kerasbench.noise import SCATTER_WARN
 from kerasbench.options import is_native
 from kerasbench.report.cells import column_name, count, escape
+from kerasbench.results import Group
 from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.summary import Column, Row, Summary
 from kerasbench.verdict import MANY_VERDICTS
@@ -49,6 +51,7 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
         )
     notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
     notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
+    notes += _unshown(summary)
     for note, applies in _CELL_NOTES:
         named = [_named(row, [c for c in row.cells if applies(row, c)]) for row in summary.rows]
         if any(named):
@@ -74,6 +77,22 @@ def first_step(summary: Summary) -> str:
         "First step: tracing, compiling and running one `fit` of one batch, with empty compilation caches"
         f"{METAL_CACHE if apple else ''}."
     )
+
+
+def _unshown(summary: Summary) -> Iterator[str]:
+    """Return, for each run that has columns which the table lacks or has older figures of, which those are."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for group in dict.fromkeys(Group(row.scenario.name, row.regime.name, row.size is not None) for row in summary.rows):
+        for one in summary.record.unshown.get(group, []):
+            columns = ", ".join(column_name(column) for column in one.columns)
+            named = f"{escape(label(group.scenario, group.regime))} {columns}"
+            found.setdefault((one.started, one.newer), []).append(named)
+    for (started, newer), cells in sorted(found.items(), reverse=True):
+        age = "A newer" if newer else "An older"
+        yield (
+            f"{age} run, begun {escape(started)}, is not shown here, because a row is of one run: {'; '.join(cells)}. "
+            "That run has a page of its own. Measure all of a row's columns in one run to see them together."
+        )
 
 
 def _named(row: Row, columns: list[Column]) -> str:
