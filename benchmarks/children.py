@@ -6,9 +6,10 @@ import sys
 import tempfile
 from typing import Any
 
-from kerasbench import backends, environment
-from kerasbench.devices import Device
-from kerasbench.options import DEFAULT
+from kerasbench import backends
+from kerasbench.children.variables import clean, for_scratch
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import DEFAULT
 
 CPU = Device("cpu")
 
@@ -17,8 +18,8 @@ def in_child(backend: str, script: str, *arguments: str) -> Any:
     """Run ``script child BACKEND ARGUMENTS`` and return what its last line holds as JSON; raise if it fails."""
     with tempfile.TemporaryDirectory() as scratch:
         variables = (
-            environment.clean()
-            | environment.for_scratch(scratch)
+            clean()
+            | for_scratch(scratch)
             | {"KERAS_BACKEND": backend}
             | backends.get(backend).environment(CPU, DEFAULT, scratch)
         )

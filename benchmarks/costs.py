@@ -8,10 +8,13 @@ Printed are overhead and cost per sample over what they are, for each backend.
 import sys
 from pathlib import Path
 
-from kerasbench import benchmark, plan, results, sizes
-from kerasbench.interpreters import Interpreters
-from kerasbench.summary import summarize
-from kerasbench.sweep import swept
+from kerasbench.analysis.series import swept
+from kerasbench.analysis.summary import summarize
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.plan import arguments, sizes
+from kerasbench.results import store
+from kerasbench.results.asked import SWEEP, Asked, exactly
+from kerasbench.runs import run
 
 FILE = Path(__file__).with_name("paced.py")
 OVERHEAD_MS, PER_SAMPLE_MS = 40.0, 0.4  # as in paced.py, which imports keras
@@ -19,10 +22,10 @@ BATCHES = [1, 4, 16, 64, 256]
 
 
 def main(folder: Path) -> None:
-    options = sizes.crossed(plan.options_of([], [], [], []), BATCHES, [])
-    asked = plan.Asked([str(FILE)], devices=["cpu"], options=options, effort=plan.exactly(1, plan.SWEEP))
-    ended = benchmark.measure(asked, folder, Interpreters())
-    (found,) = swept(summarize(results.load(ended.data)))
+    options = sizes.crossed(arguments.options_of([], [], [], []), BATCHES, [])
+    asked = Asked([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
+    ended = run.measure(asked, folder, Interpreters())
+    (found,) = swept(summarize(store.load(ended.data)))
     for column in found.columns:
         model = found.cost(column)
         assert model is not None

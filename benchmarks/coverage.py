@@ -14,8 +14,8 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.stats import estimate
-from kerasbench.verdict import MINIMAL_EFFECT, Verdict, judge, judge_all, ratio, visible_difference
+from kerasbench.analysis.estimates import estimate
+from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge, judge_all, ratio, visible_difference
 
 RUNS = 4_000
 TABLES = 1_000

@@ -14,12 +14,12 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kerasbench import sweep
-from kerasbench.cost import fit
-from kerasbench.sizes import between, parse_batches
-from kerasbench.stats import Estimate, estimate
-from kerasbench.sweep import Crossing, Ratios
-from kerasbench.verdict import MINIMAL_EFFECT, ratio
+from kerasbench.analysis import series
+from kerasbench.analysis.cost_model import fit
+from kerasbench.analysis.estimates import Estimate, estimate
+from kerasbench.analysis.series import Crossing, Ratios
+from kerasbench.analysis.verdicts import MINIMAL_EFFECT, ratio
+from kerasbench.plan.sizes import between, parse_batches
 
 RUNS = 1_000
 SIZES = parse_batches(["1..4096"])
@@ -65,7 +65,7 @@ def duel(
 
 
 def crossings(ratios: Ratios) -> list[Crossing]:
-    return sweep.duel(*COLUMNS, ratios, MINIMAL_EFFECT).crossings
+    return series.duel(*COLUMNS, ratios, MINIMAL_EFFECT).crossings
 
 
 def holds(found: Crossing, planted: float) -> bool:

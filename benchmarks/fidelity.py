@@ -27,14 +27,15 @@ from typing import Any
 
 from children import CPU, answer, in_child
 
-from kerasbench import backends, catalog
+from kerasbench import backends
+from kerasbench.analysis.estimates import percentile_interval
 from kerasbench.backends import Backend
-from kerasbench.lock import machine_lock
-from kerasbench.options import DEFAULT
-from kerasbench.request import Protocol, TrialRequest
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.options import DEFAULT
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.machine.lock import machine_lock
+from kerasbench.plan import catalog
 from kerasbench.scenario import Scenario, load
-from kerasbench.stats import percentile_interval
-from kerasbench.wire import Block
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
@@ -71,7 +72,7 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
     from kerasbench.worker.isolation import refuse_other_frameworks
 
     refuse_other_frameworks(backend_name)
-    from kerasbench.worker.trial import build_model
+    from kerasbench.worker.trial.trial import build_model
 
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
@@ -84,10 +85,10 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
 
 
 def steps_study(subject: Subject) -> None:
-    from kerasbench.worker import train
-    from kerasbench.worker.blocks import BlockClock
-    from kerasbench.worker.feed import prepare
-    from kerasbench.worker.window import EpochSpans
+    from kerasbench.worker.trial import train
+    from kerasbench.worker.trial.blocks import BlockClock
+    from kerasbench.worker.trial.feed import prepare
+    from kerasbench.worker.trial.window import EpochSpans
 
     model, backend = subject.model, subject.backend
     regime = dataclasses.replace(subject.scenario.regime(subject.regime_name), validation=0, test_each_epoch=False)
@@ -110,7 +111,7 @@ def steps_study(subject: Subject) -> None:
 
 def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
     """Return the clock's callback, which leaves every other epoch alone; ``by_epoch`` has the others' blocks."""
-    from kerasbench.worker.window import StepWindow
+    from kerasbench.worker.trial.window import StepWindow
 
     class EveryOther(StepWindow):
         by_epoch: list[list[Block]] = []  # noqa: RUF012 - one window, one list
@@ -132,8 +133,8 @@ def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
 
 
 def epochs_study(subject: Subject) -> None:
-    from kerasbench.worker import train
-    from kerasbench.worker.feed import prepare
+    from kerasbench.worker.trial import train
+    from kerasbench.worker.trial.feed import prepare
 
     model, backend, callbacks = subject.model, subject.backend, subject.callbacks
     regime = subject.scenario.regime(subject.regime_name)
@@ -151,8 +152,8 @@ def epochs_study(subject: Subject) -> None:
 
 def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
-    from kerasbench.request import counts_epochs
-    from kerasbench.worker import train
+    from kerasbench.exchange.requests import counts_epochs
+    from kerasbench.worker.trial import train
 
     clock = train.measure_blocks(subject.model, feed, subject.callbacks, subject.backend, protocol)
     step_ns = median_step_ns(clock.blocks)
@@ -165,8 +166,8 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
 
 def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
     """Return the mean duration of real epochs after the first, by callbacks that only see epochs."""
-    from kerasbench.worker import train
-    from kerasbench.worker.window import EpochSpans
+    from kerasbench.worker.trial import train
+    from kerasbench.worker.trial.window import EpochSpans
 
     spans = EpochSpans()
     extra = train.each_epoch(feed, callbacks)

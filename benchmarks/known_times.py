@@ -15,9 +15,10 @@ from typing import Any
 
 from children import CPU, answer, in_child
 
-from kerasbench import backends, limits, trial
-from kerasbench.lock import machine_lock
-from kerasbench.request import Protocol, TrialRequest
+from kerasbench import backends
+from kerasbench.children import limits, trial
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.machine.lock import machine_lock
 from kerasbench.scenario import content_hash
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
@@ -54,8 +55,8 @@ def child(name: str) -> None:
     import keras
     import numpy as np
 
-    from kerasbench.worker.blocks import BlockClock
-    from kerasbench.worker.window import EpochSpans, StepWindow
+    from kerasbench.worker.trial.blocks import BlockClock
+    from kerasbench.worker.trial.window import EpochSpans, StepWindow
 
     backend = backends.get(name)
     layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(LAYERS)]

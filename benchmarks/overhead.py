@@ -15,13 +15,14 @@ from pathlib import Path
 
 from children import CPU, in_child
 
-from kerasbench import backends, trial
-from kerasbench.limits import Limits
-from kerasbench.lock import machine_lock
-from kerasbench.plan import QUICK
-from kerasbench.request import TrialRequest
+from kerasbench import backends
+from kerasbench.children import trial
+from kerasbench.children.limits import Limits
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.requests import TrialRequest
+from kerasbench.machine.lock import machine_lock
+from kerasbench.results.asked import QUICK
 from kerasbench.scenario import content_hash
-from kerasbench.trial import Outcome
 
 NOOP, BY_HAND = (Path(__file__).with_name(name) for name in ("noop.py", "by_hand.py"))
 PAIRS = 5

@@ -17,20 +17,25 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kerasbench import backends, benchmark, catalog, plan, results, trial
-from kerasbench.gate import Gate, product_canary
-from kerasbench.interpreters import Interpreters
-from kerasbench.lock import machine_lock
+from kerasbench import backends, text
+from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.verdicts import Verdict, judge, ratio, visible_difference
+from kerasbench.children import trial
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import observe
-from kerasbench.metrics import BY_NAME
-from kerasbench.plan import Cell
-from kerasbench.report.console import ConsoleProgress
-from kerasbench.results import Record, Store
-from kerasbench.rounds import Run
-from kerasbench.stats import Estimate
-from kerasbench.summary import summarize
-from kerasbench.verdict import Verdict, judge, ratio, visible_difference
-from kerasbench.watch import Watch
+from kerasbench.plan import catalog
+from kerasbench.plan.cells import Cell, make
+from kerasbench.quiet.gate import Gate, product_canary
+from kerasbench.quiet.surroundings import Watch
+from kerasbench.report.progress import ConsoleProgress
+from kerasbench.results.asked import MAX_ROUNDS, MIN_ROUNDS, Asked, exactly
+from kerasbench.results.record import Record
+from kerasbench.results.store import Store, load
+from kerasbench.runs.rounds import Run
+from kerasbench.runs.run import probe_all
 
 FILE = Path(__file__).with_name("slowed.py")
 TIMEOUT_S = 120
@@ -46,12 +51,12 @@ def together(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
 
 
 def measure(count: int, folder: Path) -> None:
-    probes = benchmark.probe_all(backends.names(), Interpreters())
+    probes = probe_all(backends.names(), Interpreters())
     selected = catalog.select([str(FILE)], sys.executable, "jax")
     for seed in range(count):
-        asked = plan.Asked(devices=["cpu"], effort=plan.exactly(plan.MAX_ROUNDS), seed=seed, timeout_s=TIMEOUT_S)
-        planned = plan.make(asked, selected, probes)
-        store = Store.create(folder, results.now())
+        asked = Asked(devices=["cpu"], effort=exactly(MAX_ROUNDS), seed=seed, timeout_s=TIMEOUT_S)
+        planned = make(asked, selected, probes)
+        store = Store.create(folder, text.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
         launch = partial(trial.launch, sys.executable)
         run = Run(planned, store, launch, Watch(Gate(product_canary())), progress, observe(), order=together)
@@ -77,10 +82,10 @@ def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, Estimat
 
 
 def report(files: Sequence[Path]) -> None:
-    for rounds in (plan.MIN_ROUNDS, plan.MAX_ROUNDS):
+    for rounds in (MIN_ROUNDS, MAX_ROUNDS):
         counts: dict[tuple[str, str], Counter[Verdict]] = {}
         scatters: dict[str, list[float]] = {}
-        for kind, backend, found in (each for file in files for each in comparisons(results.load(file), rounds)):
+        for kind, backend, found in (each for file in files for each in comparisons(load(file), rounds)):
             for name in (backend, "all"):
                 counts.setdefault((kind, name), Counter())[judge(found)] += 1
             if kind == "same":

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kerasbench import changes, environment, interpreters, plan, shelf
-from kerasbench.changes import Change, Comparison
+from kerasbench.analysis import changes
+from kerasbench.analysis.changes import Change, Comparison
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.children import variables
+from kerasbench.environments import interpreters
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.merge import by_machine, merge, outline
-from kerasbench.report import comparison, html, markdown, tidy
-from kerasbench.results import Record
-from kerasbench.summary import Summary, summarize
+from kerasbench.plan import arguments
+from kerasbench.report import comparison, csv, html, page
+from kerasbench.results import shelf
+from kerasbench.results.asked import Asked
+from kerasbench.results.merge import by_machine, merge, outline
+from kerasbench.results.record import Record
 
 Place = str | Path
 
@@ -30,14 +35,14 @@ class Results:
         return summarize(merge(self.records))
 
     def __str__(self) -> str:
-        return markdown.brief(self.summary)
+        return page.brief(self.summary)
 
     def _repr_html_(self) -> str:
         return html.fragment(str(self))
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(tidy.rows(self.summary)), columns=list(tidy.COLUMNS))
+        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=list(csv.COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -107,20 +112,20 @@ def run(
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
     from kerasbench import backends as known
-    from kerasbench.benchmark import measure
+    from kerasbench.runs.run import measure
 
     counts = [str(count) for count in ([threads] if isinstance(threads, int) else threads)]
-    asked = plan.Asked(
+    asked = Asked(
         scenarios=_names(scenarios),
         backends=_names(backends),
         devices=_names(devices),
-        options=plan.options_of(_names(jit), _names(dtype), _names(fp32), counts, native),
-        effort=plan.effort_of(quick, rounds, rigorous, plan.parse_protocol(protocol), budget_s),
+        options=arguments.options_of(_names(jit), _names(dtype), _names(fp32), counts, native),
+        effort=arguments.effort_of(quick, rounds, rigorous, arguments.parse_protocol(protocol), budget_s),
         seed=seed,
-        data=plan.parse_data(data),
+        data=arguments.parse_data(data),
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
-        keep_env=environment.kept(_names(keep_env)),
+        keep_env=variables.kept(_names(keep_env)),
     )
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
     ended = measure(asked, Path(folder), interpreters.find(named, known.names()), wait=wait)

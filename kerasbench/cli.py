@@ -12,9 +12,9 @@ import typer
 
 from kerasbench import __version__
 from kerasbench.commands import EXIT_OK, EXIT_USAGE, measuring, preparing, reading
+from kerasbench.commands.interrupts import EXIT_INTERRUPTED, heeded
 from kerasbench.errors import KerasbenchError
-from kerasbench.interrupts import EXIT_INTERRUPTED, heeded
-from kerasbench.printable import complain, write_whatever_stdout_takes
+from kerasbench.text import complain, write_whatever_stdout_takes
 
 app = typer.Typer(
     add_completion=False,

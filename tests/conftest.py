@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.devices import processors
+from kerasbench.exchange.devices import processors
 from tests import stand_in
 from tests.stand_in import Command
 
@@ -33,7 +33,7 @@ def _own_cache(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let unit tests run beside a measurement, and none wait for what another has left."""
-    monkeypatch.setattr("kerasbench.lock.LOCK", own / f"{next(NUMBERS)}.lock")
+    monkeypatch.setattr("kerasbench.machine.lock.LOCK", own / f"{next(NUMBERS)}.lock")
 
 
 @pytest.fixture

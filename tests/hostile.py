@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Block, Latency, Published, Throughput
 from kerasbench.machine import Machine
 from kerasbench.machine.nvidia import Sample
-from kerasbench.noise import Severity, Signal
-from kerasbench.report import html, markdown, tidy
-from kerasbench.results import Record
-from kerasbench.summary import summarize
-from kerasbench.upgrade import SCHEMA
-from kerasbench.wire import Block, Latency, Published, Throughput
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.report import csv, html, page
+from kerasbench.results.record import Record
+from kerasbench.results.upgrade import SCHEMA
 from tests import made
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -155,4 +155,4 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
 def draw(found: Record) -> str:
     """Make every page of a run but its plots."""
     summary = summarize(found)
-    return html.document([(found.machine.chip, summary)]) + markdown.brief(summary) + tidy.document([summary])
+    return html.document([(found.machine.chip, summary)]) + page.brief(summary) + csv.document([summary])

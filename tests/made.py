@@ -2,34 +2,31 @@
 
 from pathlib import Path
 
-from kerasbench.catalog import Entry, Selected
-from kerasbench.devices import Device
-from kerasbench.machine import Machine
-from kerasbench.machine.nvidia import Sample
-from kerasbench.machine.state import State
-from kerasbench.noise import Signal, Surroundings
-from kerasbench.options import DEFAULT, Options
-from kerasbench.plan import Asked, Cell, Effort, Plan
-from kerasbench.results import Record, ScenarioRecord, TrialRecord
-from kerasbench.wire import (
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import (
     Batch,
     Block,
-    Code,
-    Description,
-    Failure,
     Latency,
     Learning,
     Measurement,
     Parity,
     Parts,
-    Phase,
     Proof,
-    RegimeDescription,
     Resolved,
     Throughput,
     Training,
     Usage,
 )
+from kerasbench.exchange.messages import Code, Description, Failure, Phase, RegimeDescription
+from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.machine import Machine
+from kerasbench.machine.nvidia import Sample
+from kerasbench.machine.state import State
+from kerasbench.plan.catalog import Entry, Selected
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.quiet.signals import Signal, Surroundings
+from kerasbench.results.asked import Asked, Effort
+from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 
 CPU = Device("cpu")
 MS = 1_000_000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from kerasbench import stats, verdict
-from kerasbench.stats import CONFIDENCE, Estimate, estimate
-from kerasbench.verdict import MANY_VERDICTS, Verdict, claim, judge_all
+from kerasbench.analysis import estimates, verdicts
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, estimate
+from kerasbench.analysis.verdicts import MANY_VERDICTS, Verdict, claim, judge_all
 
 ALPHA = (1 - CONFIDENCE) / 2  # of one side
 SEEDS = range(8)
@@ -40,7 +40,7 @@ def test_a_value_and_its_interval_are_those_of_a_t_test_on_logarithms(seed: int,
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_difference_s_interval_is_that_of_a_t_test(seed: int) -> None:
     values = [value - 5 for value in drawn(seed, 5)]
-    found = stats.mean_interval(values)
+    found = estimates.mean_interval(values)
     assert found.value == pytest.approx(np.mean(values))
     assert around(found) == pytest.approx(tuple(reference.ttest_1samp(values, 0).confidence_interval(CONFIDENCE)))
 
@@ -51,7 +51,7 @@ def test_two_runs_are_compared_as_by_welch_s_test(
     seed: int, counts: tuple[int, int], spreads: tuple[float, float]
 ) -> None:
     a, b = (drawn(10 * seed + side, counts[side], spreads[side]) for side in (0, 1))
-    found = stats.welch(a, b)
+    found = estimates.welch(a, b)
     test = reference.ttest_ind(np.log(a), np.log(b), equal_var=False)
     low, high = test.confidence_interval(CONFIDENCE)
     assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
@@ -61,30 +61,30 @@ def test_two_runs_are_compared_as_by_welch_s_test(
 
 @pytest.mark.parametrize("degrees", [1, 2, 4.7, 29])
 def test_quantiles_and_tails_are_those_of_t(degrees: float) -> None:
-    assert stats.t_quantile(degrees) == pytest.approx(reference.t.ppf(1 - ALPHA, degrees))
-    assert stats.t_upper_tail(1.3, degrees) == pytest.approx(reference.t.sf(1.3, degrees))
-    assert stats.t_draws(degrees, [0.1, 0.5, 0.99]) == pytest.approx(reference.t.ppf([0.1, 0.5, 0.99], degrees))
+    assert estimates.t_quantile(degrees) == pytest.approx(reference.t.ppf(1 - ALPHA, degrees))
+    assert estimates.t_upper_tail(1.3, degrees) == pytest.approx(reference.t.sf(1.3, degrees))
+    assert estimates.t_draws(degrees, [0.1, 0.5, 0.99]) == pytest.approx(reference.t.ppf([0.1, 0.5, 0.99], degrees))
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 10])
 def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> None:
     scatter, effect = 0.02, 0.03
-    beyond = math.log1p(verdict.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
+    beyond = math.log1p(verdicts.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
     off = beyond / (scatter * math.sqrt(2 / rounds))
     threshold = reference.t.ppf(1 - ALPHA, rounds - 1)
-    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(verdict.POWER, abs=1e-6)
+    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(verdicts.POWER, abs=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_percentiles_are_linear_between_neighbours(share: float) -> None:
     values = sorted(drawn(1, 37))
-    assert stats.percentile(values, share) == pytest.approx(np.quantile(values, share))
+    assert estimates.percentile(values, share) == pytest.approx(np.quantile(values, share))
 
 
 @pytest.mark.parametrize(("count", "share"), [(6, 0.5), (100, 0.5), (200, 0.9), (1000, 0.99), (5000, 0.999)])
 def test_order_statistics_are_the_narrowest_that_leave_so_much_to_each_side(count: int, share: float) -> None:
     """It lies below rank ``low``, from 0 on, where no more than ``low`` values are below it; above likewise."""
-    found = stats.percentile_interval([float(rank) for rank in range(count)], share)
+    found = estimates.percentile_interval([float(rank) for rank in range(count)], share)
     assert found is not None
     low, high = (int(rank) for rank in found)
     below = reference.binom(count, share)
@@ -96,7 +96,7 @@ def test_order_statistics_are_the_narrowest_that_leave_so_much_to_each_side(coun
 def test_where_no_order_statistic_leaves_so_much_there_is_no_interval(count: int, share: float) -> None:
     below = reference.binom(count, share)
     assert below.pmf(0) > ALPHA or below.pmf(count) > ALPHA
-    assert stats.percentile_interval([float(rank) for rank in range(count)], share) is None
+    assert estimates.percentile_interval([float(rank) for rank in range(count)], share) is None
 
 
 def ratios(seed: int, count: int, strength: float) -> list[Estimate]:

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 import kerasbench
-from kerasbench import plan
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report.tidy import COLUMNS
-from kerasbench.results import Record, Store
-from kerasbench.wire import Code
+from kerasbench.exchange.messages import Code
+from kerasbench.plan import arguments
+from kerasbench.report.csv import COLUMNS
+from kerasbench.results.asked import DEFAULT, PUBLISHED, Asked
+from kerasbench.results.record import Record
+from kerasbench.results.store import Store
 from tests import made
 
 
@@ -112,31 +114,31 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
 def test_what_no_child_could_do_is_refused_before_one_is_started(
     asked: dict[str, int], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kerasbench.benchmark.probe_all", lambda *_: pytest.fail("it started children"))
+    monkeypatch.setattr("kerasbench.runs.run.probe_all", lambda *_: pytest.fail("it started children"))
     with pytest.raises(UsageError, match=complaint):
         kerasbench.run(folder=tmp_path, **asked)
 
 
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[plan.Asked] = []
+    asked: list[Asked] = []
     waits: list[bool] = []
 
-    def measure(one: plan.Asked, *rest: object, wait: bool) -> SimpleNamespace:
+    def measure(one: Asked, *rest: object, wait: bool) -> SimpleNamespace:
         asked.append(one)
         waits.append(wait)
         return SimpleNamespace(unsaved="", data=stored(tmp_path, 2.0))
 
-    monkeypatch.setattr("kerasbench.benchmark.measure", measure)
+    monkeypatch.setattr("kerasbench.runs.run.measure", measure)
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
     monkeypatch.setenv("OMP_PROC_BIND", "true")
     kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
     first, second = asked
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert waits == [False, True]
-    assert first.options == plan.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
-    assert (first.effort, first.data) == (plan.PUBLISHED, "synthetic")
-    assert second.options == plan.options_of([], [], [], ["1", "2"])
-    assert (second.effort, second.data) == (plan.DEFAULT, "real")
+    assert first.options == arguments.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
+    assert (first.effort, first.data) == (PUBLISHED, "synthetic")
+    assert second.options == arguments.options_of([], [], [], ["1", "2"])
+    assert (second.effort, second.data) == (DEFAULT, "real")
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
 

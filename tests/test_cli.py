@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import cli, lock, provision, results, trial
+from kerasbench import cli
+from kerasbench.children import questions
 from kerasbench.commands.parameters import split
-from kerasbench.devices import Device
 from kerasbench.doctor.facts import Facts
-from kerasbench.interpreters import Interpreters
-from kerasbench.wire import Code, Failure, ProbeReport
+from kerasbench.environments import venvs
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure, ProbeReport
+from kerasbench.machine import lock
+from kerasbench.results.record import INTERRUPTED
+from kerasbench.results.store import Store
 from tests import made
 from tests.doctor import cases
 
@@ -89,7 +94,7 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(
 
 def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = made.record(made.trial(name="\x1b[2J\u202e"))
-    store = results.Store.create(tmp_path, record.started)
+    store = Store.create(tmp_path, record.started)
     store.finish(dataclasses.replace(record, scenarios=[]))
     assert cli.main(["report", str(tmp_path)]) == 1
     err = capsys.readouterr().err
@@ -98,8 +103,8 @@ def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_run_that_another_machine_began_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record = dataclasses.replace(made.record(made.trial()), stopped_because=results.INTERRUPTED)
-    results.Store.create(tmp_path, record.started).begin(record)
+    record = dataclasses.replace(made.record(made.trial()), stopped_because=INTERRUPTED)
+    Store.create(tmp_path, record.started).begin(record)
     assert cli.main(["--resume", "--results", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
     assert "begun on another machine (Chip 9, 2 cores, 8 GiB, host not recorded), and this is " in err
@@ -127,24 +132,24 @@ def test_the_parent_imports_no_backend(arguments: str) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, provision.Wish]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, venvs.Wish]]:
     """The environments that were asked for; each is made at once, and holds a jax that sees the CPU."""
-    found: list[tuple[str, provision.Wish]] = []
+    found: list[tuple[str, venvs.Wish]] = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
-    monkeypatch.setattr(provision, "create", lambda name, wish: found.append((name, wish)) or f"/made/{name}/python")
-    monkeypatch.setattr(trial, "probe", lambda name, python: seen)
+    monkeypatch.setattr(venvs, "create", lambda name, wish: found.append((name, wish)) or f"/made/{name}/python")
+    monkeypatch.setattr(questions, "probe", lambda name, python: seen)
     return found
 
 
 def test_env_create_makes_each_backend_s_environment_and_names_it(
-    asked: list[tuple[str, provision.Wish]],
+    asked: list[tuple[str, venvs.Wish]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["env", "create", "--backend", "torch,jax", "--cpu", "--constraint", "c.txt"]) == 0
-    wish = provision.Wish(gpu=False, constraints=Path("c.txt"))
+    wish = venvs.Wish(gpu=False, constraints=Path("c.txt"))
     assert asked == [("torch", wish), ("jax", wish)]
     file = tmp_path / "kerasbench.toml"
     assert file.read_text() == '[python]\ntorch = "/made/torch/python"\njax = "/made/jax/python"\n'
@@ -157,18 +162,18 @@ def test_env_create_makes_each_backend_s_environment_and_names_it(
 def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_otherwise(
     arguments: list[str],
     gpu: bool | None,
-    asked: list[tuple[str, provision.Wish]],
+    asked: list[tuple[str, venvs.Wish]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["env", "create", *arguments]) == 0
-    wish = provision.Wish(gpu=gpu, force="--force" in arguments)
+    wish = venvs.Wish(gpu=gpu, force="--force" in arguments)
     assert asked == [(name, wish) for name in ("jax", "tensorflow", "torch")]
 
 
 def test_env_create_leaves_an_environment_that_is_there_and_makes_the_others(
-    asked: list[tuple[str, provision.Wish]],
+    asked: list[tuple[str, venvs.Wish]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -193,7 +198,7 @@ def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
     file: str,
     arguments: list[str],
     complaint: str,
-    asked: list[tuple[str, provision.Wish]],
+    asked: list[tuple[str, venvs.Wish]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -211,7 +216,7 @@ def test_an_environment_that_does_not_load_is_an_error_and_is_named_all_the_same
 ) -> None:
     monkeypatch.chdir(tmp_path)
     broken = Failure(Code.UNAVAILABLE, "ImportError: no libcuda", "reinstall the backend", "import")
-    monkeypatch.setattr(trial, "probe", lambda name, python: broken)
+    monkeypatch.setattr(questions, "probe", lambda name, python: broken)
     assert cli.main(["env", "create", "--backend", "jax"]) == 1
     assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; python -m kerasbench doctor")
     assert "jax" in (tmp_path / "kerasbench.toml").read_text()

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from kerasbench.report import files
+from kerasbench.report import pages
 
 ROOT = Path(__file__).parent.parent
 
 
 def test_readme_and_documentation_quote_results() -> None:
-    quoting = files.pages_with_quotations(ROOT)
+    quoting = pages.pages_with_quotations(ROOT)
     assert [page.name for page in quoting] == ["README.md", "method.md", "why.md"]
 
 
 def test_every_committed_page_is_what_its_data_say() -> None:
-    assert files.stale(files.made_from(files.default_places(ROOT))) == []
+    assert pages.stale(pages.made_from(pages.default_places(ROOT))) == []

@@ -10,15 +10,16 @@ import psutil
 import pytest
 from rich.console import Console
 
-from kerasbench import plan, trial
-from kerasbench.gate import Gate
-from kerasbench.limits import Limits
-from kerasbench.report.console import ConsoleProgress
-from kerasbench.request import TrialRequest
-from kerasbench.results import Store
-from kerasbench.rounds import Run
-from kerasbench.trial import Outcome
-from kerasbench.watch import Watch
+from kerasbench.children import trial
+from kerasbench.children.limits import Limits
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.requests import TrialRequest
+from kerasbench.quiet.gate import Gate
+from kerasbench.quiet.surroundings import Watch
+from kerasbench.report.progress import ConsoleProgress
+from kerasbench.results import asked
+from kerasbench.results.store import Store
+from kerasbench.runs.rounds import Run
 from tests import made, stand_in
 
 SETTLED = 0.2  # of the trials: by then everything that is imported late has been
@@ -46,7 +47,7 @@ class Counting:
 def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Path, count: int) -> None:
     stand_in.furnish(tmp_path)
     cells = [made.cell(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
-    planned = made.plan(*cells, effort=plan.exactly(count // len(cells)))
+    planned = made.plan(*cells, effort=asked.exactly(count // len(cells)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
     watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
     launch = Counting(str(tmp_path / "python"))

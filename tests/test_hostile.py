@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kerasbench.errors import ResultsError
 from kerasbench.report import plot
-from kerasbench.results import JOURNAL, MAX_OLD_FILE_BYTES, load
-from kerasbench.upgrade import SCHEMA
+from kerasbench.results.store import JOURNAL, MAX_OLD_FILE_BYTES, load
+from kerasbench.results.upgrade import SCHEMA
 from tests import hostile
 
 PACKAGE = Path(__file__).parents[1] / "kerasbench"
@@ -207,8 +207,8 @@ def test_nothing_that_is_read_is_ever_executed() -> None:
     assert {name: calls for name, calls in found.items() if calls} == {
         "scenario.py": {"exec_module"},  # the scenario itself and its twin, in a child
         "worker/__main__.py": {"exec_module"},  # kerasbench
-        "worker/describe.py": {"import_module"},  # keras
-        "worker/probe.py": {"import_module"},  # a backend of the three
-        "worker/trial.py": {"import_module"},
+        "worker/questions/describe.py": {"import_module"},  # keras
+        "worker/questions/probe.py": {"import_module"},  # a backend of the three
+        "worker/trial/trial.py": {"import_module"},
         "backends/__init__.py": {"import_module"},
     }

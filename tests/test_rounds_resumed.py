@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import plan, rounds
-from kerasbench.noise import Severity, Signal
-from kerasbench.plan import Effort
-from kerasbench.results import Store, load
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.results import asked
+from kerasbench.results.asked import Effort
+from kerasbench.results.store import Store, load
+from kerasbench.runs import rounds
 from tests import made
-from tests.runs import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.mark.parametrize("done", range(10))
 def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, done: int) -> None:
-    planned = made.plan(*CELLS, effort=plan.exactly(4))
+    planned = made.plan(*CELLS, effort=asked.exactly(4))
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
     worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
     resumed = execute(planned, store, worker, observer, carried=whole[:done])
@@ -32,7 +33,7 @@ def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, 
 def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
     signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
     earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
-    planned = made.plan(CELLS[0], effort=plan.exactly(2))
+    planned = made.plan(CELLS[0], effort=asked.exactly(2))
     run = rounds.Run(planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier)
     record = run.execute()
     assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
@@ -41,15 +42,15 @@ def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
 
 
 def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
-    planned = made.plan(CELLS[0], effort=plan.exactly(2))
-    first = execute(made.plan(CELLS[0], effort=plan.exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
+    planned = made.plan(CELLS[0], effort=asked.exactly(2))
+    first = execute(made.plan(CELLS[0], effort=asked.exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
     worker = FakeWorker(torch=noisy(1))
     execute(planned, store, worker, Silent(), carried=first)
     assert [request.protocol.steps_per_block for request in worker.requests] == [50]
 
 
 def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=plan.exactly(2))
+    planned = made.plan(*CELLS, effort=asked.exactly(2))
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     failed = made.trial(1, backend="torch", failure=made.FAILURE)
     resumed = execute(planned, store, worker, Silent(), carried=[failed])

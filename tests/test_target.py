@@ -8,7 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from kerasbench import backends
-from kerasbench.target import KERAS, NEWEST_PYTHON, Target, Version, release
+from kerasbench.backends import Target, Version
+from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
 
 PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]

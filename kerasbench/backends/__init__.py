@@ -7,11 +7,33 @@ that a child calls.
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from kerasbench.devices import Device
-from kerasbench.options import Options
-from kerasbench.target import Target
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import Options
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """``gpu`` is False where an environment for the CPU alone was asked for.
+
+    ``system`` is ``sys.platform``'s word. ``cuda`` is the newest major version that the NVIDIA driver speaks, None
+    where there is none; ``macos`` is macOS' version, empty elsewhere.
+    """
+
+    system: str
+    architecture: str
+    python: Version
+    gpu: bool = True
+    cuda: int | None = None
+    macos: Version = ()
+
+    @property
+    def apple_silicon(self) -> bool:
+        return self.system == "darwin" and self.architecture == "arm64"
 
 
 class Backend(Protocol):

@@ -7,9 +7,9 @@ from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
-from kerasbench.devices import CPU, Device, cuda_visibility, processors
-from kerasbench.options import Options
-from kerasbench.target import Target
+from kerasbench.backends import Target
+from kerasbench.exchange.devices import CPU, Device, cuda_visibility, processors
+from kerasbench.exchange.options import Options
 
 PACKAGE = "jax"
 VARIABLES = ("JAX_*", "NPROC", "PJRT_*")

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kerasbench.devices import CPU, Device, cuda_visibility
-from kerasbench.options import MIXED, Options
-from kerasbench.target import Target
+from kerasbench.backends import Target
+from kerasbench.exchange.devices import CPU, Device, cuda_visibility
+from kerasbench.exchange.options import MIXED, Options
 
 PACKAGE = "torch"
 VARIABLES = ("PYTORCH_*", "TORCH*")

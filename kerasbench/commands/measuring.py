@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_USAGE
+from kerasbench.commands.interrupts import EXIT_INTERRUPTED
 from kerasbench.commands.parameters import (
     Backends,
     BatchSizes,
@@ -38,12 +39,11 @@ from kerasbench.commands.parameters import (
     split,
 )
 from kerasbench.errors import UsageError
-from kerasbench.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
-    from kerasbench.benchmark import Ended
-    from kerasbench.plan import Asked
-    from kerasbench.summary import Summary
+    from kerasbench.analysis.summary import Summary
+    from kerasbench.results.asked import Asked
+    from kerasbench.runs.run import Ended
 
 T = TypeVar("T")
 
@@ -77,23 +77,25 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench import environment, limits, plan
+    from kerasbench.children import variables
+    from kerasbench.plan import arguments
+    from kerasbench.results import asked as results_asked
 
-    kind = plan.parse_protocol(protocol)
-    budget_s = _parsed(plan.parse_duration_s, budget)
-    asked = plan.Asked(
+    kind = arguments.parse_protocol(protocol)
+    budget_s = _parsed(arguments.parse_duration_s, budget)
+    asked = results_asked.Asked(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
-        options=plan.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
-        effort=plan.effort_of(quick, rounds, rigorous, kind, budget_s),
+        options=arguments.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
+        effort=arguments.effort_of(quick, rounds, rigorous, kind, budget_s),
         seed=seed,
-        data=plan.parse_data(data),
+        data=arguments.parse_data(data),
         timeout_s=timeout,
-        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
-        keep_env=environment.kept(split(keep_env)),
+        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
+        keep_env=variables.kept(split(keep_env)),
     )
-    if resume and asked != plan.Asked():
+    if resume and asked != results_asked.Asked():
         raise UsageError(
             "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
             "--wait"
@@ -128,22 +130,24 @@ def sweep(
 
     `kerasbench run --resume` goes on with one that was interrupted.
     """
-    from kerasbench import environment, limits, plan, sizes
+    from kerasbench.children import variables
+    from kerasbench.plan import arguments, sizes
+    from kerasbench.results import asked as results_asked
 
     batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
-    terms = plan.options_of(split(jit), split(dtype), split(fp32), split(threads))
-    budget_s = _parsed(plan.parse_duration_s, budget)
-    asked = plan.Asked(
+    terms = arguments.options_of(split(jit), split(dtype), split(fp32), split(threads))
+    budget_s = _parsed(arguments.parse_duration_s, budget)
+    asked = results_asked.Asked(
         scenarios=[scenario],
         backends=split(backend),
         devices=split(device),
         options=sizes.crossed(terms, batches, sizes.parse_widths(split(width))),
-        effort=plan.effort_of(quick, rounds, rigorous, "sweep", budget_s),
+        effort=arguments.effort_of(quick, rounds, rigorous, "sweep", budget_s),
         seed=seed,
-        data=plan.parse_data(data),
+        data=arguments.parse_data(data),
         timeout_s=timeout,
-        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
-        keep_env=environment.kept(split(keep_env)),
+        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
+        keep_env=variables.kept(split(keep_env)),
         refine=True,
     )
     return _finish(_measured(asked, results, python, wait))
@@ -164,17 +168,19 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
-    from kerasbench import environment, limits, plan
+    from kerasbench.children import variables
+    from kerasbench.plan import arguments
+    from kerasbench.results import asked as results_asked
 
-    asked = plan.Asked(
+    asked = results_asked.Asked(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
-        effort=plan.effort_of(False, rounds, False),
+        effort=arguments.effort_of(False, rounds, False),
         seed=seed,
         timeout_s=timeout,
-        memory_limit_bytes=_parsed(limits.parse_size_bytes, memory_limit),
-        keep_env=environment.kept(split(keep_env)),
+        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
+        keep_env=variables.kept(split(keep_env)),
         explain=True,
     )
     ended = _measured(asked, results, python, wait)
@@ -184,7 +190,7 @@ def explain(
 
 def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
     """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
-    from kerasbench.explain import anatomies
+    from kerasbench.analysis.anatomy import anatomies
     from kerasbench.report import explanation
     from kerasbench.report.failures import failures
 
@@ -202,9 +208,11 @@ def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
 
 
 def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":
-    from kerasbench import backends, benchmark, interpreters
+    from kerasbench import backends
+    from kerasbench.environments import interpreters
+    from kerasbench.runs.run import measure
 
-    return benchmark.measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
+    return measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
 
 
 def _finish(ended: "Ended") -> int:

@@ -9,19 +9,19 @@ import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.errors import UsageError
-from kerasbench.printable import print_document
+from kerasbench.text import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kerasbench.shelf import Tell
+    from kerasbench.results.shelf import Tell
 
 FORMATS = ("markdown", "csv", "json", "html")
 
 
 def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> int:
     """Show the scenarios and their regimes."""
-    from kerasbench import catalog
+    from kerasbench.plan import catalog
     from kerasbench.report import listing
 
     entries = catalog.describe_all(catalog.builtin_files(), sys.executable)
@@ -47,10 +47,10 @@ def report(
     ] = None,
 ) -> int:
     """Make every page anew from its data: of runs, of machines, their index, and quotations in README.md and docs/."""
-    from kerasbench.report import files
-    from kerasbench.shelf import Unread, say_passed_over
+    from kerasbench.report import pages
+    from kerasbench.results.shelf import Unread, say_passed_over
 
-    chosen = places or files.default_places(Path())
+    chosen = places or pages.default_places(Path())
     if form not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
     if check and (form != "markdown" or plots is not None):
@@ -62,10 +62,10 @@ def report(
         say_passed_over(unread)
 
     if plots is not None:
-        code = _written(files.draw(chosen, plots, tell))
+        code = _written(pages.draw(chosen, plots, tell))
     elif form == "markdown":
-        pages = files.made_from(chosen, tell)
-        code = _check(files.stale(pages)) if check else _written(files.write(pages))
+        made = pages.made_from(chosen, tell)
+        code = _check(pages.stale(made)) if check else _written(pages.write(made))
     else:
         print_document(_document(chosen, form, tell))
         code = EXIT_OK
@@ -74,20 +74,18 @@ def report(
 
 def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     """Return what goes to stdout in one piece: csv, json or html."""
-    from kerasbench import results
-    from kerasbench.report import files, html, tidy
-    from kerasbench.summary import summarize
+    from kerasbench.analysis.summary import summarize
+    from kerasbench.report import csv, html, pages
+    from kerasbench.results import store
 
     if form == "html":
-        return html.document([(one.record.machine.chip, one) for one in files.machines(places, tell).values()])
-    records = [record for _, record in files.among(places, tell)]
-    return (
-        tidy.document([summarize(record) for record in records]) if form == "csv" else results.as_json(records) + "\n"
-    )
+        return html.document([(one.record.machine.chip, one) for one in pages.machines(places, tell).values()])
+    records = [record for _, record in pages.among(places, tell)]
+    return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
-def _written(pages: list[Path]) -> int:
-    print("\n".join(str(page) for page in pages) or "every page is as its data say")
+def _written(made: list[Path]) -> int:
+    print("\n".join(str(page) for page in made) or "every page is as its data say")
     return EXIT_OK
 
 
@@ -106,8 +104,9 @@ def compare(
     ] = None,
 ) -> int:
     """Compare two sets of results cell by cell; more than two stand side by side."""
-    from kerasbench import changes, shelf
+    from kerasbench.analysis import changes
     from kerasbench.report import comparison
+    from kerasbench.results import shelf
 
     if fail_on not in (None, "regression"):
         raise UsageError(f"--fail-on takes regression, not {fail_on!r}")

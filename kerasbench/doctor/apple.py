@@ -8,7 +8,7 @@ from kerasbench.backends.tensorflow import METAL_PLUGIN
 from kerasbench.backends.torch import FALLBACK
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
-from kerasbench.target import release
+from kerasbench.environments.wheels import release
 
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
 METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12

@@ -9,14 +9,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from kerasbench import backends, environment, machine, trial
-from kerasbench.interpreters import Interpreters, runs
+from kerasbench import backends, machine
+from kerasbench.backends import Target, Version
+from kerasbench.children import questions
+from kerasbench.children import variables as children_variables
+from kerasbench.children.parallel import Tick, together
+from kerasbench.environments.interpreters import Interpreters, runs
+from kerasbench.environments.wheels import release
+from kerasbench.exchange.messages import Code, Failure, Inventory, ProbeReport
 from kerasbench.machine import Machine, linux, macos, nvidia
 from kerasbench.machine.nvidia import Card
 from kerasbench.machine.state import State, observe
-from kerasbench.target import Target, Version, release
-from kerasbench.together import Tick, together
-from kerasbench.wire import Code, Failure, Inventory, ProbeReport
 
 # These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
 # images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
@@ -113,7 +116,9 @@ def _ask(name: str, python: str, source: str, tick: Tick) -> BackendFacts:
     if not runs(python):
         gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {source}", "spawn")
         return BackendFacts(name, python, source, gone, gone)
-    return BackendFacts(name, python, source, trial.inventory(name, python, tick), trial.probe(name, python, tick))
+    return BackendFacts(
+        name, python, source, questions.inventory(name, python, tick), questions.probe(name, python, tick)
+    )
 
 
 def of_machine() -> MachineFacts:
@@ -132,7 +137,7 @@ def of_machine() -> MachineFacts:
 
 def held_back(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
-    kept = sorted(environment.held_back(variables).items())
+    kept = sorted(children_variables.held_back(variables).items())
     return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
 
 

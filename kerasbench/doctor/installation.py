@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kerasbench import backends
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
-from kerasbench.target import KERAS, NEWEST_PYTHON, release
-from kerasbench.wire import FIND, Failure, Inventory
+from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
+from kerasbench.exchange.messages import FIND, Failure, Inventory
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
 

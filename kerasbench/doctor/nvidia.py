@@ -6,9 +6,9 @@ from itertools import takewhile
 
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding, Severity, create, pip
+from kerasbench.environments.wheels import release
+from kerasbench.exchange.messages import Failure, ProbeReport
 from kerasbench.machine.nvidia import OLDEST_DRIVER, PACKAGE, cuda_of
-from kerasbench.target import release
-from kerasbench.wire import Failure, ProbeReport
 
 MAKER = "NVIDIA"
 VISIBLE = "CUDA_VISIBLE_DEVICES"

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from kerasbench import environment, noise
 from kerasbench.backends.torch import FALLBACK
+from kerasbench.children.variables import KEEP, own_names
 from kerasbench.doctor.facts import Facts
 from kerasbench.doctor.finding import Finding, Severity
 from kerasbench.doctor.nvidia import VISIBLE
+from kerasbench.quiet import signals
 
 DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
 REMEDIES = {
@@ -21,10 +22,10 @@ COMMANDS = ("governor",)  # of these the remedy is one
 
 def restless(facts: Facts) -> Iterator[Finding]:
     """Pass on what speaks against measuring on this machine now: the signals that a run would record."""
-    for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
+    for signal in signals.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
         yield Finding(Severity.WARNING, "", signal.reason, REMEDIES.get(signal.name, ""), signal.name in COMMANDS)
     level = facts.machine.state.thermal_level
-    if level is not None and level >= noise.THERMAL_WARN:
+    if level is not None and level >= signals.THERMAL_WARN:
         yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", REMEDIES["heat"])
 
 
@@ -32,10 +33,10 @@ def variables(facts: Facts) -> Iterator[Finding]:
     """Name the variables that are set here and do not reach a trial, because they change what is measured."""
     told = [name for name in facts.variables if name not in (VISIBLE, FALLBACK)]
     if told:
-        own = environment.own_names()
+        own = own_names()
         keepable = ",".join(name for name in told if name not in own)
         cause = f"set in this shell, and kept from trials because they change figures: {', '.join(told)}"
-        remedy = f"leave it so, or measure with {environment.KEEP} {keepable}" if keepable else ""
+        remedy = f"leave it so, or measure with {KEEP} {keepable}" if keepable else ""
         yield Finding(Severity.NOTE, "", cause, remedy)
 
 

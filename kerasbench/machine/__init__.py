@@ -10,7 +10,7 @@ from itertools import combinations
 
 import psutil
 
-from kerasbench.devices import processors
+from kerasbench.exchange.devices import processors
 from kerasbench.machine import linux, macos, nvidia
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from kerasbench.metrics import BY_NAME
-from kerasbench.printable import blanked
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import Column, Row, Standing, Summary
 from kerasbench.report.number import BELOW, NOT_TOLD, plain, with_interval
-from kerasbench.summary import Column, Row, Standing, Summary
+from kerasbench.text import blanked
 
 NOTHING = "–"
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none

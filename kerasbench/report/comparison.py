@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from kerasbench.changes import Change, Comparison, cell_label
-from kerasbench.merge import merge
-from kerasbench.metrics import BY_NAME
+from kerasbench.analysis.changes import Change, Comparison, cell_label
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import HEADLINE, summarize
+from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report.cells import NOTHING, escape
 from kerasbench.report.number import with_interval
-from kerasbench.results import Record
-from kerasbench.summary import HEADLINE, summarize
-from kerasbench.verdict import Verdict
+from kerasbench.results.merge import merge
+from kerasbench.results.record import Record
 
 UNIT = BY_NAME[HEADLINE].unit
 WORDS = {Verdict.FASTER: "**faster**", Verdict.SLOWER: "**slower**"}

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.series import Swept, duels, swept
+from kerasbench.analysis.summary import Summary
 from kerasbench.report.plot import AXES_WIDTH_IN, COLOURS, MARKERS, Form, clean, draw, ends, legend, name, number, ticks
-from kerasbench.stats import Estimate
-from kerasbench.summary import Summary
-from kerasbench.sweep import Swept, duels, swept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kerasbench.crossover import BreakEven
-from kerasbench.explain import Advice, Anatomy, Help
+from kerasbench.analysis.anatomy import Advice, Anatomy, Help
+from kerasbench.analysis.estimates import Estimate, sign
+from kerasbench.analysis.payoff import BreakEven
+from kerasbench.analysis.summary import Column
 from kerasbench.report.cells import column_name, escape, whole_steps
 from kerasbench.report.number import NOT_TOLD, percent, plain
-from kerasbench.stats import Estimate, sign
-from kerasbench.summary import Column
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from kerasbench.printable import printable
+from kerasbench.analysis.summary import Summary
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report.cells import column_name, draw_table, escape
-from kerasbench.summary import Summary
-from kerasbench.wire import Code, Failure
+from kerasbench.text import printable
 
 # Those that a parent has found out; an exception has said everything in the cause.
 ENDED = frozenset({Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID})

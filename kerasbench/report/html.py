@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from kerasbench.printable import blanked
-from kerasbench.report import cells, curve, markdown, plot
-from kerasbench.summary import Summary
+from kerasbench.analysis.summary import Summary
+from kerasbench.report import cells, curve, page, plot
+from kerasbench.text import blanked
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
@@ -89,7 +89,7 @@ def fragment(text: str) -> str:
 def _machine(anchor: str, name: str, summary: Summary, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    head, *sections = _sections(markdown.document(summary))
+    head, *sections = _sections(page.document(summary))
     titles = [_inline(title) for title, _ in sections]
     about = [block for block in head[1] if block != f"# kerasbench on {cells.escape(name)}"]  # said above
     links = [f'<li><a href="#{anchor}-{number}">{title}</a></li>' for number, title in enumerate(titles, start=1)]

@@ -6,8 +6,9 @@ from typing import Any
 
 from tabulate import tabulate
 
-from kerasbench.catalog import Entry, label
+from kerasbench.plan.catalog import Entry
 from kerasbench.report.cells import NOTHING, escape
+from kerasbench.text import label
 
 
 def as_table(entries: Sequence[Entry]) -> str:

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 
-from kerasbench.catalog import label
-from kerasbench.devices import APPLE
-from kerasbench.noise import SCATTER_WARN
-from kerasbench.options import is_native
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.summary import Column, Row, Summary
+from kerasbench.analysis.verdicts import MANY_VERDICTS
+from kerasbench.exchange.devices import APPLE
+from kerasbench.exchange.options import is_native
+from kerasbench.quiet.signals import SCATTER_WARN
 from kerasbench.report.cells import column_name, count, escape
-from kerasbench.results import Group
-from kerasbench.stats import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.summary import Column, Row, Summary
-from kerasbench.verdict import MANY_VERDICTS
+from kerasbench.results.record import Group
+from kerasbench.text import label
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ

@@ -2,7 +2,7 @@
 
 import math
 
-from kerasbench.stats import Estimate
+from kerasbench.analysis.estimates import Estimate
 
 DIGITS = 3
 NOT_TOLD, BELOW = "cannot be told from zero", "below zero"  # said of a cost that is none, in place of a negative number

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from kerasbench import crossover
-from kerasbench.printable import blanked
-from kerasbench.stats import Estimate
-from kerasbench.summary import HEADLINE, Column, Row, Summary
+from kerasbench.analysis import payoff
+from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.summary import HEADLINE, Column, Row, Summary
+from kerasbench.text import blanked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def speed_ups(summary: Summary, form: Form = "svg") -> bytes | None:
     """Draw the time of a step on the CPU over that on the GPU; None where no backend was measured on both."""
     series: dict[str, dict[int, Estimate]] = {}
     labels: dict[str, int] = {}
-    for one in crossover.speed_ups(summary.plain.rows, summary.record.minimal_effect):
+    for one in payoff.speed_ups(summary.plain.rows, summary.record.minimal_effect):
         pair = f"{name(one.cpu)} / {name(one.gpu)}"
         series.setdefault(pair, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
     if not series:

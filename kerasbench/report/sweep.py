@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from kerasbench.catalog import label
-from kerasbench.cost import FIT_TOLERANCE, CostModel, Parameter
-from kerasbench.options import AXES, Axis
+from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
+from kerasbench.analysis.estimates import sign
+from kerasbench.analysis.series import Crossing, Duel, Swept, duels, swept
+from kerasbench.analysis.summary import Row, Summary
+from kerasbench.exchange.options import AXES, Axis
 from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
 from kerasbench.report.notes import first_step, training_notes
 from kerasbench.report.number import BELOW, NOT_TOLD, percent, plain
-from kerasbench.stats import sign
-from kerasbench.summary import Row, Summary
-from kerasbench.sweep import Crossing, Duel, Swept, duels, swept
+from kerasbench.text import label
 
 STEP = (
     "A step inside an epoch (`steady_step_ms`): feeding the batch, the step, its metrics. What an epoch costs once is "

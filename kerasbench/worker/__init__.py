@@ -1,1 +1,4 @@
-"""What a child process runs. It imports nothing of the parent but scenarios, backends and the wire format."""
+"""What a child process runs.
+
+Imports native, backends, scenario, datasets, exchange and text, and nothing of the parent.
+"""

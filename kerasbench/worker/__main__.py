@@ -46,6 +46,6 @@ def adopt_package() -> None:
 if __name__ == "__main__":
     refuse_old_python(int(sys.argv[1]))
     adopt_package()
-    from kerasbench.worker.session import serve
+    from kerasbench.worker.requests import serve
 
     serve(int(sys.argv[1]), STARTED_NS)

@@ -3,7 +3,7 @@
 import traceback
 from pathlib import Path
 
-from kerasbench.wire import Code, Failure
+from kerasbench.exchange.messages import Code, Failure
 
 # What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
 # "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError

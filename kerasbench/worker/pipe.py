@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kerasbench.wire import EXIT_PIPE_LOST, Message, Phase
+from kerasbench.exchange.messages import EXIT_PIPE_LOST, Message, Phase
 
 
 class Pipe:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from kerasbench.backends import jax
-from kerasbench.devices import Device
-from kerasbench.options import DEFAULT
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import DEFAULT
 
 
 @dataclass(frozen=True)

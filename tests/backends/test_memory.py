@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.backends import jax, tensorflow, torch
-from kerasbench.devices import Device
+from kerasbench.exchange.devices import Device
 
 CPU, CUDA, METAL = Device("cpu"), Device("cuda"), Device("metal")
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import plan
-from kerasbench.catalog import Selected
-from kerasbench.request import MIN_STEPS_FOR_BLOCKS
-from kerasbench.wire import Message, ProbeReport
+from kerasbench.exchange.messages import Message, ProbeReport
+from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
+from kerasbench.plan import cells
+from kerasbench.plan.catalog import Selected
+from kerasbench.results import asked
 from tests import made, stand_in
 from tests.stand_in import Command
 
@@ -82,7 +83,7 @@ def test_a_short_regime_has_no_rivals_that_might_help() -> None:
     entry = made.entry()
     chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
     probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = plan.make(plan.Asked(explain=True), chosen, {"jax": probe})
+    found = cells.make(asked.Asked(explain=True), chosen, {"jax": probe})
     assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
     assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
         ("dense/short jax cpu", True)

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from kerasbench.devices import CPU, Device
 from kerasbench.doctor import diagnose
 from kerasbench.doctor.facts import BackendFacts, Facts, MachineFacts
 from kerasbench.doctor.finding import Finding
-from kerasbench.wire import FIND, Code, Failure, Inventory, ProbeReport
+from kerasbench.exchange.devices import CPU, Device
+from kerasbench.exchange.messages import FIND, Code, Failure, Inventory, ProbeReport
 
 RECORDED = Path(__file__).parent / "recorded"
 CREATE = shlex.join([sys.executable, "-m", "kerasbench", "env", "create", "--backend"])

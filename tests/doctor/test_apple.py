@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from kerasbench.devices import CPU, Device
 from kerasbench.doctor import diagnose
 from kerasbench.doctor.facts import Facts
+from kerasbench.exchange.devices import CPU, Device
 from tests.doctor import cases
 from tests.doctor.cases import CREATE, pip, said
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import trial
+from kerasbench.backends import Target
+from kerasbench.children import questions
 from kerasbench.doctor import facts
-from kerasbench.interpreters import Interpreters
-from kerasbench.target import Target
-from kerasbench.wire import Code, Failure, Inventory, ProbeReport
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.exchange.messages import Code, Failure, Inventory, ProbeReport
 from tests.doctor import cases
 
 INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"}, [])
@@ -28,9 +28,9 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
     own.chmod(0o755)
     asked: list[tuple[str, str, str]] = []
     monkeypatch.setattr(
-        trial, "inventory", lambda name, python, tick: asked.append(("inventory", name, python)) or INVENTORY
+        questions, "inventory", lambda name, python, tick: asked.append(("inventory", name, python)) or INVENTORY
     )
-    monkeypatch.setattr(trial, "probe", lambda name, python, tick: asked.append(("probe", name, python)) or PROBE)
+    monkeypatch.setattr(questions, "probe", lambda name, python, tick: asked.append(("probe", name, python)) or PROBE)
     found = facts.gather(["jax", "torch"], Interpreters({"torch": str(own)}, {"torch": "--python"}))
     this = Interpreters().of("jax")
     assert sorted(asked) == [

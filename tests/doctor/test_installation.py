@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.doctor import diagnose
 from kerasbench.doctor.facts import Facts
-from kerasbench.wire import Code, Failure
+from kerasbench.exchange.messages import Code, Failure
 from tests.doctor import cases
 from tests.doctor.cases import CREATE, KERAS, pip, said
 

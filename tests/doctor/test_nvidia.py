@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from kerasbench.devices import CPU, Device
 from kerasbench.doctor import diagnose
 from kerasbench.doctor.facts import Facts
+from kerasbench.exchange.devices import CPU, Device
 from kerasbench.machine.nvidia import Card
 from tests.doctor import cases
 from tests.doctor.cases import CREATE, said

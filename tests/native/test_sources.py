@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import backends, catalog, native
+from kerasbench import backends, native
+from kerasbench.plan import catalog
 
 FILES = [*catalog.builtin_folder().glob("native/*.py"), *Path(native.__file__).parent.glob("*.py")]
 

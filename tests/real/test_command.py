@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kerasbench.results import load
+from kerasbench.results.store import load
 from tests.untraced import untraced
 
 pytestmark = [pytest.mark.real, pytest.mark.alone]

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import backends, interpreters, trial
-from kerasbench.wire import Code, Failure, Inventory
+from kerasbench import backends
+from kerasbench.children import questions
+from kerasbench.environments import interpreters
+from kerasbench.exchange.messages import Code, Failure, Inventory
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -45,7 +47,7 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
     named = interpreters.find([], backends.names(), folder)
     locked = (folder / ".venvs" / f"{MADE}.lock").read_text().splitlines()
-    found = trial.inventory(MADE, named.of(MADE))
+    found = questions.inventory(MADE, named.of(MADE))
     assert isinstance(found, Inventory)
     assert found.prefix == str(folder / ".venvs" / MADE)
     assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
@@ -87,7 +89,7 @@ def old_python() -> str:
 
 
 def test_a_python_that_is_too_old_is_unavailable_and_says_why(old_python: str, tmp_path: Path) -> None:
-    for ask in (trial.probe, trial.inventory):
+    for ask in (questions.probe, questions.inventory):
         failure = ask("jax", old_python)
         assert isinstance(failure, Failure)
         assert failure.code is Code.UNAVAILABLE

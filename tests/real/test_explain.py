@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import backends, catalog, trial
-from kerasbench.request import CountRequest
+from kerasbench import backends
+from kerasbench.children import questions
+from kerasbench.exchange.requests import CountRequest
+from kerasbench.plan import catalog
 from kerasbench.scenario import content_hash
 from tests.real import trials
 
@@ -31,7 +33,7 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
 
 def test_torch_counts_the_products_of_a_training_step() -> None:
     file = catalog.builtin_folder() / "mnist_dense.py"
-    found = trial.count(CountRequest(str(file), content_hash(file), "default"), sys.executable)
+    found = questions.count(CountRequest(str(file), content_hash(file), "default"), sys.executable)
     forward = 784 * 300 + 300 * 100 + 100 * 10
     backward = 2 * forward - 784 * 300  # by weights and by inputs, but for the pictures
     assert found == 2 * (forward + backward)

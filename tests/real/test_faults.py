@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kerasbench.devices import Device
-from kerasbench.wire import Code
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code
 from tests.real import trials
 
 pytestmark = pytest.mark.real

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from kerasbench import environment
 from kerasbench.backends import jax
-from kerasbench.devices import Device
-from kerasbench.options import DEFAULT
+from kerasbench.children.variables import clean
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import DEFAULT
 
 pytestmark = pytest.mark.real
 
@@ -27,6 +27,6 @@ assert doubled.tolist() == [2, 2, 2]
 
 
 def test_callbacks_find_a_cpu_beside_the_gpu_which_stays_the_default() -> None:
-    variables = environment.clean() | jax.environment(Device("pretended"), DEFAULT, "")
+    variables = clean() | jax.environment(Device("pretended"), DEFAULT, "")
     child = subprocess.run([sys.executable, "-c", PROGRAM], check=False, env=variables, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr

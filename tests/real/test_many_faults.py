@@ -9,9 +9,10 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from kerasbench import child
-from kerasbench.results import Record, load
-from kerasbench.wire import Code, Failure
+from kerasbench.children.process import MARK
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.results.record import Record
+from kerasbench.results.store import load
 
 pytestmark = [pytest.mark.real, pytest.mark.alone]
 
@@ -106,7 +107,7 @@ def test_no_child_is_left(ended: Ended) -> None:
     left = []
     for process in psutil.process_iter():
         try:
-            mark = process.environ().get(child.MARK, "")
+            mark = process.environ().get(MARK, "")
             if mark.startswith(f"{ended.number}-") and process.status() != psutil.STATUS_ZOMBIE:
                 left.append(process)
         except psutil.Error:

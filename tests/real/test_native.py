@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import parity
-from kerasbench.options import Options
-from kerasbench.wire import Code
+from kerasbench.analysis import parity
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.options import Options
 from tests.real import trials
 
 pytestmark = pytest.mark.real

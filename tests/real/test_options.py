@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.options import Options
-from kerasbench.wire import Code
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.options import Options
 from tests.real import trials
 
 pytestmark = pytest.mark.real

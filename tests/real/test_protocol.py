@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import catalog
-from kerasbench.report.markdown import brief
-from kerasbench.request import Protocol
-from kerasbench.results import Record, ScenarioRecord, TrialRecord
-from kerasbench.summary import summarize
-from kerasbench.wire import Code, Measurement
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.requests import Protocol
+from kerasbench.plan import catalog
+from kerasbench.report.page import brief
+from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from tests import made
 from tests.real import trials
 

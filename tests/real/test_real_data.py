@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kerasbench import trial
+from kerasbench.children import questions
 from kerasbench.cli import main
-from kerasbench.wire import Code, Failure
+from kerasbench.exchange.messages import Code, Failure
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -56,7 +56,7 @@ def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_pat
 
 
 def fetch(file: Path, served: dict[str, str]) -> str | Failure:
-    return trial.fetch(str(file), "default", "jax", sys.executable, served)
+    return questions.fetch(str(file), "default", "jax", sys.executable, served)
 
 
 def test_rows_are_fetched_before_anything_is_measured(faults: Path, home: Path, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from kerasbench import backends, catalog, parity
-from kerasbench.options import Options
-from kerasbench.request import counts_epochs
-from kerasbench.trial import Outcome
-from kerasbench.verdict import learned
-from kerasbench.wire import Measurement
+from kerasbench import backends
+from kerasbench.analysis import parity
+from kerasbench.analysis.verdicts import learned
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import counts_epochs
+from kerasbench.plan import catalog
 from tests.real import trials
 from tests.untraced import untraced
 

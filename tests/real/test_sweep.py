@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.options import Options
-from kerasbench.request import Protocol
-from kerasbench.results import load
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import Protocol
+from kerasbench.results.store import load
 from tests.real import trials
 from tests.real.test_command import kerasbench
 
@@ -38,10 +38,10 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
 
 
 def kerasbench_report(data: Path) -> list[dict[str, str]]:
-    from kerasbench.report import tidy
-    from kerasbench.summary import summarize
+    from kerasbench.analysis.summary import summarize
+    from kerasbench.report.csv import document
 
-    return list(csv.DictReader(io.StringIO(tidy.document([summarize(load(data))]))))
+    return list(csv.DictReader(io.StringIO(document([summarize(load(data))]))))
 
 
 def test_a_width_widens_the_hidden_layers() -> None:

@@ -5,15 +5,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kerasbench import catalog, trial
-from kerasbench.devices import Device
-from kerasbench.environment import NOTHING
-from kerasbench.limits import Limits
-from kerasbench.options import DEFAULT, Options
-from kerasbench.request import DataKind, Protocol, TrialRequest
+from kerasbench.children import trial
+from kerasbench.children.limits import Limits
+from kerasbench.children.trial import Outcome
+from kerasbench.children.variables import NOTHING
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.exchange.requests import DataKind, Protocol, TrialRequest
+from kerasbench.plan import catalog
 from kerasbench.scenario import content_hash
-from kerasbench.trial import Outcome
-from kerasbench.wire import Measurement
 
 # Two blocks of at least a millisecond: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(

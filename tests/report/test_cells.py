@@ -1,8 +1,9 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from kerasbench.noise import Severity, Signal
-from kerasbench.options import Options
+from kerasbench.analysis.summary import Standing, Summary, summarize
+from kerasbench.exchange.options import Options
+from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.cells import (
     NOTHING,
     column_name,
@@ -15,8 +16,7 @@ from kerasbench.report.cells import (
     value,
     whole_steps,
 )
-from kerasbench.results import TrialRecord
-from kerasbench.summary import Standing, Summary, summarize
+from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.report import table
 

@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from kerasbench.changes import compare
-from kerasbench.options import Options
+from kerasbench.analysis.changes import compare
+from kerasbench.exchange.options import Options
 from kerasbench.report import comparison
 from kerasbench.report.cells import NOTHING
-from kerasbench.results import Record
+from kerasbench.results.record import Record
 from tests import made
 from tests.report import table
 

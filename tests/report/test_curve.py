@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.options import Options
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.options import Options
 from kerasbench.report import curve, plot
-from kerasbench.report.files import draw
-from kerasbench.results import Store
-from kerasbench.summary import summarize
+from kerasbench.report.pages import draw
+from kerasbench.results.store import Store
 from tests import made
 from tests.report.test_plot import SVG, groups, texts
 from tests.report.test_sweep import CROSSING, swept

@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from kerasbench.crossover import BreakEven
-from kerasbench.explain import Advice, Anatomy, Help
+from kerasbench.analysis.anatomy import Advice, Anatomy, Help
+from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.payoff import BreakEven
+from kerasbench.analysis.summary import Column, summarize
 from kerasbench.report.explanation import as_data, document, sentences
-from kerasbench.stats import Estimate
-from kerasbench.summary import Column, summarize
 from tests import made
 
 ROW = summarize(made.record(made.trial())).rows[0]

@@ -2,10 +2,10 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report import html
 from kerasbench.report.failures import LAST_CHARACTERS, failures, last_words
-from kerasbench.summary import summarize
-from kerasbench.wire import Code, Failure
 from tests import made
 
 DUMP = """something before

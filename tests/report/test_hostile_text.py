@@ -12,10 +12,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kerasbench import changes
-from kerasbench.report import comparison, html, listing, markdown, plot, tidy
-from kerasbench.results import Record
-from kerasbench.summary import summarize
+from kerasbench.analysis import changes
+from kerasbench.analysis.summary import summarize
+from kerasbench.report import comparison, html, listing, plot
+from kerasbench.report import csv as report_csv
+from kerasbench.report.page import brief, document
+from kerasbench.results.record import Record
 from tests import hostile, made
 from tests.report.test_html import Page
 
@@ -50,8 +52,8 @@ def pages(found: Record, text: str) -> list[str]:
     summary = summarize(found)
     compared, text = changes.compare([found], [found]), f"{text}z"  # a title is never empty
     return [
-        markdown.document(summary),
-        markdown.brief(summary),
+        document(summary),
+        brief(summary),
         comparison.changes(compared, text, text),
         comparison.side_by_side([(text, [found])]),
         listing.as_table([made.Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
@@ -100,8 +102,8 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
 @example("=1+1")
 @example("\t=1+1")
 def test_no_text_of_a_file_changes_the_rows_of_the_csv_or_is_a_formula(text: str) -> None:
-    lines = list(csv.reader(io.StringIO(tidy.document([summarize(record(text))]))))
-    expected = list(csv.reader(io.StringIO(tidy.document([summarize(record("z"))]))))
+    lines = list(csv.reader(io.StringIO(report_csv.document([summarize(record(text))]))))
+    expected = list(csv.reader(io.StringIO(report_csv.document([summarize(record("z"))]))))
     assert [len(line) for line in lines] == [len(line) for line in expected]
     texts = [cell for line in lines for cell in (*line[:7], line[10], line[12])]
     assert all(cell.isprintable() and not cell.startswith(("=", "+", "-", "@")) for cell in texts)

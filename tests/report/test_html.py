@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import results
-from kerasbench.devices import Device
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.machine import Machine
-from kerasbench.noise import Severity, Signal
-from kerasbench.report import html, markdown, plot
-from kerasbench.summary import Summary, summarize
-from kerasbench.wire import Code, Failure, Phase
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.report import html, plot
+from kerasbench.report.page import document
+from kerasbench.results import store
 from tests import made
 
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
@@ -107,8 +108,8 @@ def rendered(cell: str) -> str:
 
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
 def test_every_cell_of_the_markdown_page_is_on_the_page(file: Path) -> None:
-    found = summarize(results.load(file))
-    lines = [line for line in markdown.document(found).splitlines() if line.startswith("| ")]
+    found = summarize(store.load(file))
+    lines = [line for line in document(found).splitlines() if line.startswith("| ")]
     expected = [rendered(cell.strip()) for line in lines for cell in line.strip("|").split("|")]
     assert len(expected) > 100
     assert Page(html.document([("here", found)])).cells == expected
@@ -117,7 +118,7 @@ def test_every_cell_of_the_markdown_page_is_on_the_page(file: Path) -> None:
 def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
     found = summary()
     seen = Page(html.document([("there", found)])).text
-    lines = [line for line in markdown.document(found).splitlines() if line and not line.startswith("|")]
+    lines = [line for line in document(found).splitlines() if line and not line.startswith("|")]
     assert len(lines) > 20
     for line in lines:
         assert re.sub(r"^(- |#+ )", "", line).replace("`", "") in seen

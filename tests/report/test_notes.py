@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
-from kerasbench.devices import Device
-from kerasbench.merge import merge
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import Measurement
 from kerasbench.report.cells import escape
-from kerasbench.report.markdown import brief, document
 from kerasbench.report.notes import let_in, training_notes
-from kerasbench.summary import summarize
-from kerasbench.wire import Measurement
+from kerasbench.report.page import brief, document
+from kerasbench.results.merge import merge
 from tests import made
 
 M1 = Device("mps", 0, "Apple M1")

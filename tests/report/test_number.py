@@ -1,7 +1,7 @@
 import pytest
 
+from kerasbench.analysis.estimates import Estimate
 from kerasbench.report.number import percent, plain, seconds, with_interval
-from kerasbench.stats import Estimate
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kerasbench.devices import Device
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.exchange.devices import Device
 from kerasbench.report import plot
-from kerasbench.results import Record
-from kerasbench.summary import Summary, summarize
+from kerasbench.results.record import Record
 from tests import made
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -2,15 +2,16 @@ import dataclasses
 
 import pytest
 
-from kerasbench.cost import CostModel, Parameter
-from kerasbench.devices import Device
-from kerasbench.options import Options
-from kerasbench.report import html, markdown, sweep
-from kerasbench.results import Record
-from kerasbench.summary import Summary, summarize
-from kerasbench.wire import Code, Failure
+from kerasbench.analysis.cost_model import CostModel, Parameter
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.options import Options
+from kerasbench.report import html, sweep, training
+from kerasbench.report.page import document
+from kerasbench.results.record import Record
 from tests import made
-from tests.report.test_markdown import cells_of
+from tests.report.test_page import cells_of
 
 BATCHES = (1, 8, 64, 512)
 
@@ -35,7 +36,7 @@ CROSSING = {"jax": (0.2, 0.5, 3.0, 24.0), "torch": (1.0, 1.1, 1.7, 6.0)}
 
 
 def test_the_table_has_a_line_for_each_size() -> None:
-    text = markdown.document(summarize(swept(**CROSSING)))
+    text = document(summarize(swept(**CROSSING)))
     assert cells_of(text, "scenario") == ["scenario", "batch", "jax cpu", "torch cpu"]
     table = [line for line in text.splitlines() if line.startswith("| dense")][:4]
     assert [line.split("|")[2].strip() for line in table] == ["1", "8", "64", "512"]
@@ -98,7 +99,7 @@ def test_an_overhead_is_a_number_only_where_it_is_above_zero(
     amount: Parameter, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
-    monkeypatch.setattr("kerasbench.sweep.fit", lambda steps_ms: model)
+    monkeypatch.setattr("kerasbench.analysis.series.fit", lambda steps_ms: model)
     assert cells_of(sweep.costs(summarize(swept(jax=CROSSING["jax"]))), "dense      | jax")[2] == said
 
 
@@ -107,7 +108,7 @@ def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
     for batch, cause in ((64, "no memory"), (512, "not tried: out of memory at batch 64")):
         failure = Failure(Code.OOM, cause, "less of it")
         record.trials.append(made.trial(1, backend="jax", failure=failure, options=Options(batch=batch)))
-    text = markdown.document(summarize(record))
+    text = document(summarize(record))
     assert "- dense jax cpu: out of memory at batch 64; the series ends there." in text
     assert cells_of(text[text.index("## Failures") :], "dense batch=512")[3] == "not tried: out of memory at batch 64"
     assert "*oom*" in text
@@ -117,9 +118,9 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     record = swept(**CROSSING)
     plain = [made.trial(index, backend=backend) for backend in ("jax", "torch") for index in (1, 2, 3)]
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
-    text, alone = markdown.document(summarize(both)), markdown.document(summarize(made.record(*plain, rounds=3)))
+    text, alone = document(summarize(both)), document(summarize(made.record(*plain, rounds=3)))
     assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
-    assert markdown.training(summarize(both).plain) in alone
+    assert training.training(summarize(both).plain) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:

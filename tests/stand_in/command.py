@@ -16,11 +16,14 @@ from pathlib import Path
 
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
-from kerasbench import benchmark, cli, lock, rounds
-from kerasbench.devices import Device
-from kerasbench.noise import Surroundings
-from kerasbench.report import console, markdown  # noqa: F401
-from kerasbench.trial import Outcome
+from kerasbench import cli
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.devices import Device
+from kerasbench.machine import lock
+from kerasbench.quiet.signals import Surroundings
+from kerasbench.report import page, progress  # noqa: F401
+from kerasbench.runs import rounds
+from kerasbench.runs import run as runs_run
 from tests import made
 
 DISTURBED = 0.1  # of the trials, so that some are repeated
@@ -42,9 +45,9 @@ class Watch:
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
-    benchmark.observe = lambda sample_s: made.state()
-    benchmark.Watch = partial(Watch, random.Random(seed))  # type: ignore[assignment, misc]
-    benchmark.product_canary = lambda: lambda: 1
+    runs_run.observe = lambda sample_s: made.state()
+    runs_run.Watch = partial(Watch, random.Random(seed))  # type: ignore[assignment, misc]
+    runs_run.product_canary = lambda: lambda: 1
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from kerasbench.wire import Code, Message
+from kerasbench.exchange.messages import Code, Message
 from kerasbench.worker.__main__ import refuse_old_python
 
 

@@ -1,0 +1,186 @@
+"""Where an epoch's time goes, and what would make it shorter: from trials that measured what a step is made of.
+
+An epoch of S steps is a + S * (feeding + framework + computation). Each part is a difference of two readings that were
+taken in turn in one process: fed from arrays, fed with a batch that lies ready on the device, and the compiled step by
+itself. What the parts do not add up to is shown as unexplained.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kerasbench.analysis.estimates import Estimate, mean_interval
+from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
+from kerasbench.analysis.payoff import BreakEven, break_evens
+from kerasbench.analysis.summary import CellSummary, Column, Row, Summary
+from kerasbench.analysis.verdicts import Verdict, judge, ratio
+from kerasbench.exchange.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
+
+STEP = BY_NAME["steady_step_ms"]
+WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
+
+
+class Help(StrEnum):
+    """What might help."""
+
+    BATCH = "a larger batch"
+    JIT = "jit"
+    DEVICE = "another device"
+    PREPARED = "prepared data"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What would help, and by how much: the time that is left, as a share of today's (a step's, or a sample's)."""
+
+    what: Help
+    column: Column
+    left: Estimate
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """One cell: times in ms, an epoch's or a step's, with 95 % intervals over trials.
+
+    ``feeding``, ``framework`` and ``computation`` are of a step; ``unexplained_ms`` is what they and the epoch's own
+    overhead leave of the epoch, positive or negative. ``rate`` and ``peak`` are in floating-point operations a second,
+    None where nothing counted them. ``warming_ms`` is what the first steps took beyond as many steady ones.
+    """
+
+    row: Row
+    column: Column
+    steps: int
+    epoch_ms: Estimate
+    overhead_ms: Estimate
+    feeding_ms: Estimate
+    framework_ms: Estimate
+    computation_ms: Estimate
+    unexplained_ms: float
+    rate: Estimate | None
+    peak: Estimate | None
+    compile_ms: Estimate | None
+    warming_ms: Estimate
+    repaid: list[BreakEven]
+    advice: list[Advice]
+
+    def share(self, step_ms: Estimate) -> float:
+        """Return the part of the epoch that so much a step comes to."""
+        return step_ms.value * self.steps / self.epoch_ms.value
+
+
+def anatomies(summary: Summary) -> list[Anatomy]:
+    """Return one for each cell whose trials measured the parts of a step."""
+    flops = {(one.scenario, one.regime): one.operations for one in summary.record.flops}
+    paid = break_evens(summary.plain.rows, summary.record.minimal_effect)
+    return [
+        _anatomy(summary, row, column, flops.get((row.scenario.name, row.regime.name)), paid)
+        for row in summary.rows
+        for column, cell in row.cells.items()
+        if cell.failure is None and any(measurement.training.parts for _, measurement in cell.trials)
+    ]
+
+
+def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, paid: Sequence[BreakEven]) -> Anatomy:
+    measured = [measurement for _, measurement in row.cells[column].trials if measurement.training.parts]
+    parts = [(measurement, measurement.training.parts) for measurement in measured if measurement.training.parts]
+    steps = measured[0].full_steps_per_epoch
+    bare = [step_ms(found.bare) for _, found in parts]
+    compile_ms = [found for m in measured if (found := _compile_ms(m)) is not None]
+    explained = [_explained_ms(measurement, found) for measurement, found in parts]
+    epochs = [found / NS_PER_MS for measurement in measured if (found := epoch_ns(measurement)) is not None]
+    return Anatomy(
+        row=row,
+        column=column,
+        steps=steps,
+        epoch_ms=mean_interval(epochs),
+        overhead_ms=mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement in measured]),
+        feeding_ms=mean_interval([step_ms(found.arrays) - step_ms(found.ready) for _, found in parts]),
+        framework_ms=mean_interval([step_ms(found.ready) - step_ms(found.bare) for _, found in parts]),
+        computation_ms=mean_interval(bare),
+        unexplained_ms=statistics.fmean(epochs) - statistics.fmean(explained),
+        rate=None if flops is None else mean_interval([flops * row.regime.batch * 1000 / each for each in bare]),
+        peak=None if flops is None else mean_interval([found.peak_flops for _, found in parts]),
+        compile_ms=mean_interval(compile_ms) if compile_ms else None,
+        warming_ms=mean_interval([_warming_ms(measurement) for measurement in measured]),
+        repaid=[one for one in paid if one.row is row and column in (one.slow_start, one.rival)],
+        advice=_advice(summary, row, column),
+    )
+
+
+def step_ms(blocks: Sequence[Block]) -> float:
+    """Return the median over blocks of the time of a step."""
+    return statistics.median(block.ns / block.count for block in blocks) / NS_PER_MS
+
+
+def _explained_ms(measurement: Measurement, parts: Parts) -> float:
+    overhead_ms = (epoch_overhead_ns(measurement) or 0) / NS_PER_MS
+    return overhead_ms + measurement.full_steps_per_epoch * step_ms(parts.arrays)
+
+
+def _compile_ms(measurement: Measurement) -> float | None:
+    first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
+    return None if first_ns is None or not again_ns else (first_ns - statistics.median(again_ns)) / NS_PER_MS
+
+
+def _warming_ms(measurement: Measurement) -> float:
+    """Return what the warm-up's steps took beyond as many steady ones."""
+    training = measurement.training
+    return sum(block.ns - block.count * training.median_ns for block in training.warmup) / NS_PER_MS
+
+
+def _advice(summary: Summary, row: Row, column: Column) -> list[Advice]:
+    """Return what the measurement shows to help beyond doubt: other cells of the row and sizes, data that lie ready."""
+    effect = summary.record.minimal_effect
+    mine = row.cells[column].by_round(STEP)
+    found = []
+    for what, other, rival, left in _rivals(summary, row, column, mine):
+        if judge(left, effect) is Verdict.FASTER:
+            found.append(Advice(what, other.key(rival)[2:], left))
+    kept = _per_trial(row.cells[column], lambda parts: step_ms(parts.ready) / step_ms(parts.arrays))
+    fed = ratio(kept, dict.fromkeys(kept, 1.0))
+    if fed is not None and fed.value < 1 - WORTH_A_HINT and judge(fed, effect) is Verdict.FASTER:
+        found.append(Advice(Help.PREPARED, column, fed))
+    return sorted(found, key=lambda advice: advice.left.value)
+
+
+def _rivals(
+    summary: Summary, row: Row, column: Column, mine: dict[int, float]
+) -> Iterator[tuple[Help, Row, Column, Estimate]]:
+    """Yield the cells that differ from this one in one thing, with the time that is left there for the same work."""
+    for rival, cell in row.cells.items():
+        what = _differs(rival, column)
+        if what and (left := ratio(cell.by_round(STEP), mine)) is not None:
+            yield what, row, rival, left
+    for other in summary.rows:
+        same = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)
+        batch = other.size.batch if same and other.size else None
+        if batch and column in other.cells:
+            left = ratio(other.cells[column].by_round(STEP), mine)
+            if left is not None:
+                yield Help.BATCH, other, column, scaled(left, row.regime.batch / batch)
+
+
+def _differs(rival: Column, column: Column) -> Help | None:
+    """Return the one thing in which a cell of the same backend differs, None for none or several."""
+    if rival == column or rival[0] != column[0]:
+        return None
+    if rival[1] != column[1]:
+        return Help.DEVICE if rival[2] == column[2] else None
+    # Only the jit is varied; what was asked for besides stands in both.
+    return Help.JIT if not column[2].startswith("jit=") and rival[2].startswith("jit=") else None
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """Return an estimate times a number."""
+    low, high = (None if edge is None else edge * factor for edge in (estimate.low, estimate.high))
+    return Estimate(estimate.value * factor, low, high, estimate.trials, estimate.welch_degrees)
+
+
+def _per_trial(cell: CellSummary, read: Callable[[Parts], float]) -> dict[int, float]:
+    return {
+        trial.round: read(measurement.training.parts)
+        for trial, measurement in cell.trials
+        if measurement.training.parts and math.isfinite(read(measurement.training.parts))
+    }

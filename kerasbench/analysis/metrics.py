@@ -1,0 +1,181 @@
+"""What is read off a trial: one line for each metric, with its unit and how its trials are summed up."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kerasbench.analysis.estimates import Estimate, estimate, mean, percentile, percentile_interval
+from kerasbench.exchange.measurement import (
+    Latency,
+    Measurement,
+    epoch_ns,
+    epoch_overhead_ns,
+    steady_epoch_ns,
+    steady_step_ns,
+    step_ns,
+)
+from kerasbench.results.record import TrialRecord
+
+NS_PER_MS = 1e6
+NS_PER_S = 1e9
+BYTES_PER_MIB = 1 << 20
+MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
+STARTUP_PHASES = ("spawn", "worker", "import", "device")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several.
+
+    ``within`` returns an interval of one trial by itself, in ``unit``, where it has one. ``difference``: a cost that is
+    a difference of two readings, which noise can make negative.
+    """
+
+    name: str
+    unit: str
+    title: str
+    read: Callable[[TrialRecord, Measurement], float | None]
+    sum_up: Callable[[list[float]], Estimate] = estimate
+    within: Callable[[Measurement], tuple[float, float] | None] = lambda measurement: None
+    difference: bool = False
+
+    def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
+        """Sum up a cell's trials: one by its own interval, several by theirs; None where none has a value."""
+        having = [(value, m) for t, m in trials if (value := self.read(t, m)) is not None]
+        if len(having) == 1 and (interval := self.within(having[0][1])) is not None:
+            return Estimate(having[0][0], *interval, 1)
+        values = [value for value, _ in having]
+        if not values:
+            return None
+        return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
+
+
+def _later_epoch_ns(measurement: Measurement) -> float | None:
+    """Return the mean of the epochs that were run in full, without the first, which compiles.
+
+    The mean, because a block of steps is one too: of epochs under a millisecond the median leaves out what some cost.
+    """
+    published = measurement.published
+    return statistics.fmean(published.epochs_ns[1:] or published.epochs_ns) if published else None
+
+
+def _prediction(measurement: Measurement) -> float | None:
+    truth_ns, predicted_ns = _later_epoch_ns(measurement), steady_epoch_ns(measurement)
+    return None if truth_ns is None or predicted_ns is None else predicted_ns / truth_ns
+
+
+def _predicted_s(measurement: Measurement) -> float | None:
+    return _seconds(steady_epoch_ns(measurement)) if measurement.published else None
+
+
+def _total_s(measurement: Measurement) -> float | None:
+    return measurement.published.total_ns / NS_PER_S if measurement.published else None
+
+
+def _last_log(measurement: Measurement, name: str) -> float | None:
+    """Return what the last epoch logged, as Keras' progress bar would show it; None where it did not."""
+    history = measurement.published.history if measurement.published else {}
+    return history[name][-1] if name in history else None
+
+
+def _predict_s(measurement: Measurement) -> float | None:
+    """Return the time of the second pass of `predict` over the test set, in s; the first one compiles."""
+    published = measurement.published
+    return published.predict_ns[-1] / NS_PER_S if published and published.predict_ns else None
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / NS_PER_MS
+
+
+def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
+    durations = [phase.duration_ns for phase in trial.phases if phase.name in names]
+    return _ms(sum(durations)) if durations else None
+
+
+def _compile_ms(measurement: Measurement) -> float | None:
+    """Return what the first `fit` of one batch took beyond the same call when it is warm."""
+    first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
+    return None if first_ns is None or not again_ns else _ms(first_ns - statistics.median(again_ns))
+
+
+def _samples_per_s(measurement: Measurement) -> float | None:
+    """Return the throughput of `predict` by the median of its passes."""
+    throughput = measurement.throughput
+    return throughput.samples * NS_PER_S / statistics.median(throughput.passes_ns) if throughput else None
+
+
+def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None], share: float, least: int) -> Metric:
+    """Return the metric of a percentile of calls, for trials with at least that many; one trial has its interval."""
+
+    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+        found = of(measurement)
+        if found is None or len(found.calls_ns) < least:
+            return None
+        return percentile(found.ordered_ns, share) / NS_PER_MS
+
+    def within(measurement: Measurement) -> tuple[float, float] | None:
+        found = of(measurement)
+        interval = percentile_interval(found.ordered_ns, share) if found else None
+        return (interval[0] / NS_PER_MS, interval[1] / NS_PER_MS) if interval else None
+
+    return Metric(name, "ms", title, read, within=within)
+
+
+def _single(measurement: Measurement) -> Latency | None:
+    return next((latency for latency in measurement.prediction if latency.batch == 1), None)
+
+
+def _batched(measurement: Measurement) -> Latency | None:
+    return next((latency for latency in measurement.prediction if latency.batch > 1), None)
+
+
+def _device_mib(measurement: Measurement) -> float | None:
+    """Return the counter's peak; a plug-in that counts nothing says 0."""
+    return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
+
+
+def _train_step_ms(measurement: Measurement) -> float | None:
+    return None if epoch_ns(measurement) is None else _ms(step_ns(measurement))
+
+
+def _trained_per_s(measurement: Measurement) -> float:
+    return measurement.train_samples * NS_PER_S / (measurement.steps_per_epoch * step_ns(measurement))
+
+
+def _seconds(ns: float | None) -> float | None:
+    return None if ns is None else ns / NS_PER_S
+
+
+METRICS = (
+    Metric("train_step_ms", "ms", "Training step", lambda t, m: _train_step_ms(m)),
+    Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
+    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean, difference=True),
+    Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
+    Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
+    Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
+    Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
+    Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),
+    Metric("prediction_ratio", "", "Prediction / truth", lambda t, m: _prediction(m)),
+    Metric("train_loss", "", "Training loss of the last epoch", lambda t, m: _last_log(m, "loss"), mean),
+    Metric("train_accuracy", "", "Training accuracy of the last epoch", lambda t, m: _last_log(m, "accuracy"), mean),
+    Metric(
+        "val_accuracy", "", "Validation accuracy of the last epoch", lambda t, m: _last_log(m, "val_accuracy"), mean
+    ),
+    Metric("predict_s", "s", "`predict` over the test set", lambda t, m: _predict_s(m)),
+    Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
+    Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
+    Metric("first_step_ms", "ms", "First step", lambda t, m: _ms(m.training.first_step_ns)),
+    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ms(m), mean, difference=True),
+    _latency("One sample, median", "predict_p50_ms", _single, 0.5, 2),
+    _latency("One sample, 90th percentile", "predict_p90_ms", _single, 0.9, 2),
+    _latency("One sample, 99th percentile", "predict_p99_ms", _single, 0.99, MIN_CALLS_FOR_P99),
+    _latency("One batch, median", "predict_batch_p50_ms", _batched, 0.5, 2),
+    _latency("One batch, 90th percentile", "predict_batch_p90_ms", _batched, 0.9, 2),
+    Metric("predict_samples_per_s", "/s", "`predict`, throughput", lambda t, m: _samples_per_s(m)),
+    Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
+    Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
+    Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss, mean),
+    Metric("final_accuracy", "", "Accuracy after these steps", lambda t, m: m.learning.accuracy, mean),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}

@@ -1,0 +1,84 @@
+"""Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kerasbench.exchange.devices import CPU
+from kerasbench.exchange.measurement import Measurement, Resolved
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.options import IEEE, is_native
+
+Column = tuple[str, str, str]  # backend, device label, options
+FULL = {"float32", "float64"}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five.
+
+    A later one may lie GROWTH times as far off as the one before, where that is more.
+    """
+
+    first: float
+    later: float
+
+
+# From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
+# tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
+GROWTH = 100
+# Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in regimes).
+EXACT = Bounds(1e-5, 1e-3)
+GPU = Bounds(1e-4, 1e-2)  # other kernels, other orders of summation; still full float32
+ROUNDED = Bounds(2e-2, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
+
+
+def bounds(device_kind: str, resolved: Resolved) -> Bounds:
+    """Return how far a cell may lie from the others, by its device and the precision that was in force."""
+    if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
+        return ROUNDED
+    return EXACT if device_kind == CPU else GPU
+
+
+def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+    """Return the cells of one row that compute something else than the others, each with its failure.
+
+    ``cells`` has for each column its device kind and one measurement. The most precise cells are the reference: of
+    three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
+    held against Keras, and no reference itself.
+    """
+    losses = {column: m.parity.losses for column, (_, m) in cells.items() if m.parity is not None}
+    allowed = {column: bounds(cells[column][0], cells[column][1].resolved) for column in losses}
+    referring = [column for column in losses if not is_native(column[2])] or list(losses)
+    least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
+    finest = [column for column in referring if allowed[column] == least]
+    failures: dict[Column, Failure] = {}
+    for column, own in losses.items():
+        others = [losses[one] for one in finest if one != column or len(finest) > 2]
+        found = _compare(own, _medians(others), allowed[column]) if others else None
+        if found is not None:
+            failures[column] = found
+    return failures
+
+
+def _medians(losses: list[list[float]]) -> list[float]:
+    return [statistics.median(step) for step in zip(*losses, strict=False)]
+
+
+def deviation(loss: float, reference: float) -> float:
+    """Return the distance as a share of the reference, or of 1 where that is smaller."""
+    return abs(loss - reference) / max(1.0, abs(reference))
+
+
+def _compare(losses: list[float], reference: list[float], allowed: Bounds) -> Failure | None:
+    bound = allowed.first
+    for step, (loss, wanted) in enumerate(zip(losses, reference, strict=False), start=1):
+        found = deviation(loss, wanted)
+        if found > bound:
+            cause = (
+                f"the loss of step {step} is {loss:.7g}, that of the others {wanted:.7g}, "
+                f"from the same weights and batches (bound: {bound:.2g})"
+            )
+            return Failure(Code.PARITY, cause, "a column that computes something else is not a fast column", "parity")
+        bound = max(allowed.later, GROWTH * found)
+    return None

@@ -1,0 +1,115 @@
+"""Is A faster than B? Decided round by round on logarithms, so that drift which hits both cancels."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kerasbench.analysis.estimates import (
+    CONFIDENCE,
+    MIN_TRIALS_FOR_INTERVAL,
+    Estimate,
+    estimate,
+    t_noncentrality,
+    t_quantile,
+    t_upper_tail,
+)
+
+MINIMAL_EFFECT = 0.03  # smaller differences do not survive a change of kernel, compiler or room temperature
+MINIMAL_EFFECT_ON_BATTERY = 0.05
+MANY_VERDICTS = 10  # from there on, Holm's correction: of twenty ties, one would be called a win
+POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
+MAX_ROUNDS_CONSIDERED = 1000
+UNCHANGED = 1e-4  # of the loss: after one step a model that learns has moved a thousand times as far
+
+
+class Verdict(StrEnum):
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a ratio speaks for, and how probable it would be if it were not so (one-sided; None: too few rounds)."""
+
+    verdict: Verdict
+    p: float | None
+
+
+def minimal_effect(on_battery: bool) -> float:
+    """Return the smallest difference that is called one."""
+    return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
+
+
+def ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Estimate | None:
+    """Return the ratio A/B of times, paired by round; None where no round has both."""
+    common = sorted(a.keys() & b.keys())
+    return estimate([a[index] / b[index] for index in common]) if common else None
+
+
+def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
+    """Tell whether training changed the loss of one and the same batch."""
+    return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
+
+
+def judge(a_over_b: Estimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:
+    """Say what a ratio of times means for A: its whole interval must lie beyond the minimal effect, or within it."""
+    return judge_all([a_over_b], effect)[0]
+
+
+def judge_all(ratios: Sequence[Estimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
+    """Judge the ratios of one table.
+
+    More than ten are corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure",
+    Scandinavian Journal of Statistics 6 (1979).
+    """
+    claims = [claim(one, effect) for one in ratios]
+    verdicts = [Verdict.INCONCLUSIVE] * len(claims)
+    order = sorted((one.p, index) for index, one in enumerate(claims) if one.p is not None)
+    for rank, (p, index) in enumerate(order):
+        hypotheses = len(order) - rank if len(order) > MANY_VERDICTS else 1
+        if p <= (1 - CONFIDENCE) / 2 / hypotheses:
+            verdicts[index] = claims[index].verdict
+        elif hypotheses > 1:
+            break
+    return verdicts
+
+
+def claim(a_over_b: Estimate | None, effect: float) -> Claim:
+    """Return what a ratio speaks for: a difference beyond the minimal effect, or none of that size.
+
+    A t test against the nearer edge of the effect; p at most 0.025 is the same as a 95 % interval wholly beyond it, or
+    wholly within (two one-sided tests).
+    """
+    if a_over_b is None or a_over_b.trials < MIN_TRIALS_FOR_INTERVAL:
+        return Claim(Verdict.INCONCLUSIVE, None)
+    edge, centre, error = math.log1p(effect), math.log(a_over_b.value), a_over_b.log_error
+    verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
+    distance = abs(abs(centre) - edge)
+    if error == 0:
+        return Claim(verdict, 0.0)
+    return Claim(verdict, t_upper_tail(distance / error, a_over_b.degrees))
+
+
+def rounds_to_decide(a_over_b: Estimate, effect: float) -> int | None:
+    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
+    edge, centre = math.log1p(effect), math.log(a_over_b.value)
+    deviation = a_over_b.log_error * math.sqrt(a_over_b.trials)
+    distance = abs(abs(centre) - edge)
+    for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
+        if t_quantile(rounds - 1) * deviation / math.sqrt(rounds) <= distance:
+            return rounds
+    return None
+
+
+def half_width(rounds: int, scatter: float) -> float:
+    """Return how wide the interval of a ratio will be: t * sqrt(2/R) * c, for trials that scatter by c."""
+    return t_quantile(rounds - 1) * math.sqrt(2 / rounds) * scatter
+
+
+def visible_difference(rounds: int, scatter: float, effect: float = MINIMAL_EFFECT) -> float:
+    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution."""
+    beyond = t_noncentrality(t_quantile(rounds - 1), rounds - 1, POWER)  # in standard errors of the mean log ratio
+    return math.expm1(math.log1p(effect) + beyond * math.sqrt(2 / rounds) * scatter)

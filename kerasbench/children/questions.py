@@ -1,0 +1,116 @@
+"""Questions to a child that are no trial: what a backend sees, what a file holds, what is installed."""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kerasbench import backends
+from kerasbench.children.deaths import failure_of
+from kerasbench.children.limits import Limits
+from kerasbench.children.process import QUICK_POLL_S
+from kerasbench.children.scratch import scratch_folder
+from kerasbench.children.trial import _not_started, _Received, _run
+from kerasbench.children.variables import NOTHING, clean, for_scratch, share_datasets
+from kerasbench.exchange.devices import CPU, GPU, Device, visible_cuda
+from kerasbench.exchange.messages import Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.exchange.options import DEFAULT
+from kerasbench.exchange.requests import (
+    CountRequest,
+    DescribeRequest,
+    FetchRequest,
+    InventoryRequest,
+    ProbeRequest,
+    Request,
+)
+from kerasbench.machine import macos
+
+PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
+DESCRIBE_TIMEOUT_S = 60.0
+COUNT_TIMEOUT_S = 120.0  # like a probe, and two steps of eight samples
+FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
+Said = TypeVar("Said")
+
+
+def probe(
+    backend: str, python: str, on_tick: Callable[[], None] = lambda: None, kept: Mapping[str, str] = NOTHING
+) -> ProbeReport | Failure:
+    """Ask one backend, in a child, what it is and what it sees."""
+    limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
+    variables = visible_cuda() | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick, kept=kept)
+    return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
+
+
+def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
+    """Return a report of a Mac with its chip's name on the GPU, which frameworks call METAL, or nothing."""
+    named = [
+        dataclasses.replace(device, name=chip or device.name) if device.kind == GPU else device
+        for device in report.devices
+    ]
+    return dataclasses.replace(report, devices=named)
+
+
+def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
+    """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
+    limits = _standard(DESCRIBE_TIMEOUT_S, "looking at what is installed")
+    return _ask(python, InventoryRequest(backend), limits, {}, lambda answer: answer.inventory, on_tick)
+
+
+def describe(
+    file: str,
+    python: str,
+    backend: str | None = None,
+    on_tick: Callable[[], None] = lambda: None,
+    kept: Mapping[str, str] = NOTHING,
+) -> Description | Failure:
+    """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
+    limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
+    variables = {"KERAS_BACKEND": backend} if backend else {}
+    request = DescribeRequest(file)
+    return _ask(python, request, limits, variables, lambda answer: answer.description, on_tick, kept=kept)
+
+
+def fetch(file: str, regime: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
+    """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
+    limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
+    variables, request = {"KERAS_BACKEND": backend}, FetchRequest(file, regime)
+    return _ask(python, request, limits, variables, lambda answer: answer.fetched, real_data=True, kept=kept)
+
+
+def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
+    """Have torch count, in a child, the floating-point operations that a training step takes for each sample."""
+    limits = _standard(COUNT_TIMEOUT_S, "counting operations")
+    variables = backends.get("torch").environment(Device(CPU), DEFAULT, "") | {"KERAS_BACKEND": "torch"}
+    return _ask(python, request, limits, variables, lambda answer: answer.counted, kept=kept)
+
+
+def _ask(
+    python: str,
+    request: Request,
+    limits: Limits,
+    variables: Mapping[str, str],
+    wanted: Callable[[Message], Said | None],
+    on_tick: Callable[[], None] = lambda: None,
+    real_data: bool = False,
+    kept: Mapping[str, str] = NOTHING,
+) -> Said | Failure:
+    """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
+    received = _Received()
+    try:
+        with scratch_folder() as scratch:
+            if real_data:
+                share_datasets(scratch)
+            own = clean(python, kept) | for_scratch(scratch)
+            ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
+    except OSError as error:
+        return _not_started(error, python)
+    answer = received.answer or Message()
+    said = wanted(answer)
+    if said is not None:  # 0.0 counted operations and an empty title are answers
+        return said
+    return answer.failure or failure_of(ended, received.begun, limits)
+
+
+def _standard(timeout_s: float, what: str) -> Limits:
+    return Limits(timeout_s, f"the limit of {timeout_s:g} s for {what}", remedy="find what takes so long")

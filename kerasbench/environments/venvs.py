@@ -1,0 +1,191 @@
+"""Making an environment for one backend, with the wheels that fit this machine, and having it used from then on."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import tomlkit
+
+from kerasbench import __version__, backends
+from kerasbench.backends import Target
+from kerasbench.children import questions
+from kerasbench.environments import interpreters
+from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
+from kerasbench.errors import EnvironmentFailed, UsageError
+from kerasbench.exchange.messages import Inventory
+from kerasbench.machine import macos, nvidia
+from kerasbench.results.atomic import replace
+
+FOLDER = Path(".venvs")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What environments are to be made of.
+
+    ``interpreter`` makes them. ``gpu`` is True for CUDA, False for the CPU alone, None for what this machine has.
+    ``constraints`` and ``index`` are handed to pip; ``locked``: exactly what the lock of the last time names. ``force``
+    puts a new environment in the place of an old one.
+    """
+
+    interpreter: str = sys.executable
+    gpu: bool | None = None
+    constraints: Path | None = None
+    index: str | None = None
+    locked: bool = False
+    force: bool = False
+
+
+def is_there(backend: str, folder: Path = FOLDER) -> bool:
+    """Tell whether a backend has an environment, or something in its place."""
+    return (folder / backend).exists()
+
+
+def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
+    """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
+
+    Raises:
+        UsageError: it is there already, or has no lock, or the interpreter is of no use.
+        EnvironmentFailed: it could not be made. What was there before is there again.
+    """
+    place, lock = folder / backend, lock_of(folder / backend)
+    if is_there(backend, folder) and not wish.force:
+        raise UsageError(f"{place} is there already: --force makes it anew")
+    if wish.locked and not lock.is_file():
+        raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
+    made_for = target(backend, wish)
+    wanted = ["-r", str(lock)] if wish.locked else [*KERAS, *backends.get(backend).requirements(made_for)]
+    python = str(interpreters.inside(place.absolute()))
+    kept = _set_aside(place)
+    try:
+        _run([wish.interpreter, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
+        _run([python, "-m", "pip", "install", *_options(wish), *wanted], f"{place}: pip did not install {backend}")
+        frozen = _run([python, "-m", "pip", "freeze"], f"{place}: pip did not tell what it installed", quiet=True)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        if kept is not None:
+            kept.rename(place)
+        raise
+    if kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)
+    replace(lock, (_head(backend, made_for) + frozen).encode())
+    return python
+
+
+def target(backend: str, wish: Wish) -> Target:
+    """Return what the environment is made for.
+
+    Raises:
+        UsageError: the interpreter is of no use, CUDA was asked for where there is none, or there is a driver that
+            cannot be asked.
+    """
+    if wish.gpu and sys.platform != "linux":
+        raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
+    found = _usable(backend, wish.interpreter)
+    version = (macos.version() or ()) if sys.platform == "darwin" else ()
+    if wish.gpu is not False and nvidia.package_missing():
+        install = shlex.join([sys.executable, "-m", "pip", "install", nvidia.PACKAGE])
+        raise UsageError(f"nothing here can ask the NVIDIA driver which CUDA it speaks: {install}; or say --cpu")
+    cuda = _cuda(wish.gpu is True)
+    return Target(sys.platform, found.architecture, release(found.python), wish.gpu is not False, cuda, version)
+
+
+def _usable(backend: str, interpreter: str) -> Inventory:
+    """Return what an interpreter is; raise UsageError where no backend's wheels are for it."""
+    found = questions.inventory(backend, interpreter) if interpreters.runs(interpreter) else None
+    if isinstance(found, Inventory):
+        if release(found.python)[:2] > NEWEST_PYTHON:
+            why = f"it is Python {found.python}"
+        elif found.architecture == "x86_64" and sys.platform == "darwin":
+            why = "it is an x86-64 Python, for which the frameworks have no wheels any more"
+        else:
+            return found
+    else:
+        why = found.cause if found else "there is none"
+    kind = "an arm64 Python" if sys.platform == "darwin" else "a Python"
+    newest = ".".join(map(str, NEWEST_PYTHON))
+    raise UsageError(f"--interpreter {interpreter}: {why}; {kind} 3.11 to {newest} is needed")
+
+
+def _cuda(asked: bool) -> int | None:
+    """Return the CUDA that the driver speaks; the newest where CUDA was asked for without a card, as in an image."""
+    cards = nvidia.cards()
+    spoken = nvidia.cuda_of(cards)
+    if asked and cards and spoken is None:
+        oldest = min(nvidia.OLDEST_DRIVER.values())
+        raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
+    return max(nvidia.OLDEST_DRIVER) if asked and spoken is None else spoken
+
+
+def lock_of(environment: Path) -> Path:
+    """Return where an environment's lock lies: every package and version, as ``pip install -r`` takes it."""
+    return environment.with_name(f"{environment.name}.lock")
+
+
+def remember(made: dict[str, str], folder: Path | None = None) -> Path:
+    """Name new interpreters in the nearest file that configures kerasbench, else in a new kerasbench.toml; return it.
+
+    What else the file says stays, comments included.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    here = (folder or Path.cwd()).absolute()
+    found, _ = interpreters.configured(here)
+    file = found or here / interpreters.OWN_FILE
+    document = tomlkit.parse(file.read_text("utf-8")) if found else tomlkit.document()
+    table = document
+    for name in ("python",) if file.name == interpreters.OWN_FILE else ("tool", "kerasbench", "python"):
+        table = table.setdefault(name, tomlkit.table())
+    for backend, python in made.items():
+        table[backend] = _as_written(Path(python), file.parent)
+    replace(file, tomlkit.dumps(document).encode())
+    return file
+
+
+def _as_written(python: Path, base: Path) -> str:
+    """Return a path relative to its file where it lies below it, so that the folder may be moved."""
+    return str(python.relative_to(base)) if python.is_relative_to(base) else str(python)
+
+
+def _set_aside(place: Path) -> Path | None:
+    if not place.exists():
+        return None
+    kept = place.with_name(f"{place.name}.old")
+    shutil.rmtree(kept, ignore_errors=True)
+    try:
+        return place.rename(kept)
+    except OSError as error:
+        raise EnvironmentFailed(
+            f"{place}: cannot be set aside as {kept.name}: {error.strerror}; it is as it was"
+        ) from None
+
+
+def _options(wish: Wish) -> list[str]:
+    constraints = ["-c", str(wish.constraints)] if wish.constraints else []
+    index = ["--extra-index-url", wish.index] if wish.index else []
+    return [*constraints, *index]
+
+
+def _run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
+    """Run a command, its words on stderr; raise EnvironmentFailed where it fails. Return what it printed, if quiet."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    with suppress(OSError):
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE if quiet else sys.stderr, env=variables, encoding="utf-8", check=False
+        )
+        if done.returncode == 0:
+            return done.stdout or ""
+    raise EnvironmentFailed(f"{failure}: its last words are above; what was there before is there again")
+
+
+def _head(backend: str, made_for: Target) -> str:
+    version = ".".join(map(str, made_for.python))
+    where = f"Python {version} on {made_for.system} {made_for.architecture}"
+    return f"# {backend}, as kerasbench {__version__} installed it for {where}\n"

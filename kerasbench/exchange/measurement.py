@@ -1,0 +1,253 @@
+"""What a trial measured, raw: blocks in ns, losses, where things lived, what was really in force."""
+
+import statistics
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Block:
+    """``count`` training steps (or whole epochs) between two synchronisations."""
+
+    count: int
+    ns: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Blocks of steps in turn: fed from arrays, fed with a batch that lies ready on the device, and without ``fit``.
+
+    ``bare`` is the compiled step alone (torch: the eager one). ``peak_flops`` is the highest rate of square matrix
+    products on the device, in operations a second, in the same dtype and rounding mode.
+    """
+
+    arrays: list[Block]
+    ready: list[Block]
+    bare: list[Block]
+    peak_flops: float
+
+
+@dataclass(frozen=True)
+class Training:
+    """Raw readings of the training phases.
+
+    ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
+    ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
+    same call right after it, several times. ``epochs_ns`` are short epochs of
+    ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
+    cost per epoch follows; empty where the unit is the epoch, and in a sweep.
+    """
+
+    unit: Literal["step", "epoch"]
+    first_step_ns: int | None
+    steps_per_block: int
+    warmup: list[Block]
+    steady: bool
+    blocks: list[Block]
+    epoch_steps: int
+    epochs_ns: list[int]
+    again_ns: list[int] = field(default_factory=list)
+    parts: Parts | None = None
+
+    @cached_property
+    def median_ns(self) -> float:
+        """The median over blocks of the time of what they count."""
+        return statistics.median(block.ns / block.count for block in self.blocks)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Durations of single ``predict_on_batch`` calls at one batch size, in the order of the calls."""
+
+    batch: int
+    calls_ns: list[int]
+
+    @cached_property
+    def ordered_ns(self) -> list[int]:
+        """The durations from the shortest to the longest."""
+        return sorted(self.calls_ns)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Durations of whole passes of `predict` over the same samples, without the first, which compiles."""
+
+    samples: int
+    batch: int
+    passes_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """The losses of the first training steps, from the shared weights, on the shared batches in their given order.
+
+    ``silenced`` names the layers whose random numbers (dropout, noise) were switched off for it, in a model of its
+    own.
+    """
+
+    losses: list[float]
+    silenced: list[str]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What a number of steps did to the loss.
+
+    ``first_loss`` is the first step's, as `fit` reports it, or the first epoch's where the published ones were run.
+    ``batch_loss_before`` and ``batch_loss_after`` are the loss of the first batch after that step (before any, where
+    the published epochs were run) and at the end: equal, if nothing was learned. ``loss`` and ``accuracy`` (None for
+    a regression) are of samples that were not trained on, where the publication had any.
+    """
+
+    steps: int
+    first_loss: float
+    batch_loss_before: float
+    batch_loss_after: float
+    loss: float
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Published:
+    """All published epochs. ``history`` has each epoch's logs by name; ``predict_ns`` is the test set, twice."""
+
+    total_ns: int
+    epochs_ns: list[int]
+    history: dict[str, list[float]]
+    predict_samples: int
+    predict_ns: list[int]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a step was given, as the model's loss function saw it: ``float32[32, 28, 28]``."""
+
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``).
+
+    ``cards`` are the UUIDs of the cards that CUDA showed to the process; empty: not on CUDA, or not told.
+    """
+
+    weights: list[str]
+    optimizer: list[str]
+    output: list[str]
+    runtime: list[str]
+    cards: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The configuration that was really in force.
+
+    ``compute_dtypes`` are those of all layers that have weights, ``weight_dtypes`` those of the weights' real arrays;
+    ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
+    ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU;
+    ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
+    where the system knows no affinity, and in older files.
+    """
+
+    jit: bool
+    dtype_policy: str
+    compute_dtypes: list[str]
+    weight_dtypes: list[str]
+    fp32: str
+    image_data_format: str
+    threads: int | None
+    versions: dict[str, str]
+    memory_grows: bool | None = None
+    processors: str = ""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the process used while steps were measured.
+
+    ``involuntary_switches`` count how often the kernel took a processor away from it; None where it was not counted.
+    """
+
+    cpu_ns: int
+    wall_ns: int
+    involuntary_switches: int | None
+
+    @property
+    def processors(self) -> float:
+        """How many processors were busy for it, on average."""
+        return self.cpu_ns / self.wall_ns
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure.
+
+    A trial of a sweep has no prediction.
+
+    ``fallbacks`` are the operations of one training step that the GPU lacks and the CPU did, with their numbers.
+    """
+
+    training: Training
+    published: Published | None
+    batch: Batch
+    prediction: list[Latency]
+    throughput: Throughput | None
+    learning: Learning
+    parity: Parity | None
+    proof: Proof
+    resolved: Resolved
+    parameters: int
+    train_samples: int
+    steps_per_epoch: int
+    full_steps_per_epoch: int
+    peak_rss_bytes: int
+    peak_device_bytes: int | None
+    usage: Usage
+    fallbacks: dict[str, int] = field(default_factory=dict)
+
+
+def steady_step_ns(measurement: Measurement) -> float | None:
+    """Return b, the time of a step inside an epoch: the median over blocks; None where blocks are epochs."""
+    training = measurement.training
+    return None if training.unit == "epoch" else measurement.training.median_ns
+
+
+def epoch_overhead_ns(measurement: Measurement) -> float | None:
+    """Return a, what an epoch costs beyond its full steps (validation and a partial last batch are part of it).
+
+    The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
+    """
+    step_ns, training = steady_step_ns(measurement), measurement.training
+    if step_ns is None or not training.epochs_ns:
+        return None
+    return statistics.median(training.epochs_ns) - training.epoch_steps * step_ns
+
+
+def steady_epoch_ns(measurement: Measurement) -> float | None:
+    """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself.
+
+    None in a sweep, which measures b alone.
+    """
+    if measurement.training.unit == "epoch":
+        return measurement.training.median_ns
+    step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
+    if step_ns is None or overhead_ns is None:
+        return None
+    return overhead_ns + step_ns * measurement.full_steps_per_epoch
+
+
+def epoch_ns(measurement: Measurement) -> float | None:
+    """Return the time of a published epoch: the mean of those run in full, or a + b * steps; None in a sweep."""
+    published = measurement.published
+    if published is None:
+        return steady_epoch_ns(measurement)
+    return published.total_ns / len(published.epochs_ns)
+
+
+def step_ns(measurement: Measurement) -> float:
+    """Return what stands for a trial: a published epoch over its steps, in a sweep the step inside an epoch."""
+    whole_ns = epoch_ns(measurement)
+    return measurement.training.median_ns if whole_ns is None else whole_ns / measurement.steps_per_epoch

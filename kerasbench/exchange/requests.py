@@ -1,0 +1,136 @@
+"""What the parent asks of a child: one JSON line on its standard input."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.exchange.options import Options
+
+DataKind = Literal["synthetic", "real"]
+ProtocolKind = Literal["steady", "published", "sweep"]
+MIN_STEPS_FOR_BLOCKS = 8  # in shorter epochs the epochs themselves are counted
+
+
+def counts_epochs(steps_per_epoch: int) -> bool:
+    """Tell whether epochs are too short to hold blocks of steps, so that a block counts whole epochs."""
+    return steps_per_epoch < MIN_STEPS_FOR_BLOCKS
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How much to measure. None for a calibrated value means: calibrate, and report what was found.
+
+    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
+    ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
+    """
+
+    kind: ProtocolKind = "steady"
+    blocks: int = 10
+    block_ns: int = 100_000_000
+    warmup_min_ns: int = 1_000_000_000
+    warmup_max_ns: int = 20_000_000_000
+    measure_max_ns: int = 20_000_000_000
+    epochs_max_ns: int = 2_000_000_000
+    predict_min_calls: int = 200
+    predict_max_calls: int = 1_000
+    predict_warmup_ns: int = 200_000_000
+    predict_min_ns: int = 1_000_000_000
+    predict_max_ns: int = 3_000_000_000
+    steps_per_block: int | None = None
+    warmup_blocks: int | None = None
+    parts: bool = False
+
+
+@dataclass(frozen=True)
+class TrialRequest:
+    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for."""
+
+    scenario: str
+    file: str
+    file_hash: str
+    regime: str
+    backend: str
+    device: Device
+    seed: int
+    data: DataKind
+    protocol: Protocol
+    options: Options = DEFAULT_OPTIONS
+    twin_hash: str = ""
+    task: Literal["trial"] = "trial"
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """Import a backend and say which devices it sees."""
+
+    backend: str
+    task: Literal["probe"] = "probe"
+
+
+@dataclass(frozen=True)
+class InventoryRequest:
+    """Say what is installed, and import none of it."""
+
+    backend: str
+    task: Literal["inventory"] = "inventory"
+
+
+@dataclass(frozen=True)
+class DescribeRequest:
+    """Load a scenario file and say what is in it."""
+
+    file: str
+    task: Literal["describe"] = "describe"
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """Load a scenario's real rows, so that they are there, and right, before anything is measured."""
+
+    file: str
+    regime: str
+    task: Literal["fetch"] = "fetch"
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """Count the floating-point operations of a training step; only torch can."""
+
+    file: str
+    file_hash: str
+    regime: str
+    task: Literal["count"] = "count"
+
+
+Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
+
+
+def encode_request(request: Request) -> bytes:
+    """Return the request as one JSON line, for the child's standard input."""
+    return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
+
+
+def decode_request(line: bytes) -> Request:
+    """Rebuild the request that the parent wrote."""
+    fields: dict[str, Any] = json.loads(line)
+    match fields["task"]:
+        case "describe":
+            return DescribeRequest(**fields)
+        case "probe":
+            return ProbeRequest(**fields)
+        case "inventory":
+            return InventoryRequest(**fields)
+        case "count":
+            return CountRequest(**fields)
+        case "fetch":
+            return FetchRequest(**fields)
+        case _:
+            nested = {
+                "device": Device(**fields["device"]),
+                "protocol": Protocol(**fields["protocol"]),
+                "options": Options(**fields["options"]),
+            }
+            return TrialRequest(**(fields | nested))

@@ -1,0 +1,123 @@
+"""Words of a command line or of Python, as values: backends, devices, options, durations, sizes of memory, effort."""
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from typing import cast, get_args
+
+from kerasbench.errors import UsageError, unknown
+from kerasbench.exchange.devices import parse_label
+from kerasbench.exchange.options import DTYPES, Fp32, Options
+from kerasbench.exchange.requests import DataKind, ProtocolKind
+from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, RIGOROUS_ROUNDS, SWEEP, Effort, exactly
+from kerasbench.text import GIB, MIB
+
+SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[mg])(i?b)?", re.IGNORECASE)
+
+
+def require_time(timeout_s: float | None) -> None:
+    """Raise UsageError for a limit that is no time, as infinity is."""
+    if timeout_s is not None and not 0 < timeout_s < math.inf:
+        raise UsageError(f"--timeout takes a number of seconds above 0, not {timeout_s:g}")
+
+
+def parse_size_bytes(text: str) -> int:
+    """Return ``500m``, ``4g`` or ``1.5GiB`` in bytes; raise UsageError for anything else."""
+    found = SIZE.fullmatch(text.strip())
+    if found is None or float(found["number"]) <= 0:
+        raise UsageError(f"not a size of memory: {text!r}; say 500m or 4g")
+    return int(float(found["number"]) * (MIB if found["unit"].lower() == "m" else GIB))
+
+
+JIT = {"default": None, "on": True, "off": False}
+DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
+RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
+
+
+def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the backends that were named, without repeats; raise UsageError for an unknown one."""
+    for name in given:
+        if name not in known:
+            raise unknown("backend", name, known)
+    return list(dict.fromkeys(given))
+
+
+def parse_devices(given: Sequence[str]) -> list[str]:
+    """Return the device labels that were named, without repeats; raise UsageError for an unknown one."""
+    for name in given:
+        try:
+            parse_label(name)
+        except ValueError:
+            raise unknown("device", name, ["cpu", "gpu", "gpu:1"]) from None
+    return list(dict.fromkeys("gpu" if name == "gpu:0" else "cpu" if name == "cpu:0" else name for name in given))
+
+
+def parse_data(name: str) -> DataKind:
+    """Return the kind of data; raise UsageError for an unknown one."""
+    if name not in get_args(DataKind):
+        raise unknown("kind of data", name, get_args(DataKind))
+    return cast("DataKind", name)
+
+
+def require_seed(seed: int) -> None:
+    """Raise UsageError for a seed that a child's random generator would refuse."""
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"--seed takes a whole number from 0 on, not {seed}")
+
+
+def parse_protocol(name: str) -> ProtocolKind:
+    """Return the kind of protocol of a run; raise UsageError for an unknown one."""
+    if name not in RUN_PROTOCOLS:
+        raise unknown("protocol", name, RUN_PROTOCOLS)
+    return cast("ProtocolKind", name)
+
+
+def options_of(
+    jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], threads: Sequence[str], native: bool = False
+) -> list[Options]:
+    """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
+
+    Raises:
+        UsageError: a value is unknown.
+    """
+    for what, given, known in (("--jit", jit, JIT), ("--dtype", dtype, DTYPES), ("--fp32", fp32, get_args(Fp32))):
+        for value in given:
+            if value not in known:
+                raise unknown(f"value of {what}", value, known)
+    for value in threads:
+        if not value.isdecimal() or int(value) < 1:
+            raise UsageError(f"--threads takes whole numbers from 1 on, not {value!r}")
+    policies: list[str | None] = [*dtype] or [None]
+    counts: list[int | None] = [int(value) for value in threads] or [None]
+    crossed = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
+    made = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed]
+    twins = [dataclasses.replace(one, native=True) for one in made] if native else []
+    return list(dict.fromkeys([*made, *twins]))
+
+
+def parse_duration_s(text: str) -> float:
+    """Return ``90``, ``90s``, ``10m`` or ``1.5h`` in seconds; raise UsageError for anything else."""
+    found = DURATION.fullmatch(text.strip())
+    if found is None or float(found["number"]) <= 0:
+        raise UsageError(f"not a duration: {text!r}; say 90s, 10m or 1.5h")
+    return float(found["number"]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found["unit"]]
+
+
+def effort_of(
+    quick: bool, count: int | None, rigorous: bool, kind: ProtocolKind = "steady", budget_s: float | None = None
+) -> Effort:
+    """Return the effort that the options ask for; raise UsageError where they mean nothing or exclude each other."""
+    if quick + (count is not None) + rigorous > 1:
+        raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
+    if quick and kind == "published":
+        raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
+    standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
+    if kind == "sweep":
+        standard = dataclasses.replace(standard, protocol=SWEEP)
+    if rigorous or count is not None:
+        standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
+    return dataclasses.replace(standard, budget_s=budget_s)

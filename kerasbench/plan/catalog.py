@@ -1,0 +1,228 @@
+"""Which scenarios there are: built-in files, and the user's own.
+
+The parent never executes a scenario file. A child describes it once; the description is kept under the file's
+content hash in the user's cache folder."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from kerasbench import backends
+from kerasbench.children import questions
+from kerasbench.children.parallel import Tick, together
+from kerasbench.children.variables import NOTHING
+from kerasbench.errors import UnusableScenario, unknown
+from kerasbench.exchange.messages import Description, Failure, RegimeDescription
+from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name, twin_file
+from kerasbench.text import label
+
+PACKAGE_FOLDER = Path(__file__).parents[1]
+FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
+DESCRIBED_BY = (
+    "scenario.py",
+    "datasets.py",
+    "exchange/messages.py",
+    "exchange/requests.py",
+    "worker/questions/describe.py",
+)
+Ask = Callable[[str, str, str | None], Description | Failure]  # (file, interpreter, backend)
+DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend."""
+
+    file: Path
+    file_hash: str
+    description: Description
+    twins: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+
+@dataclass(frozen=True)
+class Selected:
+    """One regime of one scenario."""
+
+    entry: Entry
+    regime: RegimeDescription
+
+    @property
+    def label(self) -> str:
+        return label(self.entry.name, self.regime.name)
+
+
+def builtin_folder() -> Path:
+    """Return the folder of built-in scenarios: inside the package in a wheel, beside it in a checkout."""
+    inside = PACKAGE_FOLDER / "scenarios"
+    return inside if inside.is_dir() else PACKAGE_FOLDER.parent / "scenarios"
+
+
+def builtin_files() -> list[Path]:
+    return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
+
+
+def select(
+    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+) -> list[Selected]:
+    """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
+
+    A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
+    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed, and ``kept`` the
+    variables that a user lets in.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+        UnusableScenario: a file that was chosen does not load, or two have the same name.
+    """
+    own, wanted = _split(patterns)
+    chosen: list[Selected] = []
+    for found in own:
+        entry = describe(Path(found["file"]), python, backend, partial(questions.describe, kept=kept))
+        chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
+    if wanted or not patterns:
+        chosen += _match(describe_all(_candidates(wanted), python, kept), wanted)
+    _require_different_names(chosen)
+    return _once(chosen)
+
+
+def _once(chosen: Sequence[Selected]) -> list[Selected]:
+    """Return each regime once, however often it was named; those of one file share its entry, by which it is known."""
+    entries: dict[Path, Entry] = {}
+    found: dict[tuple[Path, str], Selected] = {}
+    for one in chosen:
+        file = one.entry.file.resolve()
+        found.setdefault((file, one.regime.name), Selected(entries.setdefault(file, one.entry), one.regime))
+    return list(found.values())
+
+
+def require_known(patterns: Sequence[str]) -> None:
+    """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
+    own, wanted = _split(patterns)
+    for found in own:
+        _hash(Path(found["file"]))
+    _candidates(wanted)
+
+
+def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
+    """Return the patterns that are paths, each in its parts, and the others."""
+    own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
+    return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
+
+
+def _candidates(patterns: Sequence[str]) -> list[Path]:
+    """Return the built-in files that the patterns can mean, so that no other is loaded."""
+    files = builtin_files()
+    if not patterns:
+        return files
+    for pattern in patterns:
+        if not any(_names_file(pattern, file) for file in files):
+            raise unknown("scenario", pattern, [file.stem for file in files])
+    return [file for file in files if any(_names_file(pattern, file) for pattern in patterns)]
+
+
+def _names_file(pattern: str, file: Path) -> bool:
+    return fnmatchcase(file.stem, pattern.partition("/")[0])
+
+
+def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
+    everything = [Selected(entry, regime) for entry in entries for regime in entry.description.regimes]
+    for pattern in patterns:
+        if not any(_names(pattern, selected) for selected in everything):
+            raise unknown("regime", pattern, [f"{one.entry.name}/{one.regime.name}" for one in everything])
+    return [one for one in everything if not patterns or any(_names(pattern, one) for pattern in patterns)]
+
+
+def _names(pattern: str, selected: Selected) -> bool:
+    scenario, slash, regime = pattern.partition("/")
+    return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.regime.name, regime))
+
+
+def _require_different_names(chosen: Sequence[Selected]) -> None:
+    files = {(one.entry.name, one.entry.file.resolve()) for one in chosen}
+    for name, count in Counter(name for name, _ in files).items():
+        if count > 1:
+            raise UnusableScenario(
+                f"{count} files are called {name}.py: a scenario is known by its file's name; rename one"
+            )
+
+
+def describe_all(files: Sequence[Path], python: str, kept: Mapping[str, str] = NOTHING) -> list[Entry]:
+    """Return the entries of these files, in their order.
+
+    Raises:
+        UnusableScenario: one of them cannot be used; the message names it and says why.
+    """
+
+    def described(file: Path, tick: Tick) -> Entry:
+        return describe(file, python, ask=partial(questions.describe, on_tick=tick, kept=kept))
+
+    return together(described, files, DESCRIBERS)
+
+
+def describe(file: Path, python: str, backend: str | None = None, ask: Ask = questions.describe) -> Entry:
+    """Return one file's entry; a built-in one's from the cache, where its content has been described before.
+
+    A file of the user's own is described each time: it may import another one that has changed.
+    """
+    file_hash = _hash(file)
+    cached = _cache_file(file, file_hash) if file.parent == builtin_folder() else None
+    known = _read_cached(cached) if cached else None
+    if known is not None:
+        return Entry(file, file_hash, known, twins(file))
+    said = ask(str(file.resolve()), python, backend)
+    if isinstance(said, Failure):
+        raise UnusableScenario(f"{file} cannot be used: {said.cause}")
+    if cached:
+        _write_cached(cached, said)
+    return Entry(file, file_hash, said, twins(file))
+
+
+def twins(file: Path) -> dict[str, str]:
+    """Return the hash of each twin that lies beside a scenario's file, by its backend."""
+    beside = {backend: twin_file(file, backend) for backend in backends.names()}
+    return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
+
+
+def _hash(file: Path) -> str:
+    """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
+    try:
+        require_scenario_name(file)
+        return content_hash(file)
+    except ScenarioError as error:
+        raise UnusableScenario(str(error)) from None
+
+
+def _cache_file(file: Path, file_hash: str) -> Path:
+    # The key holds what a description is made of and by: the name, the file, and the code that reads it.
+    makers = [content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    key = hashlib.sha256("\0".join([file.stem, file_hash, *makers]).encode()).hexdigest()
+    return Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions" / f"{key}.json"
+
+
+def _read_cached(file: Path) -> Description | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Description)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _write_cached(file: Path, description: Description) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".partial")
+        partial.write_bytes(msgspec.json.encode(description))
+        partial.replace(file)
+    except OSError:
+        return  # a cache that cannot be written costs 50 ms the next time

@@ -1,0 +1,220 @@
+"""What will be measured, and in which order (pure)."""
+
+import dataclasses
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench import backends
+from kerasbench.errors import MissingBackend
+from kerasbench.exchange.devices import APPLE, Device, parse_label, processors
+from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
+from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.exchange.options import Options, Size
+from kerasbench.plan import explainable
+from kerasbench.plan.catalog import Selected
+from kerasbench.results.asked import Asked, Counted, Effort
+
+DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
+LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
+CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario's regime on one backend and one device, with options."""
+
+    selected: Selected
+    backend: str
+    device: Device
+    options: Options = DEFAULT_OPTIONS
+
+    @property
+    def key(self) -> CellKey:
+        """What tells a cell from all others of a run."""
+        selected, options = self.selected, self.options
+        return (selected.entry.name, selected.regime.name, self.backend, self.device.label, options.label)
+
+    @property
+    def label(self) -> str:
+        return f"{self.selected.label} {self.backend} {self.device.label} {self.options.label}".strip()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a run, those that cannot be measured, each with its reason, and what is odd about the whole."""
+
+    asked: Asked
+    cells: list[Cell]
+    absent: list[tuple[Cell, Failure]]
+    warnings: list[str] = field(default_factory=list)
+    flops: list[Counted] = field(default_factory=list)
+
+    @property
+    def effort(self) -> Effort:
+        return self.asked.effort
+
+
+def make(
+    asked: Asked,
+    scenarios: Sequence[Selected],
+    probes: dict[str, ProbeReport | Failure],
+    named: Collection[str] = (),
+) -> Plan:
+    """Cross scenarios, backends, devices and options.
+
+    Where no devices were asked for, every device that a backend sees. A twin that does not exist is left out, unless
+    scenarios were asked for by name. A backend that is not installed is left out, unless it was asked for or is one of
+    ``named``, whose interpreters were named; one that is installed and does not load is not left out.
+
+    Raises:
+        MissingBackend: nothing that was asked for is there; the message says what each backend saw.
+        UsageError: an explanation was asked for, of regimes none of which can be taken apart.
+    """
+    if asked.explain:
+        explainable.require_one(scenarios)
+    cells: list[Cell] = []
+    absent: list[tuple[Cell, Failure]] = []
+    for backend, report in probes.items():
+        if isinstance(report, Failure) and report.phase == FIND and not asked.backends and backend not in named:
+            continue
+        seen = [] if isinstance(report, Failure) else report.devices
+        for label in asked.devices or [device.label for device in seen] or ["cpu"]:
+            device = next((device for device in seen if device.label == label), None)
+            for cell in (
+                Cell(one, backend, device or _stand_in(label), each)
+                for one in scenarios
+                for each in _options(asked, backend, one)
+                if asked.scenarios or not each.native or _has_twin(one, backend)
+            ):
+                if device is None:
+                    absent.append((cell, _missing(label, report)))
+                elif (failure := _refused(asked, cell)) is not None:
+                    absent.append((cell, failure))
+                else:
+                    cells.append(cell)
+    if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
+        raise MissingBackend(_nothing_there(probes, asked.devices))
+    return Plan(asked, cells, absent, differing_keras(probes))
+
+
+def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
+    """Return the options of a backend's cells in a regime; for an explanation also what might help."""
+    found = dict.fromkeys(asked.options)
+    for each in asked.options if asked.explain and not explainable.refusal(selected) else []:
+        other_jit = backends.get(backend).OTHER_JIT
+        if each.jit is None and other_jit is not None:
+            found[dataclasses.replace(each, jit=other_jit)] = None
+        if each.batch is None:
+            found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
+    return list(found)
+
+
+def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
+    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
+    reports = [report for report in probes.values() if isinstance(report, ProbeReport)]
+    found = {report.backend: report.versions.get("keras", "") for report in reports}
+    if len(set(found.values())) < 2:
+        return []
+    versions = ", ".join(f"{name} has {version}" for name, version in found.items())
+    return [f"keras differs: {versions}; what is compared is not the backend alone"]
+
+
+def _refused(asked: Asked, cell: Cell) -> Failure | None:
+    """Return why a cell whose device is there is not measured, None where it is."""
+    failure = explainable.refusal(cell.selected) if asked.explain else None
+    return failure or unsupported(cell)
+
+
+def unsupported(cell: Cell) -> Failure | None:
+    """Return why a cell's options mean nothing on its device, None where they do."""
+    device, options = cell.device, cell.options
+    if options.native and (failure := _without_twin(cell)) is not None:
+        return failure
+    if options.fp32 == "tf32" and device.platform != "cuda":
+        cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
+        return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
+    if options.dtype == "float64" and device.platform in APPLE:
+        return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
+    if options.jit and device.platform == "metal" and cell.backend == "tensorflow":
+        return Failure(Code.UNSUPPORTED, "XLA does not compile for Metal", "--device cpu measures it compiled")
+    if options.threads is not None and options.threads > processors():
+        cause = f"{options.threads} threads were asked for, {processors()} processors are there"
+        return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")
+    return None
+
+
+def _has_twin(selected: Selected, backend: str) -> bool:
+    """Tell whether a regime has a twin for a backend."""
+    return not selected.regime.keras_only and backend in selected.entry.twins
+
+
+def _without_twin(cell: Cell) -> Failure | None:
+    """Return why there is no native twin of a cell, None where there is one."""
+    entry, regime, options = cell.selected.entry, cell.selected.regime, cell.options
+    if regime.keras_only:
+        cause = f"{cell.selected.label} has {regime.keras_only}, which no twin without Keras has"
+        return Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario")
+    if cell.backend not in entry.twins:
+        remedy = f"docs/scenarios.md says how to write native/{entry.name}_{cell.backend}.py"
+        return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {cell.backend}", remedy)
+    if options.jit is not None or options.dtype not in (None, "float32"):
+        cause = "a twin is compiled as its framework does by default, and computes in float32"
+        return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
+    return None
+
+
+def _stand_in(label: str) -> Device:
+    kind, index = parse_label(label)
+    return Device(kind, index)
+
+
+def _missing(label: str, report: ProbeReport | Failure) -> Failure:
+    if isinstance(report, Failure):
+        return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
+    return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {label}", DOCTOR)
+
+
+def _nothing_there(probes: dict[str, ProbeReport | Failure], devices: Sequence[str]) -> str:
+    asked = f"no device {' or '.join(devices)}" if devices else "no backend"
+    lines = [f"there is {asked} to measure on:"]
+    for backend, report in probes.items():
+        if isinstance(report, Failure):
+            lines.append(f"  {backend}: {report.cause}\n    {report.remedy}")
+        else:
+            lines.append(f"  {describe_probe(report)}")
+    return "\n".join([*lines, DOCTOR])
+
+
+def describe_probe(report: ProbeReport) -> str:
+    """Return ``torch 2.13.0+cpu sees cpu``."""
+    version = report.versions.get(report.backend, "")
+    seen = ", ".join(f"{device.label} ({device.title})" if device.title else device.label for device in report.devices)
+    return f"{report.backend} {version} sees {seen}"
+
+
+def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+    """Return the cells in this round's random order: scenarios permuted, then the cells inside each.
+
+    Cells of one scenario, and in a sweep those of one size, stay together, because they are what is compared: drift
+    between them must be small.
+    """
+    rng = random.Random(f"{seed}/{round_index}")
+    groups: dict[tuple[str, str, Size | None], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((*cell.key[:2], cell.options.size), []).append(cell)
+    together = list(groups.values())
+    rng.shuffle(together)
+    return [cell for group in together for cell in rng.sample(group, len(group))]
+
+
+def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells that differ from a cell of a sweep in nothing but a larger size."""
+    return [
+        one
+        for one in cells
+        if one.options.size is not None
+        and cell.options.size is not None
+        and one.options.size.exceeds(cell.options.size)
+        and (*one.key[:4], one.options.terms) == (*cell.key[:4], cell.options.terms)
+    ]

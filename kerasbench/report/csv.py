@@ -1,0 +1,73 @@
+"""Everything that a run amounts to, as tidy CSV: one row for each cell and metric of each run."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from kerasbench.analysis.metrics import METRICS
+from kerasbench.analysis.summary import CellSummary, Column, Row, Summary
+from kerasbench.exchange.options import Size
+from kerasbench.text import blanked
+
+# A contract: scripts rely on these names and their order; what is new comes last.
+COLUMNS = (
+    "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
+    "options", "device_name", "batch", "width",
+)  # fmt: skip
+CSV_COLUMNS = (*COLUMNS, "started")  # of each run, which stand below each other and are not merged
+MEASURED = "ok"
+
+
+def document(summaries: Sequence[Summary]) -> str:
+    """Return the CSV of one or more runs, with a line of names above."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for summary in summaries:
+        started = summary.record.started
+        writer.writerows([_text(value) for value in (*row, started)] for row in rows(summary))
+    return text.getvalue()
+
+
+def rows(summary: Summary) -> Iterator[list[str | float | None]]:
+    """Yield a run's rows in the order of COLUMNS; figures are numbers, None where there is none."""
+    chip = summary.record.machine.chip
+    for row in summary.rows:
+        for column, cell in row.cells.items():
+            subject = _subject(chip, row, column, cell)
+            if cell.failure is not None:
+                yield [*subject, "", None, None, None, "", 0, *_rest(row, column, cell)]
+                continue
+            for metric in METRICS:
+                found = cell.estimate(metric.name)
+                if found is not None:
+                    yield [
+                        *subject,
+                        metric.name,
+                        found.value,
+                        found.low,
+                        found.high,
+                        metric.unit,
+                        found.trials,
+                        *_rest(row, column, cell),
+                    ]
+
+
+def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str]:
+    backend, device, _ = column
+    status = MEASURED if cell.failure is None else cell.failure.code
+    return [chip, row.scenario.name, row.regime.name, backend, device, status]
+
+
+def _rest(row: Row, column: Column, cell: CellSummary) -> list[str | float | None]:
+    """Return options, the GPU's name, and in a sweep batch and width, where it varies them."""
+    size = row.size or Size()
+    return [row.key(column)[-1], cell.device_title, size.batch, size.width]
+
+
+def _text(value: str | float | None) -> str:
+    """Return a value as it stands in the file; text is no formula to a spreadsheet and has no control characters."""
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    printable = blanked(value)
+    return f"'{printable}" if printable[:1] in ("=", "+", "-", "@") else printable

@@ -1,0 +1,250 @@
+"""Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
+
+Made anew, or checked against their data; so that a table can never say something else than its data.
+"""
+
+import gc
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tabulate import tabulate
+
+from kerasbench.analysis.anatomy import anatomies
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.machine import Machine
+from kerasbench.report import cells, details, explanation, sweep, training
+from kerasbench.report.failures import failures
+from kerasbench.report.keras_cost import what_keras_costs
+from kerasbench.report.page import document
+from kerasbench.report.published import beside_published
+from kerasbench.results.atomic import replace
+from kerasbench.results.merge import Outline, by_machine, merge_outlined, outline
+from kerasbench.results.record import Record
+from kerasbench.results.shelf import Tell, records, refuse_damaged
+from kerasbench.results.store import load, tables_file
+
+INDEX = "README.md"
+MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+PLAIN: dict[str, Callable[[Summary], str]] = {  # of what was measured at its published size
+    "training": training.training,
+    "native": what_keras_costs,
+    "verdicts": training.verdicts,
+    "devices": details.devices,
+    "full_epochs": details.full_epochs,
+    "predicted": details.predicted,
+    "beside_published": beside_published,
+    "epochs": details.epochs,
+    "prediction": details.prediction,
+    "cold_start": details.cold_start,
+    "repaid": details.repaid,
+    "learning": details.learning,
+}
+WHOLE: dict[str, Callable[[Summary], str]] = {
+    "explained": lambda summary: explanation.document(anatomies(summary)),
+    "sweep": sweep.steps,
+    "crossovers": sweep.crossovers,
+    "costs": sweep.costs,
+    "phases": details.phases,
+    "failures": failures,
+}
+
+
+def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
+    """Return the text of every page that the given folders, result files and markdown pages should have.
+
+    A folder has the pages of its runs and machines and their index, a result file has its own, and a markdown page (its
+    name ends in .md) has quotations between markers. ``tell`` hears of what cannot be read in a folder.
+
+    Raises:
+        ResultsError: data that cannot be read, or a folder without any. UsageError: a marker that names no section.
+    """
+    pages: dict[Path, str] = {}
+    with _without_collecting():
+        for place in places:
+            pages |= {place: quoted(place)} if place.suffix == ".md" else _of_data(place, tell)
+    return pages
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Pause the garbage collector: a million objects without a cycle, among which it would look for cycles in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def stale(pages: dict[Path, str]) -> list[Path]:
+    """Return the pages that are missing, or say something else than their data."""
+    return [page for page, text in pages.items() if _text(page) != text]
+
+
+def write(pages: dict[Path, str]) -> list[Path]:
+    """Write the pages that are not as they should be, and return them; raise ResultsError where the disk refuses."""
+    changed = stale(pages)
+    for page in changed:
+        replace(page, pages[page].encode())
+    return changed
+
+
+def pages_with_quotations(folder: Path) -> list[Path]:
+    """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
+    candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
+    return [page for page in candidates if MARKER.search(_text(page) or "")]
+
+
+def quoted(page: Path) -> str:
+    """Return a markdown page with its quotations made anew; paths in markers count from the page's project.
+
+    Raises:
+        ResultsError: the page or the data cannot be read. UsageError: a marker that names no section.
+    """
+    text = _text(page)
+    if text is None:
+        raise ResultsError(f"{page}: no such page")
+    return MARKER.sub(lambda found: f"{found[1]}{_quotation(page, found[2], found[3])}\n{found[5]}", text)
+
+
+def slug(machine: Machine) -> str:
+    """Return a name for a machine's page that is fit for a file, and differs between machines."""
+    words = re.sub(r"[^a-z0-9]+", "-", machine.chip.lower()).strip("-")[:40] or "machine"
+    return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
+
+
+def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
+    pages: dict[Path, str] = {}
+    outlines: list[Outline] = []
+    for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
+        pages[tables_file(data)] = document(summarize(record))
+        outlines.append(outline(record, data))
+    if not place.is_dir():
+        return pages
+    rows: list[list[str]] = []
+    for group in by_machine(outlines):
+        summary, name = _merged(group), slug(group[0].machine)
+        pages[place / f"machine-{name}.md"] = _of_machine(summary, group)
+        rows.append(_index_row(name, summary, len(group)))
+    pages[place / INDEX] = _index(rows)
+    return pages
+
+
+def _of_machine(summary: Summary, group: Sequence[Outline]) -> str:
+    """Return a machine's page: its runs merged, and its published epochs, which are runs of another protocol."""
+    page = document(summary)
+    published = [one for one in group if one.protocol == "published"]
+    if not published or len(published) == len(group):
+        return page
+    found = _merged(published)
+    return "\n\n".join([page.rstrip("\n"), details.full_epochs(found), details.predicted(found)]) + "\n"
+
+
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Summary]:
+    """Return what each machine's best runs amount to, by the name of its page; raise ResultsError for bad data."""
+    groups = by_machine([outline(record, file) for file, record in among(places, tell)])
+    return {slug(group[0].machine): _merged(group) for group in groups}
+
+
+def _merged(group: Sequence[Outline]) -> Summary:
+    return summarize(merge_outlined(group, lambda one: load(one.file)))
+
+
+def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
+    """Draw each machine's plots into a folder and return them.
+
+    Raises:
+        UsageError: matplotlib is not installed. ResultsError: bad data, or a folder that cannot be written to.
+    """
+    from kerasbench.report import curve, plot
+
+    if not plot.is_available():
+        raise UsageError("plots need matplotlib: pip install matplotlib")
+    drawn: list[Path] = []
+    for name, summary in machines(places, tell).items():
+        pictures = {
+            "step-times": plot.step_times(summary, "png"),
+            "sweep": curve.step_over_size(summary, "png"),
+            "speed-ups": plot.speed_ups(summary, "png"),
+            "phases": plot.phases(summary, "png"),
+        }
+        for title, picture in pictures.items():
+            if picture is not None:
+                file = folder / f"{name}-{title}.png"
+                _make_folder(folder)
+                replace(file, picture)
+                drawn.append(file)
+    return drawn
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
+
+
+def _index(rows: list[list[str]]) -> str:
+    headers = ["machine", "cores", "memory", "GPU", "columns", "regimes", "runs", "newest"]
+    table = tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    explanation = (
+        "Each page holds, of every regime, the newest run that measured it in enough rounds for intervals, where there "
+        "is one. Made by `python -m kerasbench report` from the result files beside it; do not edit."
+    )
+    return f"# Results by machine\n\n{table}\n\n{explanation}\n"
+
+
+def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
+    machine = summary.record.machine
+    return [
+        f"[{cells.escape(machine.chip)}](machine-{name}.md)",
+        str(machine.cores),
+        f"{machine.memory_bytes / details.GIB:.0f} GiB",
+        cells.escape(", ".join(machine.gpus)) or cells.NOTHING,
+        ", ".join(cells.column_name(column) for column in summary.columns),
+        str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
+        str(runs),
+        cells.escape(summary.record.started),
+    ]
+
+
+def _quotation(page: Path, data: str, wanted: str) -> str:
+    names = [name.strip() for name in wanted.split(",")]
+    for name in names:
+        if name not in PLAIN | WHOLE:
+            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(PLAIN | WHOLE)}")
+    file = next(
+        (root / data for root in (page.parent, page.parent.parent) if (root / data).is_file()), page.parent / data
+    )
+    summary = summarize(load(file))
+    sections = [PLAIN[name](summary.plain) if name in PLAIN else WHOLE[name](summary) for name in names]
+    return "\n\n".join(map(_demoted, sections))
+
+
+def _demoted(section: str) -> str:
+    """Return a section one level deeper, to stand inside a page of its own headings."""
+    return re.sub(r"^(#+ )", r"#\1", section, flags=re.MULTILINE)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def default_places(folder: Path) -> list[Path]:
+    """Return what ``report`` works on where nothing is named: results/, and the project's pages that quote from it."""
+    return [folder / "results", *pages_with_quotations(folder)]
+
+
+def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
+    """Read the result files among the places."""
+    for place in places:
+        if place.suffix != ".md":
+            yield from records(place, tell)

@@ -1,0 +1,75 @@
+"""The tables of the training step: who is fastest, the verdicts, the table while a run goes on."""
+
+from kerasbench.analysis.summary import Comparison, Row, Summary
+from kerasbench.analysis.verdicts import Verdict, rounds_to_decide
+from kerasbench.report import sweep
+from kerasbench.report.cells import (
+    column_name,
+    column_names,
+    draw_table,
+    escape,
+    timed,
+)
+from kerasbench.report.notes import corrected, training_notes
+from kerasbench.report.number import with_interval
+
+SCARCE_ROUNDS = 30  # more rounds than that are no advice
+
+
+def training(summary: Summary) -> str:
+    """Return the headline table with its title and notes."""
+    return f"## Training step\n\n{training_table(summary)}\n\n{training_notes(summary)}"
+
+
+def table_so_far(summary: Summary) -> str:
+    """Return what a run shows after each round: its tables of steps, without their titles and notes."""
+    plain, swept = summary.plain, summary.swept
+    tables = (training_table(plain) if plain.rows else "", sweep.table(swept) if swept.rows else "")
+    return "\n\n".join(table for table in tables if table)
+
+
+def training_table(summary: Summary) -> str:
+    """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
+    body = [
+        [*_subject(row), *(timed(row, column, standing) for column in summary.columns)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+    ]
+    return draw_table(["scenario", "data", "batch", "steps", *column_names(summary.columns)], body)
+
+
+def _subject(row: Row) -> list[str]:
+    regime = row.regime
+    batch = f"{regime.batch:,} (all)" if regime.full_batch else f"{regime.batch:,}"
+    drawn = f"{regime.data}, synthetic" if regime.has_real_data and row.origin.data == "synthetic" else regime.data
+    return [escape(row.label), escape(drawn), batch, f"{regime.steps:,}"]
+
+
+def verdicts(summary: Summary) -> str:
+    """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
+    rows = [
+        [escape(row.label), column_name(standing.fastest), *_compared(comparison, summary.record.minimal_effect)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+        if standing.fastest is not None and standing.proven
+        for comparison in standing.comparisons
+    ]
+    if not rows:
+        return ""
+    table = draw_table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
+    effect = f"{summary.record.minimal_effect:.0%}"
+    explanation = (
+        f"The fastest cell's time over the other's, paired by round, with its 95 % interval{corrected(summary)}. "
+        f"Faster: more than {effect} faster, beyond doubt. Same: within {effect}, beyond doubt. Rounds: about how many "
+        "in all would decide at this scatter, of one comparison by itself."
+    )
+    return f"## Verdicts\n\n{table}\n\n{explanation}"
+
+
+def _compared(one: Comparison, effect: float) -> list[str]:
+    made, decides = one.ratio.trials, rounds_to_decide(one.ratio, effect)
+    if one.verdict is not Verdict.INCONCLUSIVE:
+        rounds = str(made)
+    elif decides is None or decides > SCARCE_ROUNDS:
+        rounds = f"over {SCARCE_ROUNDS}"
+    else:
+        rounds = str(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
+    return [column_name(one.rival), with_interval(one.ratio), one.verdict, rounds]

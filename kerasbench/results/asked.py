@@ -1,0 +1,86 @@
+"""What a user asks for, as it stands in the result file: scenarios, backends, devices, options, effort."""
+
+from dataclasses import dataclass, field
+
+from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import DataKind, Protocol
+from kerasbench.quiet.gate import PATIENCE_S, QUICK_PATIENCE_S
+
+SECOND_NS = 1_000_000_000
+MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes).
+
+    ``gate_s``: for how long a trial waits for a quiet machine at most.
+    """
+
+    min_rounds: int = MIN_ROUNDS
+    max_rounds: int = MAX_ROUNDS
+    budget_s: float | None = None
+    protocol: Protocol = field(default_factory=Protocol)
+    gate_s: float = PATIENCE_S
+
+
+PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
+QUICK = Effort(
+    1,
+    1,
+    protocol=Protocol(
+        warmup_max_ns=3 * SECOND_NS,
+        measure_max_ns=4 * SECOND_NS,
+        epochs_max_ns=SECOND_NS // 2,
+        predict_min_ns=SECOND_NS // 5,
+        predict_max_ns=SECOND_NS,
+    ),
+    gate_s=QUICK_PATIENCE_S,
+)
+# A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
+SWEEP = Protocol(
+    kind="sweep",
+    block_ns=SECOND_NS // 20,
+    warmup_min_ns=SECOND_NS // 2,
+    warmup_max_ns=3 * SECOND_NS,
+    measure_max_ns=4 * SECOND_NS,
+)
+DEFAULT = Effort()
+
+
+def exactly(count: int, protocol: Protocol | None = None) -> Effort:
+    """Return the effort of exactly that many rounds."""
+    return Effort(count, count, protocol=protocol or Protocol())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
+
+    ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
+    ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
+    ``keep_env``: variables of the shell that are let in to every child, with their values.
+    """
+
+    scenarios: list[str] = field(default_factory=list)
+    backends: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    options: list[Options] = field(default_factory=lambda: [DEFAULT_OPTIONS])
+    effort: Effort = field(default_factory=Effort)
+    seed: int = 0
+    data: DataKind = "synthetic"
+    timeout_s: float | None = None
+    memory_limit_bytes: int | None = None
+    refine: bool = False
+    explain: bool = False
+    keep_env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The floating-point operations that a training step of a regime takes for each sample, as torch counts them."""
+
+    scenario: str
+    regime: str
+    operations: float

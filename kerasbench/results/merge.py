@@ -1,0 +1,187 @@
+"""Several runs of one machine as one record."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.exchange.requests import ProtocolKind
+from kerasbench.machine import Machine, told_apart
+from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, Unshown
+
+Worth = tuple[bool, bool, bool, str]
+Column = tuple[str, str, str]
+
+
+class Columns(NamedTuple):
+    """The columns of a group in one run: all that were asked for, and those that could be tried. No native twins."""
+
+    asked: frozenset[Column]
+    tried: frozenset[Column]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What decides whether a run goes into its machine's page, without the run itself; ``file`` is where that is."""
+
+    file: Path
+    machine: Machine
+    protocol: ProtocolKind
+    explains: bool
+    rounds: int
+    started: str
+    groups: dict[Group, Columns]
+
+    @property
+    def has_intervals(self) -> bool:
+        return self.rounds >= MIN_TRIALS_FOR_INTERVAL
+
+    @property
+    def worth(self) -> Worth:
+        """Return by what runs are put in order, the best last: the best one's title stands over a page."""
+        return (self.protocol == "steady", self.has_intervals, not self.explains, self.started)
+
+    def rank(self, group: Group) -> tuple[bool, bool]:
+        """Return what of several runs that measured a group decides first.
+
+        At other sizes a sweep goes before the few of an explanation; at the published one the steady protocol before
+        the published one. Then a run goes before an explanation.
+        """
+        return (self.protocol == ("sweep" if group.sized else "steady"), not self.explains)
+
+    def replaces(self, older: "Outline", group: Group) -> bool:
+        """Tell whether a newer run takes an older one's place: nothing that was on the page may vanish from it.
+
+        It was asked for every backend on every device that the older one tried (on whatever other terms), and has
+        intervals where that one has.
+        """
+        asked, tried = self.groups[group].asked, older.groups[group].tried
+        covers = {column[:2] for column in asked} >= {column[:2] for column in tried}
+        return covers and self.has_intervals >= older.has_intervals
+
+
+@dataclass
+class Merged(Record):
+    """Groups of several runs as one record. Its own fields are those of the run that is worth most."""
+
+    origins: dict[Group, Origin] = field(default_factory=dict)
+    left_out: dict[Group, list[Unshown]] = field(default_factory=dict)
+
+    def origin(self, group: Group) -> Origin:
+        return self.origins[group] if group in self.origins else super().origin(group)
+
+    @property
+    def unshown(self) -> dict[Group, list[Unshown]]:
+        return self.left_out
+
+
+def outline(record: Record, file: Path = Path()) -> Outline:
+    return Outline(
+        file,
+        record.machine,
+        record.asked.effort.protocol.kind,
+        record.asked.explain,
+        record.rounds_completed,
+        record.started,
+        _groups(record.trials),
+    )
+
+
+def _groups(trials: Sequence[TrialRecord]) -> dict[Group, Columns]:
+    asked: dict[Group, set[Column]] = {trial.group: set() for trial in trials}
+    tried: dict[Group, set[Column]] = {trial.group: set() for trial in trials}
+    for trial in trials:
+        if not trial.options.native:
+            asked[trial.group].add(trial.column)
+            tried[trial.group] |= {trial.column} if trial.round else set()
+    return {group: Columns(frozenset(asked[group]), frozenset(tried[group])) for group in asked}
+
+
+def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
+    """Group runs by the machine that they ran on, in the order in which the machines first appear."""
+    return [[outlines[index] for index in group] for group in told_apart([one.machine for one in outlines])]
+
+
+def _shared_out(outlines: Sequence[Outline]) -> list[tuple[Outline, set[Group]]]:
+    """Return the runs that some group is taken from, the best first, and which groups; any run where there are none."""
+    best_first = sorted(outlines, key=lambda one: one.worth, reverse=True)
+    chosen = {group: _chosen(best_first, group) for one in best_first for group in one.groups}
+    shares = [(one, {group for group, by in chosen.items() if by is one}) for one in best_first]
+    return [(one, groups) for one, groups in shares if groups] or shares[:1]
+
+
+def _chosen(best_first: Sequence[Outline], group: Group) -> Outline:
+    """Return the run that a group is taken from; of two that began at once, the better, if it can take the other's."""
+    having = [one for one in reversed(best_first) if group in one.groups]
+    rank = max(one.rank(group) for one in having)
+    in_time = sorted((one for one in having if one.rank(group) == rank), key=lambda one: one.started)
+    return reduce(lambda held, newer: newer if newer.replaces(held, group) else held, in_time)
+
+
+def _unshown(outlines: Sequence[Outline], shown: Outline, group: Group) -> list[Unshown]:
+    """Return what a page has to say of runs of a group that it does not show, the newest first.
+
+    A newer run has tried its columns again, an older one those that are missing from the one that is shown.
+    """
+    found: list[Unshown] = []
+    said: set[Column] = set()
+    for one in sorted(outlines, key=lambda one: (one.started, one is shown), reverse=True):
+        if one is shown:
+            said |= one.groups[group].asked
+        elif group in one.groups and one.rank(group) == shown.rank(group):
+            columns = one.groups[group].tried - said
+            said |= columns
+            found += [Unshown(one.started, one.started > shown.started, tuple(sorted(columns)))] if columns else []
+    return found
+
+
+def merge(records: Sequence[Record]) -> Record:
+    """Return one record of one machine's runs (see ``merge_outlined``).
+
+    Raises:
+        ValueError: there is nothing to merge.
+    """
+    outlines = [outline(record) for record in records]
+    of = {id(one): record for one, record in zip(outlines, records, strict=True)}
+    return merge_outlined(outlines, lambda one: of[id(one)])
+
+
+def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record]) -> Record:
+    """Return one record of one machine's runs: of each group the run that has taken the others' places (``replaces``).
+
+    A group is taken whole from one run, because its cells were paired there round by round. Only runs that something is
+    taken from are read.
+
+    Raises:
+        ValueError: there is nothing to merge.
+    """
+    if not outlines:
+        raise ValueError("nothing to merge")
+    shares = _shared_out(outlines)
+    records = [read(one) for one, _ in shares]
+    scenarios: dict[str, ScenarioRecord] = {}
+    trials: list[TrialRecord] = []
+    origins: dict[Group, Origin] = {}
+    left_out: dict[Group, list[Unshown]] = {}
+    for (one, groups), record in zip(shares, records, strict=True):
+        for scenario in record.scenarios:
+            if any(group.scenario == scenario.description.name for group in groups):
+                scenarios.setdefault(scenario.description.name, scenario)
+        trials += [trial for trial in record.trials if trial.group in groups]
+        origins |= {group: record.origin(group) for group in groups}
+        left_out |= {group: _unshown(outlines, one, group) for group in groups}
+    own = {each.name: getattr(records[0], each.name) for each in dataclasses.fields(Record)}
+    return Merged(
+        **own
+        | {
+            "scenarios": [scenarios[name] for name in sorted(scenarios)],
+            "trials": trials,
+            "rounds_completed": max(record.rounds_completed for record in records),
+            "minimal_effect": max(record.minimal_effect for record in records),
+        },
+        origins=origins,
+        left_out=left_out,
+    )

@@ -1,0 +1,142 @@
+"""The result file: everything that was measured, raw, in one JSON file for each run. Tables are derived from it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kerasbench import __version__
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Description, Failure, Phase
+from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import DataKind, ProtocolKind
+from kerasbench.machine import Machine
+from kerasbench.quiet.signals import Signal, Surroundings
+from kerasbench.results.asked import Asked, Counted
+from kerasbench.results.upgrade import SCHEMA
+
+# Why a run stopped, in place of a reason to stop.
+INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
+
+
+@dataclass(frozen=True)
+class ScenarioRecord:
+    """What a scenario said of itself, the hash of the file that said it, and those of its twins by their backends."""
+
+    file_hash: str
+    description: Description
+    twins: dict[str, str] = field(default_factory=dict)
+
+    def source(self, backend: str, native: bool) -> tuple[str, str]:
+        """Return what tells a changed cell from an unchanged one: the scenario's hash, and the twin's where it ran."""
+        return self.file_hash, self.twins.get(backend, "") if native else ""
+
+
+class Group(NamedTuple):
+    """What a run measured together, and what is taken from it as a whole: a regime, as published or at other sizes."""
+
+    scenario: str
+    regime: str
+    sized: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run that a group was measured in: by which protocol, on which data, in how many complete rounds.
+
+    ``keep_env`` are the variables of the shell that it let in.
+    """
+
+    protocol: ProtocolKind
+    data: DataKind
+    rounds: int
+    keep_env: dict[str, str] = field(default_factory=dict)
+
+
+class Unshown(NamedTuple):
+    """Columns that a run tried and that a page leaves out, because another run has taken its place there."""
+
+    started: str
+    newer: bool
+    columns: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
+
+    ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
+    where the first was invalid.
+    """
+
+    round: int
+    scenario: str
+    regime: str
+    backend: str
+    device: Device
+    wall_ns: int
+    phases: list[Phase]
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    options: Options = DEFAULT_OPTIONS
+    surroundings: Surroundings | None = None
+    noise: list[Signal] = field(default_factory=list)
+
+    @property
+    def cell(self) -> tuple[str, str, str, str, str]:
+        return (self.scenario, self.regime, self.backend, self.device.label, self.options.label)
+
+    @property
+    def column(self) -> tuple[str, str, str]:
+        """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
+        return (self.backend, self.device.label, self.options.terms)
+
+    @property
+    def group(self) -> Group:
+        return Group(self.scenario, self.regime, self.options.size is not None)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether something disturbed it so much that it must be repeated."""
+        return any(signal.invalidates for signal in self.noise)
+
+
+@dataclass
+class Record:
+    """A run: what was asked, the machine, and every trial in the order in which it ran.
+
+    ``resumed`` says when it went on after an interruption, each time; ``cells`` how many cells were planned, 0 where
+    that is not known.
+    """
+
+    asked: Asked
+    machine: Machine
+    started: str
+    minimal_effect: float
+    scenarios: list[ScenarioRecord]
+    noise: list[Signal] = field(default_factory=list)
+    trials: list[TrialRecord] = field(default_factory=list)
+    rounds_completed: int = 0
+    stopped_because: str = ""
+    parent_cpu_ns: int = 0
+    finished: str = ""
+    kerasbench: str = __version__
+    schema: int = SCHEMA
+    flops: list[Counted] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    cells: int = 0
+
+    @property
+    def unshown(self) -> "dict[Group, list[Unshown]]":
+        """What other runs tried of a group and this record leaves out; nothing, unless it was merged of several."""
+        return {}
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run was ended before it had decided that there was enough."""
+        return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)
+
+    def origin(self, group: Group) -> Origin:
+        """Return what is to be said of the run that a group comes from: this one, unless it was merged of several."""
+        asked = self.asked
+        return Origin(asked.effort.protocol.kind, asked.data, self.rounds_completed, asked.keep_env)

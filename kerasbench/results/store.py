@@ -1,0 +1,225 @@
+"""A run's files on disk: the journal while it runs, the data file at its end, and how both are read."""
+
+import dataclasses
+import os
+import re
+import stat
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from kerasbench.errors import ResultsError
+from kerasbench.results.atomic import PARTIAL, replace
+from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.upgrade import SCHEMA, Incomplete, upgrade
+
+JOURNAL = ".jsonl"
+STAMP = re.compile(
+    r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?"
+)  # how the files of a run are called: by its start (see _reserve)
+LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
+MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
+MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier schema; what those hold is decoded untyped
+
+
+class Store:
+    """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
+
+    The journal has a line for the run and a line for each trial, on disk before the next trial begins. At the end the
+    data file replaces it as a whole: whatever happens, at most the trial in flight is lost.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.journal = journal
+        self.data = journal.with_suffix(".json")
+        self.tables = tables_file(self.data)
+
+    @classmethod
+    def create(cls, folder: Path, started: str) -> "Store":
+        """Make the folder and reserve the names.
+
+        Raises:
+            ResultsError: the folder cannot be made or written to. Nothing has been measured yet.
+        """
+        stamp = started.replace(":", "").replace("Z", "")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return cls(_reserve(folder, stamp))
+        except OSError as error:
+            raise ResultsError(
+                f"{folder}: results cannot be written here: {error.strerror}; choose another with --results DIR"
+            ) from None
+
+    def begin(self, record: Record) -> None:
+        """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
+        header = dataclasses.replace(record, trials=[])
+        replace(self.journal, b"".join(msgspec.json.encode(line) + b"\n" for line in (header, *record.trials)))
+
+    def add(self, trial: TrialRecord) -> None:
+        """Append a trial to the journal and sync; raise ResultsError where the disk refuses."""
+        try:
+            with self.journal.open("ab") as stream:
+                stream.write(msgspec.json.encode(trial) + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise ResultsError(
+                f"{self.journal}: cannot be written: {error.strerror}; it ends before this trial"
+            ) from None
+
+    def finish(self, record: Record) -> None:
+        """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
+        replace(self.data, msgspec.json.encode(record) + b"\n")
+        self.journal.unlink(missing_ok=True)
+
+    def save_tables(self, text: str) -> None:
+        """Replace the tables; raise ResultsError where the disk refuses."""
+        replace(self.tables, text.encode())
+
+
+def tables_file(data: Path) -> Path:
+    """Return where the tables of a result file lie."""
+    return data.with_suffix(".md")
+
+
+def result_files(place: Path) -> list[Path]:
+    """Return the result files of a folder, oldest first, or the one file itself.
+
+    A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
+    killed before it had begun.
+
+    Raises:
+        ResultsError: there are none.
+    """
+    if not place.is_dir():
+        return [place]
+    found = [
+        *sorted(place.glob("*.json")),
+        *(file for file in sorted(place.glob(f"*{JOURNAL}")) if _has_begun(file)),
+    ]
+    by_run = {file.stem: file for file in found}
+    if not by_run:
+        raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
+    return [by_run[stem] for stem in sorted(by_run)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal.
+
+    It goes by the names that runs give, because the folder may hold files of others.
+    """
+    for file in filter(is_named_by_a_run, [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]):
+        with suppress(OSError):
+            seen = file.stat()
+            is_unread = file.suffix == PARTIAL or not seen.st_size
+            if is_unread and time.time() - seen.st_mtime > LEFT_S:
+                file.unlink()
+
+
+def is_named_by_a_run(file: Path) -> bool:
+    """Tell whether a file has a name that a run gives: its start, and endings."""
+    return STAMP.fullmatch(file.name.partition(".")[0]) is not None
+
+
+def _has_begun(journal: Path) -> bool:
+    with suppress(FileNotFoundError):  # its run has ended since it was listed
+        return journal.stat().st_size > 0
+    return False
+
+
+def load(file: Path) -> Record:
+    """Read a result file, or the journal of a run that is not over.
+
+    Raises:
+        ResultsError: it is not there, not a result file, or from a newer kerasbench.
+    """
+    try:
+        _require_size(file)
+        with file.open("rb") as stream:
+            record = _from_journal(stream, file) if file.suffix == JOURNAL else _from_json(stream.read(), file)
+    except OSError as error:
+        raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Incomplete) as error:
+        raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
+    from kerasbench.results.validity import complaint  # which reads metrics off trials, and so needs this module
+
+    if found := complaint(record):
+        raise ResultsError(f"{file}: not what kerasbench has written: {found}")
+    return record
+
+
+def as_json(records: Sequence[Record]) -> str:
+    """Return runs as one JSON array, whatever they were stored in, in today's schema."""
+    return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+
+
+class _Version(msgspec.Struct):
+    """The one field that says how to read the others. They are passed over: of what is no result, nothing is built."""
+
+    schema: int
+
+
+def _from_json(content: bytes, file: Path) -> Record:
+    schema = msgspec.json.decode(content, type=_Version).schema
+    if schema == SCHEMA:
+        return msgspec.json.decode(content, type=Record)
+    if schema > SCHEMA:
+        raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); read it with that one")
+    _require_size(file, MAX_OLD_FILE_BYTES)
+    return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
+
+
+def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
+    found = file.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ResultsError(f"{file}: not a file")
+    if found.st_size > limit:
+        raise ResultsError(f"{file}: larger than {limit:,} bytes, so not a kerasbench result file")
+
+
+def _from_journal(stream: BinaryIO, file: Path) -> Record:
+    """Put the lines together; a last line that was cut off in the middle is the trial in flight, which is lost."""
+    record = _from_json(_line(stream), file)
+    trials = [msgspec.json.decode(line, type=TrialRecord) for line in iter(partial(_line, stream), b"")]
+    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
+
+
+def _line(stream: BinaryIO) -> bytes:
+    """Return the next whole line, nothing after the last."""
+    line = stream.readline()
+    return line if line.endswith(b"\n") else b""
+
+
+def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
+    """Return how many rounds have a trial of every cell that did not fail before; ``cells`` were planned."""
+    by_round: dict[int, set[tuple[str, ...]]] = {}
+    failed: dict[tuple[str, ...], int] = {}
+    for trial in trials:
+        by_round.setdefault(trial.round, set()).add(trial.cell)
+        if trial.failure is not None:
+            failed[trial.cell] = trial.round
+    alive, count = by_round.get(1, set()), 0
+    if len(alive) < cells:
+        return 0
+    while alive <= by_round.get(count + 1, set()) != set():
+        count += 1
+        alive = {cell for cell in alive if failed.get(cell, count + 1) > count}
+    return count
+
+
+def _reserve(folder: Path, stamp: str) -> Path:
+    """Create the first free file of this second's name, so that two runs never share one."""
+    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+        file = folder / f"{stamp}{suffix}{JOURNAL}"
+        try:
+            if not file.with_suffix(".json").exists():
+                file.touch(exist_ok=False)
+                return file
+        except FileExistsError:
+            continue
+    raise FileExistsError(17, "a hundred runs have begun in this second")

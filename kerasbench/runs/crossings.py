@@ -1,0 +1,78 @@
+"""Two more sizes inside each bracket of a sweep's crossings, measured in the same record once its rounds are over."""
+
+import dataclasses
+import statistics
+
+from kerasbench.analysis.series import Swept, duels, swept
+from kerasbench.analysis.summary import Column, Summary, summarize
+from kerasbench.exchange.options import Size
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.plan.sizes import between
+from kerasbench.results.asked import exactly
+from kerasbench.results.record import Record
+
+
+def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
+    """Return the plan with the further sizes, measured where it matters: on the two columns of each crossing.
+
+    None where that was not asked for, the run was interrupted, nothing crosses beyond doubt, or --budget has no time
+    left for it.
+    """
+    if not planned.asked.refine or record.unfinished:
+        return None
+    wanted = more_sizes(summarize(record))
+    bases = {(cell.backend, cell.device.label, cell.options.terms): cell for cell in planned.cells}
+    cells = [
+        dataclasses.replace(base, options=base.options.at(size))
+        for size, columns in wanted.items()
+        for column, base in bases.items()
+        if column in columns
+    ]
+    if not cells or not _affordable(cells, record, planned.effort.budget_s, spent_s):
+        return None
+    asked = dataclasses.replace(
+        planned.asked,
+        options=list(dict.fromkeys([*planned.asked.options, *(cell.options for cell in cells)])),
+        effort=exactly(record.rounds_completed, planned.effort.protocol),
+        refine=False,
+    )
+    named = ", ".join(size.label for size in wanted)
+    return Plan(asked, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"])
+
+
+def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
+    """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
+    found: dict[Size, set[Column]] = {}
+    for one in swept(summary):
+        for crossing in (
+            crossing
+            for duel in duels(one, summary.record.minimal_effect)
+            for crossing in duel.crossings
+            if crossing.low is not None
+        ):
+            for size in between(*crossing.bracket, whole=one.axis == "batch"):
+                found.setdefault(_at(one, size), set()).update((crossing.winner, crossing.loser))
+    return dict(sorted(found.items(), key=lambda item: item[0].order))
+
+
+def _at(found: Swept, size: float) -> Size:
+    base = next(iter(found.rows.values())).size or Size()
+    if found.axis == "batch":
+        return dataclasses.replace(base, batch=int(size))
+    return dataclasses.replace(base, width=size)
+
+
+def _affordable(cells: list[Cell], record: Record, budget_s: float | None, spent_s: float) -> bool:
+    each_s = statistics.fmean(trial.wall_ns / 1e9 for trial in record.trials if trial.measurement is not None)
+    return budget_s is None or spent_s + len(cells) * record.rounds_completed * each_s <= budget_s
+
+
+def earlier(record: Record) -> Record:
+    """Return what the run with the further sizes goes on with; what could not be tried it finds itself."""
+    return dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
+
+
+def joined(first: Record, going_on: Record) -> Record:
+    """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
+    stopped = going_on.stopped_because if going_on.unfinished else first.stopped_because
+    return dataclasses.replace(going_on, rounds_completed=first.rounds_completed, stopped_because=stopped)

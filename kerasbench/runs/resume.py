@@ -1,0 +1,100 @@
+"""Going on with a run that was interrupted: what of it still counts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kerasbench.errors import ResultsError
+from kerasbench.exchange.messages import Failure, ProbeReport
+from kerasbench.machine import Machine
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
+from kerasbench.results.shelf import records
+from kerasbench.text import complain
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A run that was ended before it had enough, and the file that holds it."""
+
+    file: Path
+    record: Record
+
+
+def find(folder: Path, here: Machine) -> Interrupted:
+    """Return the newest run of a folder that is not finished and was begun on this machine.
+
+    Newer ones of other machines, which share the folder, are passed over, and said.
+
+    Raises:
+        ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
+    """
+    elsewhere: list[str] = []
+    for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
+        if not record.unfinished:
+            continue
+        if _is_same_host(record.machine, here):
+            for begun in elsewhere:
+                complain(f"{begun}; passed over")
+            return Interrupted(file, record)
+        elsewhere.append(f"{file}: begun on another machine ({record.machine.title})")
+    if elsewhere:
+        raise ResultsError(
+            f"{elsewhere[0]}, and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
+        )
+    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
+
+
+def _is_same_host(began: Machine, here: Machine) -> bool:
+    """Tell whether a run was begun here for certain: trials of two machines must not be paired by round."""
+    return began.same_as(here) and began.host == here.host
+
+
+def carry(
+    record: Record, planned: Plan, probes: Mapping[str, ProbeReport | Failure]
+) -> tuple[list[TrialRecord], list[TrialRecord]]:
+    """Split a run's trials into those that count as the new plan's, and those that do not.
+
+    A trial counts where what defines its cell is the same: the source of the scenario and of a twin, the regime,
+    backend, device, options and the versions of all packages. Trials that could not be tried at all are made anew by
+    the plan.
+    """
+    cells = {cell.key: cell for cell in planned.cells}
+    scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
+    tried = [trial for trial in record.trials if trial.round > 0]
+    counting = [
+        trial
+        for trial in tried
+        if (cell := cells.get(trial.cell)) is not None
+        and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
+        and cell.device == trial.device
+        and _same_versions(trial, probes.get(cell.backend))
+    ]
+    whole = _without_gaps(counting, planned.cells)
+    return whole, [trial for trial in tried if trial not in whole]
+
+
+def _source(cell: Cell) -> tuple[str, str]:
+    entry = cell.selected.entry
+    return ScenarioRecord(entry.file_hash, entry.description, entry.twins).source(cell.backend, cell.options.native)
+
+
+def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:
+    """Tell whether a trial ran with the versions that are there now; a failed one said none, and counts."""
+    if trial.measurement is None:
+        return True
+    ran = trial.measurement.resolved.versions
+    if not isinstance(probe, ProbeReport):
+        return False
+    return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
+
+
+def _without_gaps(trials: Sequence[TrialRecord], cells: Sequence[Cell]) -> list[TrialRecord]:
+    """Leave out trials that are not followed up: a cell's rounds count from the first on without a gap."""
+    kept: list[TrialRecord] = []
+    for cell in cells:
+        own = [trial for trial in trials if trial.cell == cell.key]
+        rounds = {trial.round for trial in own}
+        last = next(index for index in range(len(rounds) + 1) if index + 1 not in rounds)
+        kept += [trial for trial in own if trial.round <= last]
+    return [trial for trial in trials if trial in kept]

@@ -1,0 +1,58 @@
+"""Words and characters: sizes, labels and times in words; text that is fit to be shown.
+
+Text from a scenario or a framework must move no cursor of a terminal and change no title. Standard library alone.
+"""
+
+import io
+import re
+import sys
+from datetime import UTC, datetime
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+def size(memory_bytes: int) -> str:
+    """Return a size in words: ``4.3 GiB``, ``500 MiB``."""
+    return f"{memory_bytes / GIB:.4g} GiB" if memory_bytes >= GIB else f"{memory_bytes / MIB:.4g} MiB"
+
+
+def label(scenario: str, regime: str) -> str:
+    """Return ``mnist_dense``, or ``mnist_mlp/tiny`` where the regime has a name of its own."""
+    return scenario if regime == "default" else f"{scenario}/{regime}"
+
+
+def now() -> str:
+    """Return the time as it stands in files: UTC, to the second, ISO 8601."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ECMA-48: control sequences (colours, cursor), operating system commands (titles, links), and the two-character ones.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-Z\\-~])")
+
+
+def printable(text: str) -> str:
+    """Return text without escape sequences, and blanks for all other control characters but line breaks."""
+    return "\n".join(blanked(line) for line in _SEQUENCE.sub("", text).split("\n"))
+
+
+def blanked(text: str) -> str:
+    """Return text with blanks for all control characters, line breaks included: no page and no table may hold one."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def write_whatever_stdout_takes() -> None:
+    """Have stdout show ``?`` for what its encoding lacks (``±`` in ASCII): no table is lost for that."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's, or none at all, has no encoding to go by
+        sys.stdout.reconfigure(errors="replace")
+
+
+def print_document(text: str) -> None:
+    """Print a file for others to read: always in UTF-8, as HTML and JSON say of themselves."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text, end="")
+
+
+def complain(what: str) -> None:
+    """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
+    print(f"kerasbench: {printable(what)}", file=sys.stderr)

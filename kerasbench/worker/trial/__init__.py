@@ -1,0 +1,1 @@
+"""One trial in its child: the phases, what each of them measures, and the proof of what it ran on."""

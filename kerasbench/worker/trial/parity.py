@@ -1,0 +1,52 @@
+"""Do all backends compute the same? The losses of the first steps, with everything random switched off."""
+
+from typing import Any
+
+from kerasbench.exchange.measurement import Parity
+from kerasbench.worker.trial.feed import Feed
+
+# What Keras' layers that draw random numbers call the amount: Dropout and its kin, GaussianNoise, LSTM and its cells.
+AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
+
+
+def random_layers(model: Any) -> list[Any]:
+    """Return the layers that draw random numbers in training, cells of recurrent layers included."""
+    return [
+        layer
+        for layer in model._flatten_layers(include_self=False)
+        if _has_generator(layer) and (_amounts(layer) or not _has_amount(layer))
+    ]
+
+
+def can_be_silenced(model: Any) -> bool:
+    """Tell whether each of these layers has an amount that can be set to zero."""
+    return all(_has_amount(layer) for layer in random_layers(model))
+
+
+def check_silenced(model: Any, feed: Feed) -> Parity:
+    """Train the first steps on a fresh model without its random numbers.
+
+    Every backend draws its own: with dropout on, the very first losses differ.
+    """
+    from kerasbench.worker.trial.train import PARITY_STEPS, single_steps
+
+    silenced = random_layers(model)
+    for layer in silenced:
+        for amount in _amounts(layer):
+            setattr(layer, amount, 0.0)
+    return Parity(single_steps(model, feed, 1 + PARITY_STEPS).losses, [layer.name for layer in silenced])
+
+
+def _has_generator(layer: Any) -> bool:
+    # Dropout and its kin call it seed_generator, the layers that distort pictures generator.
+    return any(type(value).__name__ == "SeedGenerator" for value in vars(layer).values())
+
+
+def _has_amount(layer: Any) -> bool:
+    return any(isinstance(getattr(layer, amount, None), int | float) for amount in AMOUNTS)
+
+
+def _amounts(layer: Any) -> list[str]:
+    """Return the names of those amounts that are not zero."""
+    found = {amount: getattr(layer, amount, None) for amount in AMOUNTS}
+    return [amount for amount, value in found.items() if isinstance(value, int | float) and value > 0]

@@ -1,0 +1,241 @@
+"""Training as a user does it, by `fit`, and the clock beside it. Imported only after keras."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from kerasbench.backends import Backend
+from kerasbench.exchange.measurement import Batch, Learning, Published
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.requests import Protocol, counts_epochs
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.trial.blocks import BlockClock
+from kerasbench.worker.trial.feed import Feed, Rows
+from kerasbench.worker.trial.window import EpochSpans, EpochTimer, EpochWindow, StepWindow, TestPass, measure_sync_ns
+
+ENDLESS = 1_000_000  # epochs; a window ends the fit long before
+LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
+LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
+PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
+SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
+SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
+SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
+
+
+def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
+    """Trace, compile and run one step; return its time in ns, its loss and what it was given.
+
+    Keras ends an epoch synchronised, so `fit` returning is the end of the step.
+    """
+    with BatchSpy(model) as spy:
+        start_ns = time.perf_counter_ns()
+        history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
+        first_step_ns = time.perf_counter_ns() - start_ns
+    return first_step_ns, _finite(history.history["loss"][-1]), spy.seen[-1]
+
+
+class BatchSpy:
+    """Note what the model's loss is computed from, in the step that is traced or run while the spy is there.
+
+    Compiled backends call Python only while they trace; on torch the spy costs this one step a microsecond.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = getattr(model, "twin", model)  # a twin's own code computes its loss
+        self.seen: list[Batch] = []
+
+    def __enter__(self) -> "BatchSpy":
+        compute_loss = self._model.compute_loss
+
+        def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
+            self.seen.append(Batch(describe_array(x), describe_array(y)))
+            return compute_loss(x, y, *rest, **options)
+
+        self._model.compute_loss = note
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        del self._model.compute_loss
+
+
+def describe_array(array: Any) -> str:
+    """Return ``float32[32, 28, 28]``; a dimension that a compiled step leaves open is ``?``."""
+    dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+    return f"{dtype}[{', '.join('?' if size is None else str(size) for size in array.shape)}]"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps that were trained one `fit` at a time: the loss and the duration of each."""
+
+    losses: list[float]
+    fits_ns: list[int]
+
+
+def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
+    """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
+    batches = len(feed.train) // feed.batch
+    made = Steps([], [])
+    for index in range(first, first + steps):
+        start = index % batches * feed.batch
+        rows = feed.train[start : start + feed.batch]
+        start_ns = time.perf_counter_ns()
+        history = _fit(model, feed, rows, shuffle=False)
+        made.fits_ns.append(time.perf_counter_ns() - start_ns)
+        made.losses.append(_finite(history.history["loss"][-1]))
+    return made
+
+
+def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
+    """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
+
+    Return besides the steps that follow the first. In the given order: every backend shuffles with a generator of its
+    own.
+    """
+    before = _evaluate(model, feed, feed.train[: feed.batch])
+    following = single_steps(model, feed, PARITY_STEPS, first=1)
+    steps = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch) - PARITY_STEPS
+    if steps <= 0:
+        return _judged(model, feed, 1 + PARITY_STEPS, first_loss, before), following
+    in_one_epoch = min(steps, len(feed.train) // feed.batch)
+    epochs = -(-steps // in_one_epoch)
+    rows = feed.train[: in_one_epoch * feed.batch]
+    _finite(_fit(model, feed, rows, epochs=epochs, shuffle=False).history["loss"][-1])
+    return _judged(model, feed, 1 + PARITY_STEPS + epochs * in_one_epoch, first_loss, before), following
+
+
+def learn_briefly(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
+    """Train what parity is judged by and nothing beyond: a sweep asks what a step costs, not what it teaches."""
+    before = _evaluate(model, feed, feed.train[: feed.batch])
+    following = single_steps(model, feed, PARITY_STEPS, first=1)
+    after = _evaluate(model, feed, feed.train[: feed.batch])
+    return Learning(1 + PARITY_STEPS, first_loss, before, after, loss=after, accuracy=None), following
+
+
+def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
+    """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
+    with BatchSpy(model) as spy:
+        before = _evaluate(model, feed, feed.train[: feed.batch])
+    spans = EpochSpans()
+    start_ns = time.perf_counter_ns()
+    extra = each_epoch(feed, callbacks)
+    extra["callbacks"].append(spans)
+    history = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra).history
+    total_ns = time.perf_counter_ns() - start_ns
+    _finite(history["loss"][-1])
+    published = Published(
+        total_ns=total_ns,
+        epochs_ns=spans.epochs_ns,
+        history={name: [_finite(value) for value in values] for name, values in history.items()},
+        predict_samples=len(feed.test),
+        predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
+    )
+    steps = feed.regime.steps * feed.regime.epochs
+    return published, _judged(model, feed, steps, history["loss"][0], before), spy.seen[-1]
+
+
+def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol) -> BlockClock:
+    """Calibrate, warm up and measure, all in one `fit`; return the clock with its blocks."""
+    by_epoch = counts_epochs(feed.regime.steps)
+    full_steps = len(feed.train) // feed.batch
+    clock = BlockClock(protocol, None if by_epoch else full_steps, measure_sync_ns(backend.synchronize, model))
+    window = (EpochWindow if by_epoch else StepWindow)(clock, backend.synchronize)
+    rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
+    # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
+    extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
+    extra["callbacks"].append(window)
+    history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
+    _finite(history.history["loss"][-1])
+    _require(clock.done, f"training was ended before {protocol.blocks} blocks were measured")
+    return clock
+
+
+def time_epochs(
+    model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol
+) -> tuple[int, list[int]]:
+    """Time short epochs, validation and partial last batch as published; their full steps are subtracted later."""
+    if counts_epochs(feed.regime.steps):
+        return 0, []
+    timer = EpochTimer(backend.synchronize, protocol.epochs_max_ns)
+    rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
+    extra = each_epoch(feed, callbacks)
+    extra["callbacks"].append(timer)
+    _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
+    _require(bool(timer.epochs_ns), f"training was ended before {SHORT_EPOCHS} epochs were over")
+    return SHORT_EPOCH_STEPS, timer.epochs_ns
+
+
+def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
+    """Return what every published epoch has besides its steps: validation, checkpoints, a pass over the test set."""
+    return {**feed.validation_arguments(), "callbacks": [*callbacks, *_test_pass(feed)]}
+
+
+def _test_pass(feed: Feed) -> list[Any]:
+    return [TestPass(feed.arguments(feed.test))] if feed.regime.test_each_epoch else []
+
+
+def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
+    """Fit as a user does, without a progress bar; shuffled, as Keras does by default, unless options say otherwise."""
+    return model.fit(**feed.arguments(rows), verbose=0, **options)
+
+
+def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
+    return _finite(model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)["loss"])
+
+
+def _judged(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+    return Learning(
+        steps=steps,
+        first_loss=_finite(first_loss),
+        batch_loss_before=batch_loss_before,
+        batch_loss_after=_evaluate(model, feed, feed.train[: feed.batch]),
+        loss=_evaluate(model, feed, feed.evaluated),
+        accuracy=_accuracy(model, feed),
+    )
+
+
+def _accuracy(model: Any, feed: Feed) -> float | None:
+    """Return the share of unseen samples whose largest output is their class; None where they have no class.
+
+    Counted here, not by a Keras metric, which would be part of every timed step.
+    """
+    rows = feed.evaluated
+    scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
+    classes = classes_of(rows.y)
+    if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
+        return None
+    return float((scores.argmax(axis=-1) == classes).mean())
+
+
+def classes_of(targets: Any) -> Any | None:
+    """Return each row's class, of numbers, of a column of them or of rows that sum to one; None for other targets."""
+    if targets.ndim == 1:
+        return targets
+    if targets.ndim == 2 and targets.shape[-1] == 1:
+        return targets[:, 0]
+    sums = targets.sum(axis=-1, dtype="float64")
+    is_share = targets.ndim == 2 and (targets >= 0).all() and (abs(sums - 1) < SHARES_TOLERANCE).all()
+    return targets.argmax(axis=-1) if is_share else None
+
+
+def _time_whole_predict(model: Any, feed: Feed) -> int:
+    x = feed.inputs(feed.test)
+    start_ns = time.perf_counter_ns()
+    model.predict(x, batch_size=feed.predict_batch, verbose=0)
+    return time.perf_counter_ns() - start_ns
+
+
+def _require(measured: bool, complaint: str) -> None:
+    if not measured:
+        remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
+        raise TrialFailure(Failure(Code.INVALID, complaint, remedy))
+
+
+def _finite(loss: Any) -> float:
+    value = float(loss)
+    if not math.isfinite(value):
+        raise TrialFailure(
+            Failure(Code.NONFINITE, f"the loss became {value}", "a smaller learning rate, or scaled inputs")
+        )
+    return value

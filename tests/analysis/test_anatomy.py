@@ -1,0 +1,207 @@
+"""Where an epoch's time goes, out of trials whose parts are known."""
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from kerasbench.analysis.anatomy import Anatomy, Help, anatomies, step_ms
+from kerasbench.analysis.estimates import mean_interval
+from kerasbench.analysis.summary import summarize
+from kerasbench.cli import main
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import Block, Measurement
+from kerasbench.exchange.options import Options
+from kerasbench.report.cells import escape
+from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.results.asked import Counted
+from kerasbench.results.record import TrialRecord
+from kerasbench.runs.run import Ended
+from tests import made
+from tests.made import with_parts
+
+GPU = Device("cuda", 0, "NVIDIA H200")
+FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
+ROUNDS = (1, 2, 3)
+
+
+def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy:
+    mine = [made.trial(index, found=found or with_parts()) for index in ROUNDS]
+    return anatomy([*mine, *others])
+
+
+def anatomy(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> Anatomy:
+    rounds = max(trial.round for trial in trials)
+    (one,) = anatomies(summarize(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))))
+    return one
+
+
+def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list[TrialRecord]:
+    return [made.trial(i, found=made.measurement(step_ms_), options=options, device=device) for i in ROUNDS]
+
+
+def test_the_parts_of_a_step_are_the_differences_of_its_readings() -> None:
+    one = explained()
+    assert (one.feeding_ms.value, one.framework_ms.value, one.computation_ms.value) == pytest.approx((0.5, 0.5, 1.0))
+    assert one.overhead_ms.value == pytest.approx(10.0)
+    assert one.epoch_ms.value == pytest.approx(210.0)
+    assert one.unexplained_ms == pytest.approx(0.0)
+
+
+def test_the_parts_add_up_to_the_epoch_with_what_is_unexplained() -> None:
+    one = explained(found=with_parts(arrays_ms=1.6, ready_ms=1.5))
+    step = sum(part.value for part in (one.feeding_ms, one.framework_ms, one.computation_ms))
+    assert one.overhead_ms.value + one.steps * step + one.unexplained_ms == pytest.approx(one.epoch_ms.value)
+    assert one.unexplained_ms == pytest.approx(40.0)
+    assert any("Unexplained: 40.0 ms of an epoch (19 %)" in sentence for sentence in sentences(one))
+
+
+def test_a_remainder_that_is_small_is_not_spoken_of() -> None:
+    assert not any("Unexplained" in sentence for sentence in sentences(explained(found=with_parts(arrays_ms=1.95))))
+
+
+def test_what_the_parts_come_to_beyond_the_epoch_is_no_negative_amount() -> None:
+    (said,) = [one for one in sentences(explained(found=with_parts(arrays_ms=2.5))) if "Unexplained" in one]
+    assert said.startswith("Unexplained: the parts come to 50.0 ms more than the epoch (24 % of it)")
+
+
+ABOVE, LEVEL, BELOW = (2.9, 3.0, 3.1), (-3.0, 2.0, -1.0), (-2.9, -3.0, -3.1)
+NOT_TOLD = "cannot be told from zero (-6.92 to 5.58 ms"
+
+
+@pytest.mark.parametrize(
+    ("amount", "values", "said"),
+    [
+        ("overhead_ms", ABOVE, "; 3.00 ms (2.75 to 3.25 ms) of it (1.4 %) is what each epoch costs once"),
+        ("overhead_ms", LEVEL, f"; what each epoch costs once, validation included, {NOT_TOLD})."),
+        ("overhead_ms", BELOW, "was not seen: short epochs took 3.00 ms (2.75 to 3.25 ms) less than as many steady"),
+        ("feeding_ms", ABOVE, "Feeding: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: what a batch"),
+        ("feeding_ms", LEVEL, f"Feeding: {NOT_TOLD} a step): what a batch"),
+        ("feeding_ms", BELOW, "Feeding: no cost was seen; from arrays a step took 3.00 ms (2.75 to 3.25 ms) less than"),
+        ("framework_ms", ABOVE, "Python and framework: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: what"),
+        ("framework_ms", LEVEL, f"Python and framework: {NOT_TOLD} a step): what fit does"),
+        ("framework_ms", BELOW, "Python and framework: no cost was seen; in fit a step took 3.00 ms (2.75 to 3.25 ms)"),
+        ("compile_ms", ABOVE, "The first step takes 3.00 ms (2.75 to 3.25 ms) longer than the same call later"),
+        ("compile_ms", LEVEL, f"Tracing and compiling {NOT_TOLD}): what the first step takes"),
+        ("compile_ms", BELOW, "The first step takes 3.00 ms (2.75 to 3.25 ms) less than the same call later"),
+        ("warming_ms", ABOVE, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) longer than"),
+        ("warming_ms", LEVEL, f"What warming up cost {NOT_TOLD}): the time until"),
+        ("warming_ms", BELOW, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) less than as many"),
+    ],
+)
+def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(
+    amount: str, values: tuple[float, ...], said: str
+) -> None:
+    one = dataclasses.replace(explained(), **{amount: mean_interval(values)})
+    assert len([sentence for sentence in sentences(one) if said in sentence]) == 1, list(sentences(one))
+
+
+def test_of_too_few_rounds_an_amount_below_zero_cannot_be_told_from_it() -> None:
+    one = dataclasses.replace(explained(), warming_ms=mean_interval([-3.0]), feeding_ms=mean_interval([3.0]))
+    said = "\n".join(sentences(one))
+    assert "What warming up cost cannot be told from zero (-3.00 ms, in too few rounds for an interval)" in said
+    assert "Feeding: 3.00 ms a step, 143 %" in said
+
+
+def test_a_duration_s_interval_does_not_go_below_zero() -> None:
+    one = dataclasses.replace(explained(), computation_ms=mean_interval([1.0, 2.0, 9.0]))
+    assert any("Computation: 4.00 ms a step (0 to 14.8 ms)" in sentence for sentence in sentences(one))
+
+
+def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
+    one = explained()
+    assert one.rate is not None and one.peak is not None
+    assert one.rate.value == pytest.approx(32 * 1e6 / 1e-3)
+    assert any("32.0 GFLOP/s, 32 % of the 100 that" in sentence for sentence in sentences(one))
+
+
+def test_without_a_count_nothing_is_said_of_rates() -> None:
+    mine = [made.trial(index, found=with_parts()) for index in ROUNDS]
+    one = anatomy(mine, [])
+    assert (one.rate, one.peak) == (None, None)
+    assert not any("FLOP" in sentence for sentence in sentences(one))
+
+
+def test_a_larger_batch_is_advised_by_the_time_of_a_sample() -> None:
+    # Four times the samples in twice the time: half of the time for each.
+    one = explained(*rivals(4.0, Options(batch=128)))
+    (advice,) = [advice for advice in one.advice if advice.what is Help.BATCH]
+    assert advice.left.value == pytest.approx(0.5)
+    assert any("batch=128 needs 50 % of today's time" in sentence for sentence in sentences(one))
+
+
+def test_a_batch_that_costs_as_much_for_each_sample_is_not_advised() -> None:
+    assert not [one for one in explained(*rivals(8.0, Options(batch=128))).advice if one.what is Help.BATCH]
+
+
+@pytest.mark.parametrize(
+    ("options", "device", "what"), [(Options(jit=True), made.CPU, Help.JIT), (Options(), GPU, Help.DEVICE)]
+)
+def test_another_cell_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
+    options: Options, device: Device, what: Help
+) -> None:
+    (advice,) = [one for one in explained(*rivals(1.0, options, device)).advice if one.what is what]
+    assert advice.left.value == pytest.approx(0.5)
+    assert not [one for one in explained(*rivals(2.02, options, device)).advice if one.what is what]
+
+
+def test_cells_that_differ_in_two_things_are_no_advice() -> None:
+    both = explained(*rivals(1.0, Options(jit=True, batch=128)), *rivals(1.0, Options(jit=True), GPU))
+    assert {one.what for one in both.advice} == {Help.PREPARED}
+
+
+def test_prepared_data_are_advised_where_feeding_takes_a_tenth() -> None:
+    assert [one.what for one in explained().advice] == [Help.PREPARED]
+    fed = explained(found=with_parts(ready_ms=1.9))
+    assert fed.advice == []
+    assert any("Nothing that was measured" in sentence for sentence in sentences(fed))
+
+
+def test_two_rounds_are_too_few_for_advice() -> None:
+    found = [made.trial(index, found=with_parts()) for index in (1, 2)]
+    other = [made.trial(index, found=made.measurement(1.0), options=Options(jit=True)) for index in (1, 2)]
+    assert anatomy([*found, *other]).advice == []
+
+
+def test_cells_without_parts_are_not_explained() -> None:
+    assert anatomies(summarize(made.record(made.trial()))) == []
+    assert document([]) == ""
+
+
+def test_every_sentence_of_the_text_has_a_number_and_stands_in_the_data() -> None:
+    one = explained()
+    text = document([one])
+    for sentence in sentences(one):
+        assert any(letter.isdigit() for letter in sentence), sentence
+        assert escape(sentence) in text
+    (data,) = as_data([one])
+    assert data["sentences"] == list(sentences(one))
+    assert data["feeding_ms"]["value"] == pytest.approx(0.5)
+
+
+def test_a_disk_that_takes_no_file_takes_no_explanation_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = summarize(made.record(*(made.trial(index, found=with_parts()) for index in ROUNDS), rounds=3))
+    page, data, full = tmp_path / "x.md", tmp_path / "x.json", f"{tmp_path / 'x.json'}: cannot be written: no space"
+    ended = Ended(found, "tables", page, data, failed_cells=0, interrupted=False, unsaved=full)
+    monkeypatch.setattr("kerasbench.runs.run.measure", lambda *asked: ended)
+    assert main(["explain", "dense", "--backend", "torch"]) == 1
+    out, err = capsys.readouterr()
+    assert all(escape(sentence) in out for one in anatomies(found) for sentence in sentences(one))
+    assert err == f"kerasbench: {full}\n"
+
+
+def test_a_step_is_the_median_over_blocks() -> None:
+    assert step_ms([Block(10, ms * 10 * made.MS) for ms in (1, 2, 9)]) == 2.0
+
+
+def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
+    for compile_, flops in product((True, False), (FLOPS, [])):
+        found = with_parts()
+        training = dataclasses.replace(found.training, again_ns=found.training.again_ns if compile_ else [])
+        trials = [made.trial(i, found=dataclasses.replace(found, training=training)) for i in ROUNDS]
+        one = anatomy(trials, flops)
+        assert any("tracing and compiling" in sentence for sentence in sentences(one)) is compile_

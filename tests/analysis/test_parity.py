@@ -1,0 +1,110 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis import parity
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Code
+from tests import made
+
+LOSSES = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8)
+Cell = tuple[str, Measurement]
+
+
+def cell(*losses: float, kind: str = "cpu", computed: str = "float32", fp32: str = "ieee") -> Cell:
+    found = made.measurement(losses=losses or LOSSES)
+    resolved = dataclasses.replace(found.resolved, compute_dtypes=[computed], fp32=fp32)
+    return kind, dataclasses.replace(found, resolved=resolved)
+
+
+def shifted(share: float, step: int) -> tuple[float, ...]:
+    return tuple(loss * (1 + share) if index == step else loss for index, loss in enumerate(LOSSES))
+
+
+def judged(**cells: Cell) -> list[str]:
+    return sorted(column[0] for column in parity.judge({(name, "cpu", ""): one for name, one in cells.items()}))
+
+
+def test_equal_losses_pass() -> None:
+    assert judged(jax=cell(), tensorflow=cell(), torch=cell()) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "step", "fails"),
+    [(5e-6, 0, False), (5e-5, 0, True), (5e-4, 1, False), (2e-3, 1, True), (2e-3, 5, True), (-2e-3, 5, True)],
+)
+def test_one_of_three_stands_out(share: float, step: int, fails: bool) -> None:
+    assert judged(jax=cell(), tensorflow=cell(), torch=cell(*shifted(share, step))) == ["torch"] * fails
+
+
+def test_of_two_that_differ_nobody_knows_which_is_right() -> None:
+    assert judged(jax=cell(), torch=cell(*shifted(0.1, 0))) == ["jax", "torch"]
+
+
+def test_one_cell_alone_is_not_judged() -> None:
+    assert judged(jax=cell()) == []
+    without = dataclasses.replace(made.measurement(), parity=None)
+    assert judged(jax=cell(), torch=("cpu", without)) == []
+
+
+def test_coarser_arithmetic_is_laid_beside_the_finest_and_allowed_more() -> None:
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(0.2, 0), computed="bfloat16")) == ["c"]
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=cell(), b=cell(), c=cell(*shifted(1e-2, 0), kind="gpu", fp32="tf32")) == []
+
+
+def test_one_precise_cell_is_the_reference_and_not_judged_by_coarser_ones() -> None:
+    assert judged(a=cell(), b=cell(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=cell(), b=cell(*shifted(5e-5, 0), kind="gpu"), c=cell(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=cell(), b=cell(*shifted(0.5, 0), computed="bfloat16")) == ["b"]
+
+
+def test_two_precise_cells_are_laid_beside_each_other() -> None:
+    assert judged(a=cell(), b=cell(*shifted(1.5e-5, 0))) == ["a", "b"]
+
+
+def test_rounding_that_grows_step_by_step_is_chaos_and_a_sudden_difference_is_not() -> None:
+    grown = [loss * (1 + share) for loss, share in zip(LOSSES, (5e-6, 2e-4, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=cell(), b=cell(), c=cell(*grown)) == []
+    sudden = [loss * (1 + share) for loss, share in zip(LOSSES, (0, 1e-6, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=cell(), b=cell(), c=cell(*sudden)) == ["c"]
+
+
+def test_a_small_loss_is_compared_as_it_stands() -> None:
+    tiny = (1e-9,) * 6
+    assert judged(a=cell(*tiny), b=cell(*tiny), c=cell(*(2e-9,) * 6)) == []
+
+
+def test_the_failure_says_which_step_and_by_how_much() -> None:
+    (failure, _) = parity.judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
+    assert failure.code is Code.PARITY
+    assert "the loss of step 3" in failure.cause
+    assert "(bound: 0.001)" in failure.cause
+
+
+def native(**cells: Cell) -> list[tuple[str, str]]:
+    """Judge cells of Keras beside twins, whose names end in _native; return the columns that fail."""
+    columns = {
+        (name.removesuffix("_native"), "cpu", "native=on" if name.endswith("_native") else ""): one
+        for name, one in cells.items()
+    }
+    return sorted((column[0], column[2]) for column in parity.judge(columns))
+
+
+def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
+    assert native(torch=cell(), torch_native=cell()) == []
+    assert native(torch=cell(), torch_native=cell(*shifted(0.1, 1))) == [("torch", "native=on")]
+    wrong = cell(*shifted(0.1, 1))
+    assert native(jax=cell(), torch=cell(), jax_native=wrong, torch_native=wrong, tensorflow_native=wrong) == [
+        ("jax", "native=on"),
+        ("tensorflow", "native=on"),
+        ("torch", "native=on"),
+    ]
+
+
+def test_twins_alone_are_laid_beside_each_other() -> None:
+    assert native(jax_native=cell(), torch_native=cell(*shifted(0.1, 0))) == [
+        ("jax", "native=on"),
+        ("torch", "native=on"),
+    ]

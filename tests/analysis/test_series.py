@@ -1,0 +1,215 @@
+import dataclasses
+import math
+import random
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kerasbench.analysis.estimates import Estimate, estimate
+from kerasbench.analysis.series import Duel, Swept, duel, duels, middle_change, sign, swept
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.options import DEFAULT, Options, Size
+from kerasbench.results.record import Record
+from tests import made
+
+A, B = ("jax", "cpu", ""), ("torch", "cpu", "")
+EFFECT = 0.03
+OOM = Failure(Code.OOM, "no memory", "less of it")
+
+
+def sweep(series: Mapping[tuple[str, Device, str], Mapping[int, float]], rounds: int = 3) -> Record:
+    """Columns of backend, device and dtype, whose steps take so many ms at each batch, give or take a thousandth."""
+    trials = [
+        made.trial(
+            index,
+            backend=backend,
+            device=device,
+            found=made.measurement(step_ms * (1 + index / 1000)),
+            options=Options(dtype=dtype or None, batch=batch),
+        )
+        for (backend, device, dtype), steps in series.items()
+        for batch, step_ms in steps.items()
+        for index in range(1, rounds + 1)
+    ]
+    return made.record(*trials, rounds=rounds)
+
+
+def only(record: Record) -> Swept:
+    (found,) = swept(summarize(record))
+    return found
+
+
+def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[float, Estimate]]:
+    return [
+        (float(size), estimate([value * math.exp(-error), value, value * math.exp(error)]))
+        for size, value in values.items()
+    ]
+
+
+def test_a_series_is_a_column_over_ascending_sizes() -> None:
+    found = only(sweep({("jax", made.CPU, ""): {64: 4.0, 8: 1.0, 512: 20.0}}))
+    assert (found.label, found.axis) == ("dense", "batch")
+    assert [size for size, _ in found.steps_ms(A)] == [8, 64, 512]
+    assert [step.value for _, step in found.steps_ms(A)] == pytest.approx([1.0, 4.0, 20.0], rel=0.01)
+
+
+def test_one_size_and_what_was_not_swept_make_no_series() -> None:
+    record = sweep({("jax", made.CPU, ""): {64: 4.0}})
+    record.trials.append(made.trial(1, backend="jax", options=DEFAULT))
+    assert swept(summarize(record)) == []
+
+
+def test_batches_and_widths_make_a_series_each_for_what_stays_the_same() -> None:
+    trials = [
+        made.trial(1, options=Options(batch=batch, width=width), found=made.measurement(batch * width))
+        for batch in (1, 2)
+        for width in (0.5, 1.0, 2.0)
+    ]
+    found = swept(summarize(made.record(*trials)))
+    assert {(one.label, one.axis, len(one.rows)) for one in found} == {
+        ("dense width=0.5", "batch", 2),
+        ("dense width=1", "batch", 2),
+        ("dense width=2", "batch", 2),
+        ("dense batch=1", "width", 3),
+        ("dense batch=2", "width", 3),
+    }
+    assert all(one.cost(B) is None for one in found if one.axis == "width")
+
+
+def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> None:
+    gpu = Device("cuda", 0, "H200")
+    steps = {1: 1.0, 2: 2.0}
+    columns = [("jax", made.CPU, ""), ("jax", gpu, ""), ("torch", made.CPU, ""), ("torch", made.CPU, "float16")]
+    found = duels(only(sweep(dict.fromkeys(columns, steps))), EFFECT)
+    assert {(one.a, one.b) for one in found} == {
+        (("jax", "cpu", ""), ("jax", "gpu", "")),
+        (("jax", "cpu", ""), ("torch", "cpu", "")),
+    }
+
+
+def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> None:
+    gpu = Device("cuda", 0, "H200")
+    cpu_ms = {batch: 0.5 + 0.01 * batch for batch in (1, 8, 64, 512)}
+    gpu_ms = {batch: 1.0 + 0.001 * batch for batch in cpu_ms}
+    (found,) = duels(only(sweep({("torch", made.CPU, ""): cpu_ms, ("torch", gpu, ""): gpu_ms})), EFFECT)
+    (crossing,) = found.crossings
+    assert (crossing.winner[1], crossing.loser[1]) == ("gpu", "cpu")
+    assert crossing.bracket == (8, 64)
+    assert crossing.at == pytest.approx(0.5 / 0.009, rel=0.15)  # a straight line over three octaves
+
+
+@settings(deadline=None)  # the first call loads scipy
+@given(st.floats(3, 250), st.floats(0.05, 3), st.booleans())
+def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, falls: bool) -> None:
+    direction = -slope if falls else slope
+    values = {2**k: math.exp(direction * (k - math.log2(planted))) for k in range(10)}
+    found = duel(A, B, ratios(values, error=1e-4), EFFECT)
+    (crossing,) = found.crossings
+    assert (crossing.winner, crossing.loser) == ((A, B) if falls else (B, A))
+    assert crossing.at == pytest.approx(planted, rel=1e-3)
+    assert crossing.low is not None and crossing.high is not None
+    assert crossing.low <= planted * 1.001 and planted <= crossing.high * 1.001
+    assert crossing.bracket[0] <= crossing.at <= crossing.bracket[1]
+
+
+def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
+    rng = random.Random(1)
+    planted, hits, runs = 24.0, 0, 100
+    for _ in range(runs):
+        found = [
+            (2.0**k, estimate([math.exp(0.3 * (math.log2(planted) - k) + rng.gauss(0, 0.05)) for _ in range(4)]))
+            for k in range(10)
+        ]
+        hits += any(
+            one.low <= planted <= one.high for one in duel(A, B, found, EFFECT).crossings if one.low and one.high
+        )
+    assert hits >= 85  # benchmarks/crossovers.py asks thousands
+
+
+def test_noise_about_a_crossover_is_one_crossover() -> None:
+    noisy = [(1, 2.0), (2, 1.5), (4, 0.99), (8, 1.02), (16, 0.98), (32, 0.6), (64, 0.4)]
+    found = duel(A, B, [(size, estimate([value / 1.1, value, value * 1.1])) for size, value in noisy], EFFECT)
+    assert len(found.crossings) == 1
+    assert 2 < found.crossings[0].at < 32
+
+
+def test_without_a_change_of_sign_there_is_no_crossing_and_no_extrapolation() -> None:
+    found = duel(A, B, ratios({1: 3.0, 8: 2.0, 64: 1.1}), EFFECT)
+    assert found.crossings == []
+    assert found.signs == [1, 1, 1]
+
+
+def test_a_series_that_comes_back_has_all_its_crossings() -> None:
+    found = duel(A, B, ratios({1: 2.0, 2: 0.5, 4: 0.5, 8: 2.0}), EFFECT)
+    assert [(one.winner, one.bracket) for one in found.crossings] == [(A, (1, 2)), (B, (4, 8))]
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_too_few_rounds_give_a_place_without_an_interval(rounds: int) -> None:
+    record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 4.0}, ("torch", made.CPU, ""): {1: 2.0, 2: 2.0}}, rounds)
+    (found,) = duels(only(record), EFFECT)
+    (crossing,) = found.crossings
+    assert crossing.at == pytest.approx(math.sqrt(2))
+    assert (crossing.low, crossing.high) == (None, None)
+
+
+def test_a_size_that_was_interrupted_takes_no_interval_away() -> None:
+    whole = ratios({1: 2.0, 8: 0.5})
+    interrupted = duel(A, B, [whole[0], (4.0, estimate([5.0])), whole[1]], EFFECT)
+    assert interrupted == duel(A, B, whole, EFFECT)
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [([1.2, 1.21, 1.22], 1), ([0.8, 0.81, 0.82], -1), ([1.01, 1.011, 1.012], 0), ([0.8, 1.2, 2.0], 0), ([1.01], 1)],
+)
+def test_a_sign_is_beyond_the_minimal_effect_and_beyond_doubt(values: Sequence[float], found: int) -> None:
+    assert sign(estimate(values), EFFECT) == found
+
+
+def test_the_same_data_have_the_same_interval() -> None:
+    found: list[Duel] = [duel(A, B, ratios({1: 2.0, 4: 0.5}, 0.1), EFFECT) for _ in range(2)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [([1, -1], 0.5), ([3, -1, -2], 0.75), ([2, 1, 1], 2), ([-1, -1, -2], 0), ([1, -1, 1, -1], 1.5)],
+)
+def test_the_middle_change_of_sign_counts(values: Sequence[float], place: float) -> None:
+    assert middle_change(range(len(values)), values) == pytest.approx(place)
+
+
+def test_a_cell_that_failed_has_no_point_and_ends_its_series() -> None:
+    record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 2.0}, ("torch", made.CPU, ""): {1: 1.0, 2: 2.0}})
+    for batch in (4, 8):
+        record.trials.append(made.trial(1, backend="jax", failure=OOM, options=Options(batch=batch)))
+    found = only(record)
+    assert [size for size, _ in found.steps_ms(A)] == [1, 2]
+    assert (found.out_of_memory(A), found.out_of_memory(B)) == (4, None)
+    assert [size for size, _ in duels(found, EFFECT)[0].ratios] == [1, 2]
+
+
+def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:
+    record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 9.0}, ("torch", made.CPU, ""): {1: 2.0, 2: 2.0}})
+    record.trials.append(made.trial(1, backend="jax"))
+    summary = summarize(record)
+    assert [row.label for row in summary.rows] == ["dense", "dense batch=1", "dense batch=2"]
+    assert [row.size for row in summary.rows] == [None, Size(1), Size(2)]
+    assert [one.fastest for one in summary.standings] == [None, A, B]
+    assert summary.rows[1].key(A) == ("dense", "default", "jax", "cpu", "batch=1")
+    assert (len(summary.plain.rows), len(summary.swept.rows)) == (1, 2)
+
+
+def test_parity_is_judged_among_cells_of_one_size() -> None:
+    record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 2.0}, ("torch", made.CPU, ""): {1: 1.0, 2: 2.0}}, rounds=1)
+    losses = {1: (9.0, 8.0), 2: (2.0, 1.0)}
+    record.trials = [
+        dataclasses.replace(one, measurement=made.measurement(losses=losses[one.options.batch or 0]))
+        for one in record.trials
+    ]
+    assert summarize(record).failures == []

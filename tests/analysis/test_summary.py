@@ -1,0 +1,129 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.messages import Code
+from kerasbench.quiet.signals import Severity, Signal
+from tests import made
+
+TRAINING = "train_step_ms"
+
+
+def rounds(**steps_ms: list[float]) -> made.Record:
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step_ms=step, overhead_ms=0.001))
+        for backend, values in steps_ms.items()
+        for index, step in enumerate(values, start=1)
+    ]
+    return made.record(*trials, rounds=3)
+
+
+def test_a_cell_is_the_geometric_mean_of_its_trials() -> None:
+    (row,) = summarize(rounds(torch=[1.0, 2.0, 4.0])).rows
+    found = row.cells["torch", "cpu", ""].estimate(TRAINING)
+    assert found is not None
+    assert round(found.value, 3) == 2.0
+    assert found.trials == 3
+
+
+def test_a_clear_winner_stands_alone() -> None:
+    (place,) = summarize(rounds(jax=[1.0, 1.01, 0.99], torch=[2.0, 2.02, 1.98])).standings
+    assert (place.fastest, place.level, place.proven) == (("jax", "cpu", ""), [], True)
+
+
+def test_what_cannot_be_told_apart_is_level() -> None:
+    (place,) = summarize(rounds(jax=[1.0, 1.1, 0.9], tensorflow=[1.01, 1.0, 1.0], torch=[2.0, 2.2, 1.8])).standings
+    assert place.level == [("tensorflow", "cpu", "")]
+
+
+def test_one_cell_alone_is_no_winner() -> None:
+    (place,) = summarize(rounds(torch=[1.0, 1.0, 1.0])).standings
+    assert place.fastest is None
+
+
+def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
+    record = made.record(made.trial(1), made.trial(2), made.trial(3, failure=made.FAILURE), rounds=1)
+    (row,) = summarize(record).rows
+    assert len(row.cells["torch", "cpu", ""].trials) == 1
+    assert row.cells["torch", "cpu", ""].failure is made.FAILURE
+    (row,) = summarize(made.record(made.trial(1), rounds=0)).rows
+    assert len(row.cells["torch", "cpu", ""].trials) == 1
+
+
+def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
+    assert summarize(rounds(torch=[1.0])).terms == {
+        ("torch", "cpu", ""): ["not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"]
+    }
+
+
+def test_one_round_proves_nothing() -> None:
+    (place,) = summarize(rounds(jax=[1.0], torch=[2.0])).standings
+    assert not place.proven
+
+
+def test_a_failed_cell_has_no_number_though_it_had_trials() -> None:
+    summary = summarize(made.record(made.trial(1), made.trial(2, failure=made.FAILURE)))
+    (row,) = summary.rows
+    assert row.cells["torch", "cpu", ""].estimate(TRAINING) is None
+    assert [(row.label, column, failure.code) for row, column, failure in summary.failures] == [
+        ("dense", ("torch", "cpu", ""), "crash")
+    ]
+    assert summary.standings[0].fastest is None
+
+
+def test_phases_are_means_over_trials() -> None:
+    summary = summarize(made.record(made.trial(1), made.trial(2)))
+    assert summary.phases_s == {"spawn": {("torch", "cpu", ""): 0.001}, "import": {("torch", "cpu", ""): 0.003}}
+
+
+DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
+NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
+
+
+def value_of(*trials: made.TrialRecord) -> tuple[float, list[int]]:
+    """Return a cell's step in ms and the rounds that stay noisy."""
+    (row,) = summarize(made.record(*trials)).rows
+    (cell,) = row.cells.values()
+    found = cell.estimate(TRAINING)
+    assert found is not None
+    return round(found.value, 3), cell.noisy
+
+
+def step(step_ms: float) -> made.Measurement:
+    return made.measurement(step_ms=step_ms, overhead_ms=0)
+
+
+def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
+    disturbed, quiet = made.trial(found=step(9), noise=(DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
+    assert value_of(disturbed, quiet) == (2.0, [])
+    assert value_of(quiet, disturbed) == (2.0, [])
+    assert value_of(disturbed, made.trial(found=step(8), noise=(DISTURBED,))) == (8.0, [1])
+
+
+def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
+    other = made.measurement(step_ms=0.1, losses=(2.3, 2.5, 2.1, 2.0, 1.9, 1.8))
+    record = made.record(
+        made.trial(backend="jax", found=other), made.trial(backend="tensorflow"), made.trial(backend="torch")
+    )
+    summary = summarize(record)
+    ((_, column, failure),) = summary.failures
+    assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
+    assert "the loss of step 2 is 2.5, that of the others 2.2" in failure.cause
+    assert summary.standings[0].fastest == ("tensorflow", "cpu", "")
+
+
+@pytest.mark.parametrize(("processors", "where"), [("0,2", " on processors 0,2"), ("4", " on processor 4"), ("", "")])
+def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str, where: str) -> None:
+    found = made.measurement()
+    found = dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, processors=processors))
+    two = dataclasses.replace(made.DEFAULT, threads=2)
+    summary = summarize(made.record(made.trial(found=found), made.trial(found=found, options=two)))
+    terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
+    assert summary.terms == {("torch", "cpu", ""): [terms], ("torch", "cpu", "threads=2"): [terms + where]}
+
+
+def test_options_make_columns_of_their_own() -> None:
+    half = dataclasses.replace(made.DEFAULT, dtype="mixed_bfloat16")
+    summary = summarize(made.record(made.trial(), made.trial(options=half)))
+    assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]

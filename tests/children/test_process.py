@@ -1,0 +1,269 @@
+"""Children that are small scripts: they answer, die, hang, shout and leave others behind."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kerasbench.children import process
+from tests import stand_in
+
+HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
+BUSY_S = 0.3  # thirty ticks of the kernel's clock
+# Uses so much of a processor, says how much, and does nothing more until it is killed.
+BUSY = f"""
+import os, time
+def be_busy(fd):
+    while time.process_time() < {BUSY_S}: pass
+    os.write(fd, str(time.process_time()).encode() + b'\\n')
+    while True: time.sleep(60)
+"""
+
+
+class Run:
+    """One child that runs a script, and the lines it sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script = folder / "worker.py"
+        self.lines: list[bytes] = []
+        self.accept = True
+        self.on_line: Callable[[], None] = lambda: None
+
+    def __call__(
+        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", memory_bytes: int | None = None
+    ) -> process.Exit:
+        self._script.write_text(HEAD + body)
+        return process.run(
+            sys.executable,
+            os.environ,
+            request,
+            timeout_s,
+            self._take,
+            memory_bytes=memory_bytes,
+            worker=self._script,
+        )
+
+    def _take(self, line: bytes) -> bool:
+        self.lines.append(line)
+        self.on_line()
+        return self.accept
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
+    ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())", request=b"hi\n")
+    assert run.lines == [b"one", b"two", b"hi"]
+    assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
+
+
+def test_both_streams_are_kept_to_their_ends(run: Run) -> None:
+    ended = run("print('x' * 3_000_000 + 'end'); print('y' * 3_000_000 + 'END', file=sys.stderr); sys.exit(3)")
+    assert ended.status == 3
+    assert ended.stdout.endswith("xend\n")
+    assert ended.stderr.endswith("yEND\n")
+    assert len(ended.stdout) <= process.KEEP_BYTES
+
+
+def test_output_that_is_no_text_is_kept_as_far_as_it_goes(run: Run) -> None:
+    ended = run("os.write(2, b'\\xff\\xfe bad \\x1b[31m')")
+    assert "bad" in ended.stderr
+
+
+def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
+    assert run("os.kill(os.getpid(), 11)").status == -11
+
+
+class Clock:
+    """Stands for the module ``time``: its clock leaps when a test says so, and no child has to be waited for."""
+
+    sleep = staticmethod(time.sleep)
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self._leapt_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns() + self._leapt_ns
+
+    def leap(self) -> None:
+        self._leapt_ns += 10**12
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(process, "time", made)
+    return made
+
+
+HANG = "\nwhile True: time.sleep(1)"
+
+
+def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run, clock: Clock) -> None:
+    run.on_line = clock.leap
+    ended = run(
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(fd, b'deaf\\n')" + HANG, timeout_s=900
+    )
+    assert run.lines == [b"deaf"]
+    assert ended.timed_out
+    assert ended.status == -9
+
+
+def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited_s: list[float] = []
+
+    def hung(number: int, wait_s: float) -> bool:
+        """Be asked only once all pipes are closed; say that it has not ended."""
+        waited_s.append(wait_s)
+        clock.leap()
+        return False
+
+    monkeypatch.setattr(process, "_ends_within", hung)
+    ended = run("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900)
+    assert waited_s == [process.POLL_S]
+    assert ended.timed_out
+    assert ended.status == -9
+
+
+def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
+    ended = run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.2); os._exit(3)")
+    assert (ended.status, ended.timed_out) == (3, False)
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) -> None:
+    body = (
+        "import subprocess\n"
+        "command = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        f"p = subprocess.Popen(command, pass_fds=(fd,), start_new_session={own_session})\n"
+        "os.write(fd, json.dumps(p.pid).encode() + b'\\n'); os._exit(0)"
+    )
+    ended = run(body)
+    assert not ended.timed_out
+    grandchild = json.loads(run.lines[0])
+    with suppress(psutil.NoSuchProcess):
+        left = psutil.Process(grandchild)
+        stand_in.wait_for(lambda: stand_in.is_gone(left))
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_the_processor_time_of_a_grandchild_that_nobody_waits_for_is_known(run: Run, own_session: bool) -> None:
+    wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
+    leave = "    os.setsid()\n" if own_session else ""
+    body = f"{wait}{leave}    be_busy(saying)\nos.write(fd, os.read(said, 100)); os._exit(0)"
+    ended = run(BUSY + body)
+    assert ended.left_cpu_s == pytest.approx(float(run.lines[0]), abs=0.05)
+
+
+def test_the_processor_time_of_the_child_itself_and_of_those_that_it_waited_for_is_in_the_usual_count(run: Run) -> None:
+    body = (
+        "pid = os.fork()\nif pid == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.waitpid(pid, 0)"
+    )
+    assert run(body).left_cpu_s == 0.0
+
+
+def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill, seen = os.killpg, []
+
+    def note(group: int, number: int) -> None:
+        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", note)
+    run("pass")
+    run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.1)")
+    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+
+
+def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
+    try:
+        run("pass")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert killed == []
+
+
+def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
+    run.accept = False
+    ended = run("os.write(fd, b'nonsense\\n')\nwhile True: time.sleep(1)")
+    assert ended.broke_protocol
+    assert not ended.timed_out
+
+
+def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(run: Run) -> None:
+    limit_bytes = 100 << 20
+    body = f"held = b'x' * {2 * limit_bytes}\nfor d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)"
+    ended = run(body, memory_bytes=limit_bytes)
+    assert ended.exceeded_bytes is not None and ended.exceeded_bytes > limit_bytes
+    assert (ended.timed_out, ended.status) == (False, -9)
+
+
+def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
+    body = (
+        "part = b'a line\\n' * 10_000\n"
+        "for _ in range(100):\n    os.write(1, part)\n    os.write(2, part)\n"  # a million lines each
+        "os.write(2, b'\\xff no newline \\x1b[31m' * 100_000)"
+    )
+    tracemalloc.start()
+    ended = run(body)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert ended.status == 0
+    assert ended.stdout.endswith("a line\n") and ended.stderr.endswith("no newline \x1b[31m")
+    assert peak_bytes < 4 << 20  # what is read at once, and what is kept
+
+
+def test_a_message_without_an_end_ends_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MAX_LINE_BYTES", 1 << 20)
+    assert run("while True: os.write(fd, b'x' * 60_000)").broke_protocol
+    assert run.lines == []
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:
+    before = psutil.Process().num_fds()
+    with pytest.raises(FileNotFoundError):
+        process.run("/no/such/python", os.environ, b"", 1, lambda line: True)
+    assert psutil.Process().num_fds() == before
+
+
+def test_ctrl_c_stops_the_child(run: Run) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    run.on_line = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run("os.write(fd, str(os.getpid()).encode() + b'\\n')\nwhile True: time.sleep(1)")
+    assert not psutil.pid_exists(int(run.lines[0]))
+
+
+def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
+    run("pass")
+    before = (psutil.Process().num_fds(), threading.active_count())
+    for _ in range(20):
+        run("os.write(fd, b'1\\n')")
+    assert (psutil.Process().num_fds(), threading.active_count()) == before
+
+
+def test_the_last_lines_are_of_stderr_or_else_of_stdout(run: Run) -> None:
+    assert process.last_lines(run("print('out'); print('a\\nb', file=sys.stderr)"), count=1) == "b"
+    assert process.last_lines(run("print('out')")) == "out"

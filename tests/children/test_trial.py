@@ -1,0 +1,143 @@
+"""What the parent asks of a child, which of its messages it believes, and what it makes of them."""
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerasbench.children import questions, trial
+from kerasbench.children.limits import Limits
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure, Inventory, Message, ProbeReport
+from kerasbench.exchange.requests import CountRequest, Protocol, TrialRequest
+from tests import made
+
+MPS = ProbeReport("torch", "3.12.1", {"torch": "2.15.0"}, [Device("cpu"), Device("mps", 0, "Apple GPU")])
+
+
+def received(*lines: bytes) -> tuple[trial._Received, list[bool]]:
+    messages = trial._Received(token=b"t0ken")
+    return messages, [messages.take(line) for line in lines]
+
+
+ANSWER = Message(measurement=made.measurement()).encode().strip()
+
+
+def test_an_answer_counts_with_the_token_and_once() -> None:
+    messages, accepted = received(b"t0ken " + ANSWER, b"t0ken " + ANSWER)
+    assert accepted == [True, False]
+    assert messages.answer is not None and messages.answer.measurement == made.measurement()
+
+
+@pytest.mark.parametrize("line", [ANSWER, b"other " + ANSWER, b" " + ANSWER, b"t0ken", b"t0ken {", b"t0ken \xff", b""])
+def test_a_line_that_is_no_message_of_the_worker_is_refused(line: bytes) -> None:
+    messages, accepted = received(line)
+    assert accepted == [False]
+    assert messages.answer is None
+
+
+def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
+    said = Message(failure=Failure(Code.ERROR, "\x1b[2Jgone", "\x07ring", "build", "a\nb\x1b[0m")).encode()
+    messages, _ = received(b"t0ken " + said.strip())
+    assert messages.answer is not None
+    assert messages.answer.failure == Failure(Code.ERROR, "gone", " ring", "build", "a\nb")
+
+
+def test_every_child_has_a_token_of_its_own() -> None:
+    assert len({trial._Received().token for _ in range(10)}) == 10
+
+
+def test_an_interpreter_tells_what_is_installed_without_importing_it() -> None:
+    found = questions.inventory("jax", sys.executable)
+    assert isinstance(found, Inventory)
+    assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
+    assert {"msgspec", "psutil"} <= found.packages.keys()
+
+
+UNTITLED = """
+import numpy as np
+from kerasbench import Regime, Scenario
+from kerasbench.datasets import Dataset
+
+def draw(samples, rng):
+    return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+rows = Dataset("", (3,), draw, load=lambda: draw(8, None))
+scenario = Scenario(build=print, data=rows, regimes=(Regime(train=8),))
+"""
+
+
+def test_an_empty_title_of_real_rows_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
+    file = tmp_path / "untitled.py"
+    file.write_text(UNTITLED)
+    assert questions.fetch(str(file), "default", "jax", sys.executable) == ""
+
+
+def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    said = Message(counted=0.0).encode().decode().strip()
+    program.write_text(f"#!/bin/sh\nread -r token request\necho \"$token\" '{said}' > /dev/fd/$2\n")
+    program.chmod(0o755)
+    assert questions.count(CountRequest("mine.py", "", "default"), str(program)) == 0.0
+
+
+def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho no such library >&2\nexit 3\n")
+    program.chmod(0o755)
+    found = questions.inventory("jax", str(program))
+    assert isinstance(found, Failure)
+    assert (found.code, found.cause) == (Code.CRASH, "left with exit status 3 in phase 'spawn' without a result")
+    assert found.detail == "no such library"
+
+
+def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+    found = questions.inventory("jax", str(program))
+    assert isinstance(found, Failure)
+    assert (found.code, found.phase) == (Code.UNAVAILABLE, "spawn")
+    assert str(program) in found.cause and "--python" in found.remedy
+
+
+def test_a_mac_s_gpu_has_its_chip_s_name() -> None:
+    named = questions.with_chip(MPS, "Apple M1")
+    assert named.devices == [Device("cpu"), Device("mps", 0, "Apple M1")]
+    assert [device.title for device in named.devices] == ["", "Apple M1 (mps)"]
+
+
+def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None:
+    assert questions.with_chip(MPS, "") == MPS
+
+
+ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
+    "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
+    "describe": lambda python, kept: questions.describe("/mine.py", python, kept=kept),
+    "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
+    "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
+    "launch": lambda python, kept: trial.launch(python, REQUEST, Limits(60, "60 s"), kept=kept),
+}
+REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_every_child_of_a_run_gets_what_was_let_in_and_nothing_else_that_changes_figures(
+    ask: Callable[[str, dict[str, str]], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nenv >"${0%/*}/env"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    ask(str(program), {"OMP_PROC_BIND": "true"})
+    got = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert got["OMP_PROC_BIND"] == "true"
+    assert got["KERAS_HOME"] == got["TMPDIR"] != str(tmp_path)
+    assert got["PATH"] == os.environ["PATH"]
+    assert not {"ATEN_CPU_CAPABILITY", "LD_PRELOAD"} & got.keys()

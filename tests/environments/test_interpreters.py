@@ -1,0 +1,104 @@
+"""Which interpreter runs a backend, by the command line and by a file."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench.environments.interpreters import Interpreters, find
+from kerasbench.errors import UsageError
+
+KNOWN = ["jax", "tensorflow", "torch"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A folder that looks like a virtual environment; its python is a link, as a real one's is."""
+    folder = tmp_path / ".venvs" / "torch" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "python").symlink_to(sys.executable)
+    return folder.parent
+
+
+def test_a_backend_that_nobody_named_has_this_interpreter(tmp_path: Path) -> None:
+    found = find([], KNOWN, tmp_path)
+    assert (found.of("torch"), found.source("torch")) == (sys.executable, "")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("kerasbench.toml", '[python]\ntorch = ".venvs/torch/bin/python"\n'),
+        ("kerasbench.toml", '[python]\ntorch = ".venvs/torch"\n'),
+        ("pyproject.toml", '[tool.kerasbench.python]\ntorch = ".venvs/torch"\n'),
+    ],
+)
+def test_a_file_names_interpreters_by_paths_of_its_own_folder(
+    tmp_path: Path, environment: Path, file: str, text: str
+) -> None:
+    (tmp_path / file).write_text(text)
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    found = find([], KNOWN, below)
+    assert found.of("torch") == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
+    assert found.source("torch") == str(tmp_path / file)
+    assert found.of("jax") == sys.executable
+    found.require(KNOWN)
+
+
+def test_a_project_that_does_not_speak_of_kerasbench_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/somewhere/python"\n')
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text("[project]\nname = 'other'\n")
+    assert find([], KNOWN, inner).of("jax") == "/somewhere/python"
+
+
+def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:
+    (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/file/python"\ntorch = "/file/python"\n')
+    found = find(["jax=/option/python"], KNOWN, tmp_path)
+    assert (found.of("jax"), found.source("jax")) == ("/option/python", "--python")
+    assert found.of("torch") == "/file/python"
+
+
+def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) -> None:
+    assert find(["jax=sh"], KNOWN, tmp_path).of("jax").endswith("/sh")
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("torch", "takes NAME=PATH"),
+        ("torch=", "takes NAME=PATH"),
+        ("troch=/x", "did you mean 'torch'"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        find([given], KNOWN, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[python", "not TOML"),
+        ("python = 3", "knows one table"),
+        ("[pythons]\n", "knows one table"),
+        ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
+        ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
+        ('[python]\ntorch = ""\n', "takes the path of an interpreter"),
+        ("\xff", "not TOML"),
+    ],
+)
+def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "kerasbench.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=complaint) as caught:
+        find([], KNOWN, tmp_path)
+    assert "kerasbench.toml" in str(caught.value)
+
+
+def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> None:
+    found = Interpreters({"torch": "/no/such/python"}, {"torch": "--python"})
+    found.require(["jax"])
+    with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
+        found.require(["torch"])

@@ -1,0 +1,259 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.errors import UnusableScenario, UsageError
+from kerasbench.exchange.messages import Code, Description, Failure, RegimeDescription
+from kerasbench.plan import catalog
+from kerasbench.scenario import content_hash, twin_file
+
+SOURCE = '''"""Mine.
+
+More of it.
+"""
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+
+def build(regime):
+    return keras.Sequential()
+
+
+scenario = Scenario(
+    build=build, data=datasets.iris(), regimes=(Regime(train=10, batch=4, name="a"), Regime(train=10, name="b"))
+)
+'''
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.py"
+    file.write_text(SOURCE)
+    return file
+
+
+def labels(chosen: list[catalog.Selected]) -> list[str]:
+    return [one.label for one in chosen]
+
+
+def test_a_file_is_described_by_a_child(mine: Path) -> None:
+    found = catalog.describe(mine, sys.executable).description
+    assert found == Description(
+        "mine",
+        "Mine.",
+        "Mine.\n\nMore of it.",
+        "",
+        None,
+        True,
+        [
+            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False),
+            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False),
+        ],
+    )
+
+
+def test_what_only_keras_has_is_said_of_a_regime(mine: Path) -> None:
+    def said(before: str, added: str) -> list[str]:
+        mine.write_text(SOURCE.replace(before, before + added))
+        return [one.keras_only for one in catalog.describe(mine, sys.executable).description.regimes]
+
+    assert said("", "") == ["", ""]
+    assert said("build=build, ", "callbacks=lambda folder: [], ") == ["callbacks of Keras"] * 2
+    assert said("batch=4, ", "feed=lambda x, y, batch: None, ") == ["a pipeline of its own", ""]
+
+
+def test_twins_lie_beside_their_scenario_and_are_known_by_their_hash(mine: Path) -> None:
+    assert catalog.describe(mine, sys.executable).twins == {}
+    (mine.parent / "native").mkdir()
+    twin = mine.parent / "native" / "mine_torch.py"
+    twin.write_text("build = None")
+    assert catalog.describe(mine, sys.executable).twins == {"torch": content_hash(twin)}
+
+
+def test_every_builtin_twin_is_that_of_a_scenario() -> None:
+    known = {twin_file(file, backend) for file in catalog.builtin_files() for backend in backends.names()}
+    found = set(catalog.builtin_folder().glob("native/*.py"))
+    assert found
+    assert found <= known
+
+
+def test_a_builtin_description_is_remembered_until_the_file_changes(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask(file: str, python: str, backend: str | None) -> Description:
+        asked.append(file)
+        return Description("mine", str(len(asked)), "", "", None, True, [])
+
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    titles = [catalog.describe(mine, "", ask=ask).description.title for _ in range(3)]
+    mine.write_text(SOURCE + "# changed")
+    titles.append(catalog.describe(mine, "", ask=ask).description.title)
+    assert titles == ["1", "1", "1", "2"]
+
+
+def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
+    asked: list[str] = []
+
+    def ask(file: str, python: str, backend: str | None) -> Description:
+        asked.append(file)
+        return Description("mine", "", "", "", None, True, [])
+
+    for _ in range(2):
+        catalog.describe(mine, "", ask=ask)
+    assert len(asked) == 2
+
+
+@pytest.mark.real
+def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'numpy'\n"
+    file.write_text(SOURCE.replace("import keras\n", top, 1))
+    assert catalog.describe(file, sys.executable, "numpy").name == "mine"
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: "/proc/no/such/place")
+    assert catalog.describe(mine, sys.executable).name == "mine"
+
+
+def test_a_damaged_cache_is_not_believed(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    catalog.describe(mine, sys.executable)
+    cached = catalog._cache_file(mine, catalog.content_hash(mine))
+    cached.write_text('{"name": 3')
+    assert catalog.describe(mine, sys.executable).name == "mine"
+
+
+def test_without_patterns_every_builtin_scenario_is_chosen() -> None:
+    chosen = labels(catalog.select([], sys.executable))
+    assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= set(chosen)
+
+
+def test_patterns_choose_scenarios_and_regimes(mine: Path) -> None:
+    assert labels(catalog.select(["mnist_d*"], sys.executable)) == ["mnist_dense"]
+    assert labels(catalog.select(["iris_mlp/default", "mnist_dense"], sys.executable)) == ["iris_mlp", "mnist_dense"]
+    assert labels(catalog.select(["mnist_mlp/t*"], sys.executable)) == ["mnist_mlp/tiny"]
+    assert labels(catalog.select([str(mine)], sys.executable)) == ["mine/a", "mine/b"]
+    assert labels(catalog.select([f"{mine}/b"], sys.executable)) == ["mine/b"]
+
+
+@pytest.mark.parametrize("again", ["{mine}", "{mine}/b", "{folder}/../{folder.name}/mine.py"])
+def test_what_is_named_twice_is_chosen_once(mine: Path, again: str) -> None:
+    patterns = [str(mine), again.format(mine=mine, folder=mine.parent)]
+    chosen = catalog.select(patterns, sys.executable)
+    assert labels(chosen) == ["mine/a", "mine/b"]
+    assert chosen == catalog.select(patterns[:1], sys.executable)
+
+
+def test_a_file_whose_regimes_are_named_one_by_one_is_one_scenario(mine: Path) -> None:
+    one, other = catalog.select([f"{mine}/a", f"{mine}/b"], sys.executable)
+    assert one.entry is other.entry  # a record has a scenario for each entry
+
+
+def test_a_builtin_scenario_that_is_named_by_its_file_too_is_chosen_once() -> None:
+    file = catalog.builtin_folder() / "mnist_mlp.py"
+    chosen = catalog.select([f"{file}/tiny", "mnist_mlp"], sys.executable)
+    assert len(chosen) == len(set(labels(chosen))) == len(chosen[0].entry.description.regimes)
+    assert len({id(one.entry) for one in chosen}) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [("mnist_dens", "did you mean 'mnist_dense'"), ("*nope*", "unknown scenario"), ("iris_mlp/x", "unknown regime")],
+)
+def test_a_pattern_that_matches_nothing_is_an_error(pattern: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        catalog.select([pattern], sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"#" * 10_000_000, "larger than 1,048,576 bytes"), (None, "cannot be read")],
+    ids=["ten megabytes", "missing"],
+)
+def test_what_cannot_be_a_scenario_is_refused_before_anything_starts(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    file = tmp_path / "mine.py"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UnusableScenario, match=complaint):
+        catalog.require_known(["mnist_*", f"{file}/tiny"])
+
+
+def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:
+    mine.write_text("import nothing_of_this_name")
+    catalog.require_known([str(mine), "mnist_*", "iris_mlp/nonsense"])
+
+
+def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "mine.py"
+    other.write_text(SOURCE)
+    with pytest.raises(UnusableScenario, match=r"2 files are called mine\.py"):
+        catalog.select([str(mine), str(other)], sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("x = (", "line 1: SyntaxError"),
+        ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
+        ("x = 1", "this one has none"),
+        ("import sys; sys.exit(3)", "left with exit status 3"),
+        ("import os; os._exit(0)", "left with exit status 0"),
+        ("import os; os.abort()", "died from SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "died from SIGSEGV"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL from outside"),
+        ("import os; os.closerange(3, 256)", "the result pipe was taken from kerasbench"),
+        (
+            "import os, sys; fd = int(sys.argv[1]); os.dup2(os.open('/dev/null', os.O_WRONLY), fd)",
+            "the result pipe was taken from kerasbench",
+        ),
+        ("raise ValueError('\\x1b[31mno \\udcff text')", r"line 1: ValueError: no \? text"),
+        (
+            "import os, sys\n"
+            'os.write(int(sys.argv[1]), b\'{"failure": {"code": "oom", "cause": "c", "remedy": "r"}}\\n\')\n'
+            "os._exit(0)",
+            "something other than kerasbench wrote to the result pipe",
+        ),
+        (
+            "import os\nfor d in range(3, 20):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
+            "result pipe",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, content: str, complaint: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(content)
+    with pytest.raises(UnusableScenario, match=complaint) as caught:
+        catalog.describe(file, sys.executable)
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_raises_at_import_is_refused_with_the_line(faults: Path) -> None:
+    with pytest.raises(UnusableScenario, match=r"raises_at_import\.py, line 1: RuntimeError: not even a scenario"):
+        catalog.describe(faults / "raises_at_import.py", sys.executable)
+
+
+def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.children.questions.DESCRIBE_TIMEOUT_S", 0.5)
+    file = tmp_path / "mine.py"
+    file.write_text("while True: pass")
+    with pytest.raises(UnusableScenario, match=r"stopped in phase 'describe' by the limit of 0\.5 s"):
+        catalog.describe(file, sys.executable)
+
+
+def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(UnusableScenario, match="No such file"):
+        catalog.describe(tmp_path / "gone.py", sys.executable)
+    file = tmp_path / "mine.py"
+    file.touch()
+    with pytest.raises(UnusableScenario, match="because"):
+        catalog.describe(file, "", ask=lambda name, python, backend: Failure(Code.CRASH, "because", "mend it"))

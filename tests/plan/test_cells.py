@@ -1,0 +1,182 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.errors import MissingBackend, UsageError
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
+from kerasbench.exchange.options import Options
+from kerasbench.plan import arguments
+from kerasbench.plan import cells as plan_cells
+from kerasbench.quiet import gate
+from kerasbench.results.asked import DEFAULT, SWEEP, Asked, exactly
+from tests import made
+
+CUDA = Device("cuda", 0, "NVIDIA H200")
+TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
+JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
+GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'", FIND)
+BROKEN = Failure(Code.UNAVAILABLE, "ImportError: jaxlib is missing", "reinstall the backend", "import")
+
+
+def make(
+    probes: dict[str, ProbeReport | Failure],
+    devices: tuple[str, ...] = (),
+    named: bool = False,
+    interpreters: tuple[str, ...] = (),
+) -> plan_cells.Plan:
+    asked = Asked(backends=list(probes) if named else [], devices=list(devices))
+    return plan_cells.make(asked, [made.selected()], probes, interpreters)
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ([], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu"]),
+        (["dense"], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu", "dense jax cpu native=on"]),
+    ],
+)
+def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: list[str], expected: list[str]) -> None:
+    chosen = made.selected()
+    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
+    asked = Asked(named, devices=["cpu"], options=[Options(), Options(native=True)])
+    found = plan_cells.make(asked, [chosen], {"torch": TORCH, "jax": JAX})
+    assert labels([*found.cells, *(cell for cell, _ in found.absent)]) == expected
+
+
+def labels(cells: list[plan_cells.Cell]) -> list[str]:
+    return [cell.label for cell in cells]
+
+
+def test_without_devices_every_backend_gets_what_it_sees() -> None:
+    made_plan = make({"torch": TORCH, "jax": JAX})
+    assert labels(made_plan.cells) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
+    assert made_plan.cells[1].device.name == "NVIDIA H200"
+    assert made_plan.absent == []
+
+
+def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
+    made_plan = make({"torch": TORCH, "jax": JAX}, ("gpu",))
+    assert labels(made_plan.cells) == ["dense torch gpu"]
+    (absent, failure), *others = made_plan.absent
+    assert absent.label == "dense jax gpu"
+    assert (failure.code, failure.cause, failure.remedy) == (
+        Code.UNAVAILABLE,
+        "jax 0.10.2 sees cpu, not gpu",
+        plan_cells.DOCTOR,
+    )
+    assert not others
+
+
+def test_a_device_that_nobody_has_is_an_error_that_says_what_was_seen() -> None:
+    with pytest.raises(MissingBackend, match=r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n(.|\n)*kerasbench doctor"):
+        make({"jax": JAX}, ("gpu",))
+
+
+def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
+    assert make({"torch": TORCH, "jax": GONE}).absent == []
+    named = make({"torch": TORCH, "jax": GONE}, named=True)
+    assert [(cell.label, failure.cause) for cell, failure in named.absent] == [("dense jax cpu", GONE.cause)]
+
+
+def test_a_backend_whose_interpreter_was_named_is_expected_to_be_there() -> None:
+    found = make({"torch": TORCH, "jax": GONE}, interpreters=("jax",))
+    assert labels([cell for cell, _ in found.absent]) == ["dense jax cpu"]
+
+
+def test_a_backend_that_is_installed_and_does_not_load_is_never_left_out() -> None:
+    found = make({"torch": TORCH, "jax": BROKEN})
+    assert [(cell.label, failure.cause) for cell, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
+
+
+def test_no_backend_at_all_says_what_to_install() -> None:
+    with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
+        make({"jax": GONE})
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'torch'"):
+        arguments.parse_backends(["pytorch"], ["jax", "torch"])
+    with pytest.raises(UsageError, match="there are: cpu, gpu"):
+        arguments.parse_devices(["tpu"])
+
+
+def test_names_are_taken_once() -> None:
+    assert arguments.parse_backends(["torch", "jax", "torch"], ["jax", "torch"]) == ["torch", "jax"]
+    assert arguments.parse_devices(["gpu:0", "gpu", "cpu:0", "gpu:1"]) == ["gpu", "cpu", "gpu:1"]
+
+
+def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:
+    older, newer = (
+        ProbeReport(name, "3.11.7", {"keras": version}, [made.CPU])
+        for name, version in (("jax", "3.15.1"), ("torch", "3.16.0"))
+    )
+    assert make({"jax": older, "torch": newer}).warnings == [
+        "keras differs: jax has 3.15.1, torch has 3.16.0; what is compared is not the backend alone"
+    ]
+    assert make({"jax": older, "torch": BROKEN}).warnings == []
+
+
+CELLS = [made.cell(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
+
+
+def test_an_order_holds_every_cell_once_and_keeps_scenarios_together() -> None:
+    ordered = plan_cells.order(CELLS, seed=1, round_index=1)
+    assert sorted(cell.key for cell in ordered) == sorted(cell.key for cell in CELLS)
+    scenarios = [cell.selected.entry.name for cell in ordered]
+    assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
+
+
+def test_an_order_is_drawn_anew_for_each_round_and_seed_and_repeats_for_the_same() -> None:
+    drawn = {tuple(labels(plan_cells.order(CELLS, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
+    assert len(drawn) == 6
+    assert plan_cells.order(CELLS, 1, 1) == plan_cells.order(CELLS, 1, 1)
+
+
+SWEPT = [
+    made.cell(backend=backend, options=Options(batch=batch)) for batch in (1, 2, 4, 8) for backend in ("jax", "torch")
+]
+
+
+def test_an_order_keeps_the_cells_of_one_size_together_and_permutes_the_sizes() -> None:
+    orders = [plan_cells.order(SWEPT, seed=1, round_index=index) for index in range(20)]
+    batches = [[cell.options.batch for cell in ordered] for ordered in orders]
+    assert all(found[::2] == found[1::2] and len(set(found)) == 4 for found in batches)
+    assert len({tuple(found) for found in batches}) > 10
+
+
+def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
+    others = [
+        made.cell(backend="jax", options=Options(jit=True, batch=8)),
+        made.cell("conv", "jax", options=Options(batch=8)),
+    ]
+    found = plan_cells.larger_in_series(SWEPT[2], [*SWEPT, *others, made.cell(backend="jax")])
+    assert labels(found) == ["dense jax cpu batch=4", "dense jax cpu batch=8"]
+    assert plan_cells.larger_in_series(made.cell(), SWEPT) == []
+
+
+def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
+    assert arguments.effort_of(False, None, False, "sweep").protocol.kind == "sweep"
+    quick = arguments.effort_of(True, None, False, "sweep")
+    assert (quick.max_rounds, quick.protocol, quick.gate_s) == (1, SWEEP, gate.QUICK_PATIENCE_S)
+    assert arguments.effort_of(False, 7, False, "sweep") == exactly(7, SWEEP)
+    with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
+        arguments.parse_protocol("sweep")
+
+
+def test_efforts() -> None:
+    assert arguments.effort_of(False, None, False) == DEFAULT
+    assert arguments.effort_of(True, None, False).max_rounds == 1
+    assert arguments.effort_of(False, 7, False).min_rounds == arguments.effort_of(False, 7, False).max_rounds == 7
+    assert arguments.effort_of(False, None, True).min_rounds == 10
+
+
+def test_contradicting_efforts_are_refused() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        arguments.effort_of(True, 3, False)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5])
+def test_a_number_of_rounds_that_is_none_is_refused(count: int) -> None:
+    with pytest.raises(UsageError, match=f"--rounds takes a whole number from 1 on, not {count}"):
+        arguments.effort_of(False, count, False)

@@ -1,0 +1,59 @@
+import csv
+import dataclasses
+import io
+
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import Options
+from kerasbench.report.csv import COLUMNS, document
+from tests import made
+
+
+def rows(*trials: made.TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(document([summarize(made.record(*trials, rounds=rounds))]))))
+
+
+def test_the_columns_are_the_contract() -> None:
+    assert document([]) == (
+        "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
+        "device_name,batch,width,started\n"
+    )
+    assert len(COLUMNS) == 16
+
+
+def test_runs_of_the_same_cells_are_told_apart() -> None:
+    runs = [made.record(made.trial()), dataclasses.replace(made.record(made.trial()), started="2026-01-03T00:00:00Z")]
+    found = csv.DictReader(io.StringIO(document([summarize(run) for run in runs])))
+    assert {row["started"] for row in found} == {run.started for run in runs}
+
+
+def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
+    found = rows(
+        *(made.trial(index, found=made.measurement(step)) for index, step in ((1, 2.0), (2, 2.1), (3, 1.9))), rounds=3
+    )
+    (step,) = (row for row in found if row["metric"] == "train_step_ms")
+    assert (step["machine"], step["scenario"], step["regime"], step["status"]) == ("Chip 9", "dense", "default", "ok")
+    assert (step["backend"], step["device"], step["unit"], step["trials"]) == ("torch", "cpu", "ms", "3")
+    assert float(step["low"]) < float(step["value"]) < float(step["high"])
+
+
+def test_a_failure_is_one_row_with_its_code_and_no_figure() -> None:
+    (row,) = rows(made.trial(failure=made.FAILURE))
+    assert (row["status"], row["metric"], row["value"], row["trials"]) == ("crash", "", "", "0")
+
+
+def test_a_gpu_has_its_name() -> None:
+    assert {row["device_name"] for row in rows(made.trial(), made.trial(device=Device("mps", 0, "Apple M1")))} == {
+        "",
+        "Apple M1 (mps)",
+    }
+
+
+def test_options_are_told_apart() -> None:
+    assert {row["options"] for row in rows(made.trial(), made.trial(options=Options(threads=1)))} == {"", "threads=1"}
+
+
+def test_no_cell_is_a_formula_or_holds_a_control_character() -> None:
+    text = document([summarize(made.record(made.trial(backend="=cmd\x1b")))])
+    assert "'=cmd " in text
+    assert "\x1b" not in text

@@ -1,0 +1,224 @@
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench.cli import main
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.exchange.options import Options
+from kerasbench.report.pages import made_from, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.results.record import Record
+from kerasbench.results.store import Store
+from tests import made
+
+ROOT = Path(__file__).parents[2]
+MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
+OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
+
+
+def store(folder: Path, record: Record | None = None, started: str = "2026-01-02T03:04:05Z") -> Store:
+    kept = Store.create(folder, started)
+    kept.finish(record or made.record(made.trial()))
+    return kept
+
+
+def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = store(tmp_path)
+    store(tmp_path, dataclasses.replace(made.record(made.trial()), machine=OTHER), "2026-01-03T00:00:00Z")
+    assert main(["report", str(tmp_path)]) == 0
+    written = capsys.readouterr().out.split()
+    assert sorted(written) == sorted(str(page) for page in tmp_path.glob("*.md"))
+    assert len(written) == 5
+    assert "2.10 ms" in kept.tables.read_text()
+    index = (tmp_path / "README.md").read_text()
+    assert "[Chip 9](machine-chip-9-" in index
+    assert "[Chip 10 \\<b\\>](machine-chip-10-b-" in index
+    assert main(["report", str(tmp_path), "--check"]) == 0
+
+
+@pytest.mark.parametrize("content", [None, "", "2.11 ms"])
+def test_pages_that_differ_from_their_data_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    kept = store(tmp_path)
+    main(["report", str(tmp_path)])
+    if content is None:
+        kept.tables.unlink()
+    else:
+        kept.tables.write_text(content)
+    capsys.readouterr()
+    assert main(["report", str(tmp_path), "--check"]) == 1
+    assert capsys.readouterr().err == (
+        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report makes it anew\n"
+    )
+
+
+def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> None:
+    old = dataclasses.replace(made.record(made.trial(found=made.measurement(9))), started="2026-01-01")
+    new = dataclasses.replace(made.record(made.trial(found=made.measurement(1))), started="2026-01-02")
+    alone = dataclasses.replace(made.record(made.trial(name="iris", found=made.measurement(5))), started="2026-01-01")
+    for record in (new, old, alone):
+        store(tmp_path, record)
+    (page,) = (text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-"))
+    assert "1.10 ms" in page
+    assert "9.10 ms" not in page
+    assert "5.10 ms" in page
+
+
+def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
+    for host, step_ms in (("", 9), ("a", 1), ("b", 5)):
+        record = made.record(made.trial(found=made.measurement(step_ms)))
+        store(tmp_path, dataclasses.replace(record, machine=dataclasses.replace(made.MACHINE, host=host)))
+    pages = [text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-")]
+    steps = ("9.10 ms", "1.10 ms", "5.10 ms")
+    assert sorted(tuple(step in page for step in steps) for page in pages) == [
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize(
+    ("command", "written_in", "holds"),
+    [
+        ("report {} --format html", "utf-8", "±"),
+        ("report {} --format csv", "utf-8", "Chip 9™"),
+        ("report {} --format json", "utf-8", "Chip 9™"),
+        ("compare {} {}", "", "| dense torch cpu"),
+    ],
+)
+def test_a_stdout_that_is_not_utf_8_ends_nothing(
+    tmp_path: Path, encoding: str, command: str, written_in: str, holds: str
+) -> None:
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    store(tmp_path, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
+    arguments = [sys.executable, "-m", "kerasbench", *command.format(tmp_path, tmp_path).split()]
+    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
+    ended = subprocess.run(arguments, env=surroundings, cwd=ROOT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert holds in ended.stdout.decode(written_in or encoding)
+
+
+EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
+
+
+@pytest.mark.parametrize("arguments", EVERY_FORM)
+@pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
+def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
+) -> None:
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
+    folder = tmp_path / "results"
+    kept = store(folder)
+    (folder / name).write_text('{"name": "mine"}\n')
+    arguments = [str(tmp_path / "plots") if one == "plots" else one for one in arguments]
+    assert main(["report", str(folder), *arguments]) == code
+    out, err = capsys.readouterr()
+    assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
+    assert err.endswith("; passed over\n") and err.count("\n") == 1
+    assert out
+    assert kept.tables.exists() is (arguments == [])
+    assert not (folder / name).with_suffix(".md").exists()
+    if not arguments:
+        assert main(["report", str(folder), "--check"]) == code
+
+
+def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for place in (tmp_path / "x.json", tmp_path):
+        assert main(["report", str(place)]) == 1
+    assert "no result files here that can be read" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
+QUOTING = (
+    "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
+)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    kept = store(tmp_path / "results")
+    kept.data.rename(tmp_path / "results" / "x.json")
+    (tmp_path / "README.md").write_text(QUOTING)
+    return tmp_path / "README.md"
+
+
+def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Path) -> None:
+    assert pages_with_quotations(page.parent) == [page]
+    pages = made_from([page])
+    assert stale(pages) == [page]
+    assert write(pages) == [page]
+    text = page.read_text()
+    assert text.startswith(
+        "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\n### Training step"
+    )
+    assert text.endswith("<!-- /tables -->\n\nThat was it.\n")
+    assert "### Prediction" in text
+    assert "old" not in text.split("\n")
+    assert write(made_from([page])) == []
+
+
+def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
+    page.write_text(QUOTING.replace("training,", "trainings,"))
+    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: training, native, verdicts"):
+        made_from([page])
+    page.write_text(QUOTING.replace("x.json", "gone.json"))
+    with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
+        made_from([page])
+    with pytest.raises(ResultsError, match="no such page"):
+        made_from([page.parent / "GONE.md"])
+
+
+def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store(tmp_path)
+    assert main(["report", str(tmp_path), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("machine,scenario,regime,")
+    assert main(["report", str(tmp_path), "--format", "json"]) == 0
+    assert '"chip": "Chip 9"' in capsys.readouterr().out
+    assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
+    assert "--format takes markdown, csv" in capsys.readouterr().err
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+
+
+@pytest.mark.parametrize("arguments", [["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot"]])
+def test_what_is_no_page_cannot_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    store(tmp_path)
+    place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
+    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 1
+    out, err = capsys.readouterr()
+    assert "neither --plot nor another --format" in err
+    assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])
+
+
+def test_a_folder_without_results_is_an_error_that_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(tmp_path)]) == 1
+    assert "no result files here" in capsys.readouterr().err
+
+
+def test_machines_have_names_of_their_own() -> None:
+    assert slug(made.MACHINE).startswith("chip-9-")
+    assert slug(OTHER).startswith("chip-10-b-")
+    assert slug(dataclasses.replace(made.MACHINE, host="abc")) != slug(made.MACHINE)
+    assert slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
+    assert slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")
+
+
+def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(tmp_path: Path) -> None:
+    record = made.record(made.trial(), made.trial(options=Options(batch=128), found=made.measurement(9)))
+    kept = store(tmp_path, record)
+    page = tmp_path / "mine.md"
+    page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
+    assert "| dense " in quoted(page)
+    assert "batch=128" not in quoted(page)

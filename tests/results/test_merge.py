@@ -1,0 +1,181 @@
+"""Several runs as one: what is taken from which, and what is still said of where it came from."""
+
+import dataclasses
+from itertools import pairwise, permutations
+from pathlib import Path
+
+import pytest
+
+from kerasbench.analysis.summary import Row, summarize
+from kerasbench.exchange.options import Options
+from kerasbench.report import training
+from kerasbench.report.notes import training_notes
+from kerasbench.results import asked as results_asked
+from kerasbench.results.merge import merge, merge_outlined, outline
+from kerasbench.results.record import Record
+from tests import made
+
+PLAIN, BATCH = Options(), Options(batch=128)
+
+
+def run(
+    step_ms: float,
+    name: str = "dense",
+    rounds: int = 3,
+    options: Options = PLAIN,
+    effort: results_asked.Effort = results_asked.DEFAULT,
+    explain: bool = False,
+    day: int = 1,
+    backends: tuple[str, ...] = ("torch", "jax"),
+) -> Record:
+    trials = [
+        made.trial(index, name, backend, found=made.measurement(step * (1 + index / 1000), 0), options=options)
+        for index in range(1, rounds + 1)
+        for backend, step in zip(backends, (step_ms, 2 * step_ms), strict=False)
+    ]
+    asked = results_asked.Asked(effort=effort, explain=explain)
+    return dataclasses.replace(made.record(*trials, rounds=rounds), asked=asked, started=f"2026-01-{day:02}")
+
+
+SWEEP = results_asked.Effort(protocol=results_asked.SWEEP)
+
+
+def rows(*records: Record) -> dict[str, Row]:
+    return {row.label: row for row in summarize(merge(records)).rows}
+
+
+def step_ms(row: Row) -> float:
+    found = row.cells["torch", "cpu", ""].estimate(row.headline)
+    assert found is not None
+    return round(found.value, 1)
+
+
+def test_of_two_runs_the_newer_is_taken() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, day=2))["dense"]) == 2.0
+
+
+def test_a_run_with_intervals_goes_before_a_newer_one_without() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, rounds=1, day=2))["dense"]) == 1.0
+
+
+def shown(*records: Record) -> tuple[list[str], list[str]]:
+    """Return the backends of the one row, and the notes on runs that it does not show."""
+    summary = summarize(merge(records))
+    (row,) = summary.rows
+    notes = training_notes(summary).splitlines()
+    return [column[0] for column in row.cells], [note for note in notes if "is not shown here" in note]
+
+
+def test_a_newer_run_of_one_backend_does_not_make_the_others_vanish_and_is_named() -> None:
+    backends, (note,) = shown(run(1.0), run(2.0, backends=("torch",), day=2))
+    assert backends == ["jax", "torch"]
+    assert note.startswith(
+        "- A newer run, begun 2026-01-02, is not shown here, because a row is of one run: dense torch "
+    )
+    assert "jax" not in note
+
+
+def test_few_rounds_of_all_stay_where_a_newer_run_of_one_backend_has_enough() -> None:
+    assert shown(run(1.0, rounds=1), run(2.0, backends=("torch",), day=2))[0] == ["jax", "torch"]
+
+
+def test_a_newer_run_of_the_same_backends_or_more_takes_the_place() -> None:
+    assert shown(run(1.0, backends=("torch",)), run(2.0, day=2)) == (["jax", "torch"], [])
+    backends, (note,) = shown(run(1.0, options=Options(jit=True)), run(2.0, day=2))
+    assert (backends, "An older run" in note) == (["jax", "torch"], True)  # its other options make no page stand still
+    assert "dense jax cpu jit=on, torch cpu jit=on." in note
+
+
+def with_jax(record: Record, round_index: int) -> Record:
+    """Return a run in which jax failed, in round 0 where it could not be tried at all."""
+    failed = made.trial(round_index, backend="jax", failure=made.FAILURE)
+    others = [one for one in record.trials if one.backend != "jax"]
+    return dataclasses.replace(record, trials=[*others, failed])
+
+
+@pytest.mark.parametrize("round_index", [0, 1])
+def test_what_a_newer_run_failed_at_is_shown_as_failed(round_index: int) -> None:
+    failing = with_jax(run(2.0, day=2), round_index)
+    assert shown(run(1.0), failing) == (["jax", "torch"], [])
+    assert step_ms(rows(run(1.0), failing)["dense"]) == 2.0
+
+
+@pytest.mark.parametrize(("round_index", "taken_ms"), [(0, 3.0), (1, 2.0)])
+def test_what_could_not_be_tried_holds_no_place_and_what_failed_does(round_index: int, taken_ms: float) -> None:
+    torch_alone = run(3.0, backends=("torch",), day=3)
+    failing = with_jax(run(2.0, day=2), round_index)
+    assert step_ms(rows(failing, torch_alone)["dense"]) == taken_ms
+
+
+TRIED = (("torch",), ("jax",), ("torch", "jax"), ("tensorflow", "jax"))
+
+
+@pytest.mark.parametrize("tried", list(permutations(TRIED)))
+def test_no_backend_vanishes_from_a_page_by_a_later_run(tried: tuple[tuple[str, ...], ...]) -> None:
+    runs = [run(1.0, backends=backends, day=day) for day, backends in enumerate(tried, start=1)]
+    in_time = [shown(*runs[:count])[0] for count in range(1, len(runs) + 1)]
+    assert all(set(before) <= set(after) for before, after in pairwise(in_time))
+    assert shown(*reversed(runs))[0] == in_time[-1]
+
+
+def test_a_run_goes_before_a_newer_explanation() -> None:
+    assert step_ms(rows(run(1.0), run(2.0, explain=True, day=2))["dense"]) == 1.0
+
+
+def test_what_has_been_published_in_full_is_taken_where_nothing_else_is() -> None:
+    published = run(5.0, "conv", 1, effort=results_asked.PUBLISHED, day=3)
+    found = rows(run(1.0), published)
+    assert set(found) == {"dense", "conv"}
+    assert found["conv"].origin.protocol == "published"
+
+
+def test_a_sweep_does_not_take_the_place_of_what_was_measured_at_the_published_size() -> None:
+    found = rows(run(1.0), run(9.0, options=BATCH, effort=SWEEP, day=2))
+    assert {label: step_ms(row) for label, row in found.items()} == {"dense": 1.0, "dense batch=128": 9.0}
+
+
+def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> None:
+    swept, explained = run(9.0, options=BATCH, effort=SWEEP), run(7.0, options=BATCH, explain=True, day=2)
+    assert step_ms(rows(swept, explained)["dense batch=128"]) == 9.0
+    assert step_ms(rows(explained)["dense batch=128"]) == 7.0
+
+
+def test_only_runs_that_something_is_taken_from_are_read() -> None:
+    swept = run(9.0, options=BATCH, effort=SWEEP)
+    records = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
+    outlines = [outline(record, file) for file, record in records.items()]
+    read: list[Path] = []
+    merge_outlined(outlines, lambda one: read.append(one.file) or records[one.file])
+    assert read == [Path("new"), Path("swept")]
+    assert merge([made.record()]).trials == []
+
+
+def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
+    summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
+    assert {row.label: place.first for row, place in zip(summary.rows, summary.standings, strict=True)} == {
+        "conv": None,
+        "dense": ("torch", "cpu", ""),
+    }
+    assert "Fewer than 3 rounds, so without ± and verdict: conv." in training_notes(summary)
+    alone = summarize(merge([run(1.0, "conv", 1)]))
+    assert alone.standings[0].first == ("torch", "cpu", "")
+    assert "this is no verdict" in training_notes(alone)
+
+
+def test_a_round_that_was_left_open_stays_left_out() -> None:
+    interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
+    found = rows(run(1.0, rounds=5), interrupted)
+    assert len(found["conv"].cells["torch", "cpu", ""].trials) == 1
+
+
+def test_each_row_says_which_data_it_was_fed() -> None:
+    real = run(1.0, "conv")
+    real.asked = dataclasses.replace(real.asked, data="real")
+    for record in (real, fed := run(1.0, day=2)):
+        for index, scenario in enumerate(record.scenarios):
+            (regime,) = scenario.description.regimes
+            drawn = dataclasses.replace(regime, data="MNIST", has_real_data=True)
+            description = dataclasses.replace(scenario.description, regimes=[drawn])
+            record.scenarios[index] = dataclasses.replace(scenario, description=description)
+    lines = training.training_table(summarize(merge([real, fed]))).splitlines()
+    assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]

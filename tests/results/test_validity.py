@@ -1,0 +1,80 @@
+"""A file whose types are right and whose values cannot be is refused, whatever was done to it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerasbench.errors import ResultsError
+from kerasbench.results.store import Store, load
+from tests import made
+
+Edit = Callable[[Any], None]
+
+
+def written(folder: Path) -> tuple[Path, Any]:
+    store = Store.create(folder, "2026-01-02T03:04:05Z")
+    trials = [made.trial(index, backend=backend) for backend in ("jax", "torch") for index in (1, 2, 3)]
+    store.finish(made.record(*trials, rounds=3))
+    return store.data, msgspec.json.decode(store.data.read_bytes())
+
+
+def edited(folder: Path, edit: Edit) -> Path:
+    file, content = written(folder)
+    edit(content)
+    file.write_bytes(msgspec.json.encode(content))
+    return file
+
+
+def of_first(name: str, value: Any, *path: str) -> Edit:
+    def edit(content: Any) -> None:
+        part = content["trials"][0]
+        for step in path:
+            part = part[step]
+        part[name] = value
+
+    return edit
+
+
+def published(**different: Any) -> dict[str, Any]:
+    return {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]} | different
+
+
+def regime(content: Any) -> Any:
+    return content["scenarios"][0]["description"]["regimes"][0]
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (of_first("blocks", [], "measurement", "training"), "blocks that cannot be"),
+        (of_first("blocks", [{"count": 0, "ns": 5}], "measurement", "training"), "blocks that cannot be"),
+        (of_first("epochs_ns", [], "measurement", "training"), "no epochs beside its steps"),
+        (of_first("epochs_ns", [-5], "measurement", "training"), "epochs that cannot be"),
+        (of_first("wall_ns", 0, "measurement", "usage"), "a duration that cannot be"),
+        (of_first("passes_ns", [], "measurement", "throughput"), "a duration that cannot be"),
+        (of_first("steps_per_epoch", 0, "measurement"), "a count that cannot be"),
+        (of_first("full_steps_per_epoch", -1, "measurement"), "a count that cannot be"),
+        (of_first("accuracy", 1e308, "measurement", "learning"), "a loss that is not finite"),
+        (of_first("peak_rss_bytes", -1, "measurement"), "a memory that cannot be"),
+        (of_first("epoch_steps", 10**18, "measurement", "training"), "epochs that cannot be"),
+        (of_first("again_ns", [0], "measurement", "training"), "steps that cannot be"),
+        (of_first("published", published(history={"loss": []}), "measurement"), "a history that cannot be"),
+        (of_first("published", published(history={"loss": [1e308]}), "measurement"), "a history that cannot be"),
+        (of_first("published", published(epochs_ns=[]), "measurement"), "published epochs that cannot be"),
+        (lambda content: content["machine"].update(memory_bytes=-1), "a machine with a memory that cannot be"),
+        (lambda content: regime(content).update(steps=0), "a regime of so many steps that it cannot be"),
+        (of_first("measurement", None), "either a measurement or a failure"),
+        (of_first("scenario", "other"), "trials of other, which is none of its scenarios"),
+        (lambda content: content.update(minimal_effect=0), "a minimal effect of 0"),
+    ],
+)
+def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: str) -> None:
+    with pytest.raises(ResultsError, match=complaint):
+        load(edited(tmp_path, edit))
+
+
+def test_what_was_written_is_valid(tmp_path: Path) -> None:
+    assert len(load(written(tmp_path)[0]).trials) == 6

@@ -1,0 +1,111 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.options import Options, Size
+from kerasbench.plan import arguments
+from kerasbench.plan.cells import Plan
+from kerasbench.results import asked
+from kerasbench.results.record import INTERRUPTED, Record
+from kerasbench.runs import crossings
+from tests import made
+
+BATCHES = (1, 8, 64, 512)
+BACKENDS = ("jax", "tensorflow", "torch")
+
+
+def swept_plan(budget_s: float | None = None) -> Plan:
+    options = [Options(batch=batch) for batch in BATCHES]
+    cells = [made.cell(backend=backend, options=one) for one in options for backend in BACKENDS]
+    effort = dataclasses.replace(arguments.effort_of(False, None, False, "sweep"), budget_s=budget_s)
+    return Plan(asked.Asked(options=options, effort=effort, refine=True), cells, [])
+
+
+def crossing(planted: float = 20.0, rounds: int = 3) -> Record:
+    """jax is overtaken by torch at that batch; tensorflow is slower than both everywhere."""
+
+    def step_ms(backend: str, batch: int) -> float:
+        return {"jax": 1.0, "torch": (planted / batch) ** 0.5, "tensorflow": 100.0}[backend]
+
+    return made.record(
+        *(
+            made.trial(
+                index,
+                backend=backend,
+                options=Options(batch=batch),
+                found=made.measurement(step_ms(backend, batch) * (1 + index / 1000)),
+            )
+            for index in range(1, rounds + 1)
+            for batch in BATCHES
+            for backend in BACKENDS
+        ),
+        rounds=rounds,
+    )
+
+
+def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cross() -> None:
+    planned = swept_plan()
+    found = crossings.finer(planned, crossing(), 100.0)
+    assert found is not None
+    added = found.cells[len(planned.cells) :]
+    assert [cell.label for cell in added] == [
+        "dense jax cpu batch=16", "dense torch cpu batch=16", "dense jax cpu batch=32", "dense torch cpu batch=32",
+    ]  # fmt: skip
+    assert found.asked.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
+    assert (found.effort.min_rounds, found.effort.max_rounds) == (3, 3)
+    assert found.effort.protocol == planned.effort.protocol
+    assert found.warnings == ["more sizes where series cross: batch=16, batch=32"]
+
+
+def test_it_is_done_once() -> None:
+    planned = swept_plan()
+    found = crossings.finer(planned, crossing(), 0.0)
+    assert found is not None
+    assert crossings.finer(found, crossing(), 0.0) is None
+
+
+def test_without_a_crossing_with_an_interval_nothing_is_added() -> None:
+    assert crossings.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
+    assert crossings.finer(swept_plan(), crossing(rounds=2), 0.0) is None
+
+
+def test_an_interrupted_run_is_not_refined() -> None:
+    record = crossing()
+    record.stopped_because = INTERRUPTED
+    assert crossings.finer(swept_plan(), record, 0.0) is None
+
+
+@pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
+def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
+    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cells of three trials, 9 s each
+    assert (crossings.finer(planned, crossing(), spent_s) is not None) is goes_on
+
+
+def test_sizes_that_two_brackets_share_are_measured_once() -> None:
+    record = crossing()
+    for one in list(record.trials):
+        if one.backend == "tensorflow":
+            record.trials.remove(one)
+            step_ms = (20 / (one.options.batch or 1)) ** 0.7
+            scaled = made.measurement(step_ms * (1 + one.round / 1000))
+            record.trials.append(dataclasses.replace(one, measurement=scaled))
+    found = crossings.more_sizes(summarize(record))
+    assert set(found) == {Size(16), Size(32)}
+    assert all(len(columns) == 3 for columns in found.values())
+
+
+def test_both_parts_are_one_record() -> None:
+    first, going_on = crossing(), crossing()
+    first.stopped_because, going_on.stopped_because = "every interval is within ±2%", "all 3 rounds are done"
+    joined = crossings.joined(first, going_on)
+    assert joined.stopped_because == "every interval is within ±2%"
+    interrupted = dataclasses.replace(going_on, stopped_because=INTERRUPTED, rounds_completed=1)
+    assert crossings.joined(first, interrupted).stopped_because == INTERRUPTED
+    assert crossings.joined(first, interrupted).rounds_completed == 3
+
+
+def test_a_plan_s_absent_cells_are_not_carried() -> None:
+    record = crossing()
+    record.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))
+    assert len(crossings.earlier(record).trials) == len(record.trials) - 1

@@ -1,0 +1,135 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import ResultsError
+from kerasbench.exchange.messages import ProbeReport
+from kerasbench.exchange.options import Options
+from kerasbench.machine import Machine
+from kerasbench.plan.cells import Plan
+from kerasbench.results import asked, record
+from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.store import Store
+from kerasbench.runs import resume
+from tests import made
+
+JAX, TORCH = made.cell(backend="jax"), made.cell(backend="torch")
+PLANNED = made.plan(JAX, TORCH, effort=asked.exactly(3))
+HERE = dataclasses.replace(made.MACHINE, host="a")
+PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
+
+
+def interrupted(*trials: TrialRecord) -> Record:
+    return dataclasses.replace(made.record(*trials, rounds=0), stopped_because=record.INTERRUPTED, machine=HERE)
+
+
+def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: dict[str, ProbeReport] = PROBES) -> list[bool]:
+    carried, superseded = resume.carry(interrupted(*trials), planned, probes)
+    assert len(carried) + len(superseded) == len(trials)
+    return [trial in carried for trial in trials]
+
+
+def test_what_is_complete_counts() -> None:
+    assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True] * 3
+    assert kept(made.trial(1, failure=made.FAILURE)) == [True]
+
+
+def test_a_changed_scenario_is_measured_anew() -> None:
+    changed = dataclasses.replace(made.entry(), file_hash="another")
+    cell = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
+    assert kept(made.trial(1), planned=made.plan(cell)) == [False]
+
+
+def test_a_changed_twin_is_measured_anew_and_keras_is_not() -> None:
+    entry = dataclasses.replace(made.entry(), twins={"torch": "another"})
+    native = Options(native=True)
+    cells = [made.cell(backend="torch", options=one) for one in (Options(), native)]
+    planned = made.plan(
+        *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cells)
+    )
+    assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [True, False]
+
+
+def test_another_version_is_measured_anew() -> None:
+    newer = {"torch": dataclasses.replace(PROBES["torch"], versions={"keras": "3.16.0"})}
+    assert kept(made.trial(1), probes=newer) == [False]
+
+
+def test_another_device_or_option_is_another_cell() -> None:
+    assert kept(made.trial(1, options=Options(threads=1))) == [False]
+    card = made.Device("cuda", 0, "H200")
+    planned = made.plan(made.cell(device=dataclasses.replace(card, name="A100")))
+    assert kept(made.trial(1, device=card), planned=planned) == [False]
+
+
+def test_what_follows_a_gap_does_not_count() -> None:
+    assert kept(made.trial(1), made.trial(3)) == [True, False]
+
+
+def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-01T00:00:00Z").finish(interrupted(made.trial(1)))
+    older = Store.create(tmp_path, "2026-01-02T00:00:00Z")
+    older.begin(interrupted(made.trial(1)))
+    Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
+    Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
+    assert resume.find(tmp_path, HERE).file == older.journal
+
+
+def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passed_over_unsaid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.create(tmp_path, "2026-01-01T00:00:00Z")
+    store.begin(interrupted(made.trial(1)))
+    (tmp_path / "package.json").write_text("{}")
+    assert resume.find(tmp_path, HERE).file == store.journal
+    assert f"{tmp_path / 'package.json'}: not a kerasbench result file" in capsys.readouterr().err
+    (tmp_path / "2025-01-01T000000.json").write_text("{")  # older: the run that is meant is another one
+    assert resume.find(tmp_path, HERE).file == store.journal
+    newer = tmp_path / "2026-01-02T000000.jsonl"
+    newer.write_text("{")
+    with pytest.raises(ResultsError, match=f"{newer}: not a kerasbench result file: .*; move it out of {tmp_path}"):
+        resume.find(tmp_path, HERE)
+
+
+ELSEWHERE = [
+    dataclasses.replace(HERE, host="b"),
+    dataclasses.replace(HERE, host=""),  # not recorded: it may be any
+    dataclasses.replace(HERE, cores=4),
+    dataclasses.replace(HERE, gpus=["NVIDIA H200"]),
+]
+
+
+@pytest.mark.parametrize("other", ELSEWHERE)
+def test_a_run_goes_on_only_where_it_was_begun(tmp_path: Path, other: Machine) -> None:
+    begun = Store.create(tmp_path, "2026-01-02T00:00:00Z")
+    begun.begin(dataclasses.replace(interrupted(made.trial(1)), machine=other))
+    with pytest.raises(ResultsError) as refused:
+        resume.find(tmp_path, HERE)
+    said = str(refused.value)
+    assert said.startswith(f"{begun.journal}: begun on another machine ({other.title}), and this is {HERE.title}; ")
+    assert "leave out --resume to begin a new run here" in said
+
+
+def test_an_update_of_the_system_is_no_other_machine(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-02T00:00:00Z").begin(interrupted(made.trial(1)))
+    assert resume.find(tmp_path, dataclasses.replace(HERE, system="Linux 6.2", driver="580"))
+
+
+def test_another_machine_s_run_in_a_shared_folder_is_passed_over_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, other = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
+    mine.begin(interrupted(made.trial(1)))
+    other.begin(dataclasses.replace(interrupted(made.trial(1)), machine=ELSEWHERE[0]))
+    assert resume.find(tmp_path, HERE).file == mine.journal
+    said = f"kerasbench: {other.journal}: begun on another machine ({ELSEWHERE[0].title}); passed over\n"
+    assert capsys.readouterr().err == said
+
+
+def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
+    with pytest.raises(ResultsError, match="leave out --resume"):
+        resume.find(tmp_path, HERE)
+    with pytest.raises(ResultsError, match="leave out --resume"):
+        resume.find(tmp_path / "gone", HERE)

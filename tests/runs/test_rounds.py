@@ -1,0 +1,304 @@
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerasbench.children.limits import Limits
+from kerasbench.children.trial import Outcome
+from kerasbench.errors import ResultsError
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.plan.cells import Cell
+from kerasbench.results.asked import SWEEP, Effort, exactly
+from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.store import Store, load
+from kerasbench.runs import rounds, stopping
+from tests import made
+from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
+
+
+def test_every_round_has_every_cell_once(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=exactly(4)), store, worker, Silent())
+    tried = [(trial.round, trial.backend) for trial in record.trials]
+    assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
+    assert record.stopped_because == "all 4 rounds are done"
+    assert record.finished
+
+
+def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
+    record = execute(made.plan(*CELLS), store, worker, Silent())
+    assert (record.rounds_completed, record.stopped_because) == (3, "every interval is within ±2%")
+
+
+def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3, 2, 3, 2))
+    record = execute(made.plan(*CELLS), store, worker, Silent())
+    assert record.rounds_completed == 5
+
+
+def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
+    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
+    assert [(protocol.steps_per_block, protocol.warmup_blocks) for protocol in asked] == [
+        (None, None),
+        (50, 3),
+        (50, 3),
+    ]
+
+
+def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
+    chosen = made.selected()
+    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))
+    cells = [Cell(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)]
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(*cells, effort=exactly(1)), store, worker, Silent())
+    assert {request.options.native: request.twin_hash for request in worker.requests} == {
+        False: "",
+        True: "hash of its twin",
+    }
+    assert record.scenarios[0].twins == {"torch": "hash of its twin"}
+
+
+def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
+    observer = Silent()
+    record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, observer)
+    assert sorted(observer.ended) == ["jax", "jax", "jax", "torch"]
+    assert [trial.failure for trial in record.trials if trial.backend == "torch"] == [made.FAILURE]
+
+
+def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
+    record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
+    assert len(record.trials) == 2
+    assert record.stopped_because == "every cell has failed"
+
+
+def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    planned = made.plan(CELLS[0], effort=exactly(1), absent=((CELLS[1], made.FAILURE),))
+    record = execute(planned, store, worker, Silent())
+    assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
+
+
+def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
+    on_disk: list[int] = []
+
+    class Looking(FakeWorker):
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+            on_disk.append(len(load(store.journal).trials))
+            return super().__call__(request, *rest)
+
+    worker = Looking(torch=noisy(1), jax=noisy(2))
+    execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
+    assert on_disk == [0, 1, 2, 3]
+
+
+def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
+    class Interrupted(FakeWorker):
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+            if len(self.requests) == 3:
+                raise KeyboardInterrupt
+            return super().__call__(request, *rest)
+
+    worker = Interrupted(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
+    assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
+    assert load(store.journal).trials == record.trials
+
+
+def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    add, added = store.add, [0]
+
+    def until_it_is_full(trial: TrialRecord) -> None:
+        added[0] += 1
+        if added[0] == 3:
+            raise ResultsError("no space left")
+        add(trial)
+
+    monkeypatch.setattr(store, "add", until_it_is_full)
+    record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
+    assert (record.stopped_because, len(record.trials)) == ("results could not be written", 3)
+    assert len(load(store.journal).trials) == 2
+
+
+def test_a_disturbed_trial_is_kept_and_repeated_in_its_round(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True), (1, False), (2, False)]
+    assert "other processes used" in record.trials[0].noise[0].reason
+
+
+def test_a_trial_that_is_disturbed_again_is_not_repeated_for_ever(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(made.plan(CELLS[0], effort=exactly(1)), store, worker, Silent(), Quiet(1, 2, 3))
+    assert [trial.disturbed for trial in record.trials] == [True, True]
+
+
+def test_a_disturbed_failure_is_tried_again_before_the_cell_is_given_up(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE, made.measurement(2)])
+    record = execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [(trial.round, trial.failure is None) for trial in record.trials] == [(1, False), (1, True), (2, True)]
+
+
+def test_a_disturbed_trial_calibrates_nothing(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [request.protocol.steps_per_block for request in worker.requests] == [None, None, 50]
+
+
+WIDE, NARROW = 0.5, 0.01
+
+
+@pytest.mark.parametrize(
+    ("widths", "reason"),
+    [
+        ([[None], [0.001]], ""),  # fewer than three rounds have no interval that deserves the name
+        ([[None], [None], [0.019, 0.02]], "every interval is within ±2%"),
+        ([[None], [None], [0.019, 0.021]], ""),
+        ([[None], [None], [None, 0.001]], ""),
+        ([[None], [None], [WIDE], [0.6 * WIDE]], ""),
+        ([[None], [None], [WIDE, NARROW], [0.99 * WIDE, NARROW]], "no interval that is still too wide has shrunk"),
+        ([[None], [None], [WIDE, WIDE], [WIDE, 0.6 * WIDE]], ""),
+        ([[WIDE]] * 5, "all 5 rounds are done"),
+    ],
+)
+def test_when_a_run_stops(widths: list[list[float | None]], reason: str) -> None:
+    found = stopping.stop_reason(Effort(), widths)
+    assert found.startswith(reason) and bool(found) is bool(reason)
+
+
+def test_on_battery_a_run_aims_at_less() -> None:
+    assert (
+        stopping.stop_reason(Effort(), [[0.04]] * 3, precision=stopping.precision_of(0.05))
+        == "every interval is within ±5%"
+    )
+    assert stopping.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=stopping.precision_of(0.03)) == ""
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "done", "reason"),
+    [
+        (40.0, 1, ""),
+        (50.0, 1, ""),
+        (51.0, 1, "another round would not have fitted into --budget 100 s"),
+        (90.0, 2, "another round would not have fitted into --budget 100 s"),
+        (
+            200.0,
+            1,
+            "--budget 100 s is used up: the first round, which is always completed, has taken 200 s",
+        ),
+        (120.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
+    ],
+)
+def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, done: int, reason: str) -> None:
+    assert stopping.stop_reason(Effort(budget_s=100.0), [[None]] * done, spent_s) == reason
+
+
+def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=Effort(budget_s=1e-9)), store, worker, Silent())
+    assert (record.rounds_completed, len(record.trials)) == (1, 2)
+
+
+def test_later_trials_of_a_cell_are_limited_by_its_first(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    execute(made.plan(CELLS[0], effort=exactly(3)), store, worker, Silent())
+    assert [one.timeout_s for one in worker.limits] == [300.0, 60.0, 60.0]  # a fake trial takes one second
+
+
+def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    planned = made.plan(CELLS[0], effort=exactly(2))
+    asked = dataclasses.replace(planned.asked, timeout_s=90.0, memory_limit_bytes=4 << 30)
+    execute(dataclasses.replace(planned, asked=asked), store, worker, Silent())
+    assert worker.limits == [Limits(90.0, "--timeout 90 s", 4 << 30)] * 2
+    assert load(store.journal).asked == asked  # which is what --resume goes on with
+
+
+def test_a_frozen_protocol_stays_as_it_is() -> None:
+    frozen = Protocol(steps_per_block=8, warmup_blocks=4)
+    assert rounds.freeze(frozen, made.measurement()) == frozen
+
+
+OOM = made.Failure(made.Code.OOM, "no memory", "less of it")
+SERIES = [made.cell(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
+
+
+def ascending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+    return sorted(cells, key=lambda cell: cell.options.batch or 0)
+
+
+class SmallMemory(FakeWorker):
+    """Runs out of memory from a batch on; in the rounds after the first one as well."""
+
+    def __init__(self, from_batch: int) -> None:
+        super().__init__(torch=noisy(1))
+        self.from_batch = from_batch
+
+    def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+        answer = super().__call__(request, *rest)
+        return answer if (request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
+
+
+def sweep(store: Store, worker: FakeWorker, order: Any, *cells: Cell) -> Record:
+    planned = made.plan(*cells, effort=exactly(2, SWEEP))
+    return rounds.Run(planned, store, worker, Quiet(), Silent(), made.state(), order=order).execute()
+
+
+def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
+    other = made.cell("conv", options=Options(batch=1))
+    worker = SmallMemory(from_batch=2)
+    record = sweep(store, worker, ascending, *SERIES, other)
+    tried = [(request.scenario, request.options.batch) for request in worker.requests]
+    assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
+    failures = {one.options.batch: one.failure for one in record.trials if one.failure}
+    assert {batch: (failure.code, failure.cause) for batch, failure in failures.items()} == {
+        2: (made.Code.OOM, "no memory"),
+        4: (made.Code.OOM, "not tried: out of memory at batch 2"),
+        8: (made.Code.OOM, "not tried: out of memory at batch 2"),
+    }
+    assert load(store.journal).trials == record.trials
+
+
+def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
+    class Once(SmallMemory):
+        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+            answer = super().__call__(request, *rest)
+            return Outcome([], 0, failure=OOM) if request.options.batch == 2 else answer
+
+    def descending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+        return ascending(cells, seed, round_index)[::-1]
+
+    record = sweep(store, Once(from_batch=8), descending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [8, 2]
+    assert sorted(one.options.batch or 0 for one in record.trials if one.measurement) == [1, 1, 4, 4]
+
+
+def test_another_failure_does_not_end_a_series(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE, made.measurement()])
+    record = sweep(store, worker, ascending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [1]
+
+
+def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    first = sweep(store, worker, ascending, *SERIES[:2])
+    planned = made.plan(*SERIES, effort=exactly(2, SWEEP))
+    record = execute(planned, store, worker, Silent(), carried=first.trials)
+    assert [one.options.batch for one in record.trials[:4]] == [1, 2, 1, 2]
+    assert sorted((one.options.batch, one.round) for one in record.trials[4:]) == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    assert load(store.journal).trials == record.trials

@@ -1,9 +1,0 @@
-from pathlib import Path
-
-from kerasbench import schema
-
-PAGE = Path(__file__).parent.parent / "docs" / "results.schema.json"
-
-
-def test_the_schema_in_docs_is_that_of_the_types() -> None:
-    assert PAGE.read_text("utf-8") == schema.document(), "python -m kerasbench.schema > docs/results.schema.json"

@@ -1,0 +1,20 @@
+import pytest
+
+from kerasbench.text import printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, ± and 한글", "plain, ± and 한글"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;a title\x07after", "after"),
+        ("\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b(Bascii\x1bMup\x1b7", "asciiup"),
+        ("an unfinished \x1b[31", "an unfinished  [31"),
+        ("bell\x07 return\rback\bnull\x00 c1\x9b31m rtl\u202e", "bell  return back null  c1 31m rtl "),
+        ("two\nlines\tand a tab", "two\nlines and a tab"),
+    ],
+)
+def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
+    assert printable(text) == shown

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+
+from kerasbench import datasets
+from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.trial.feed import POOL_BYTES, Feed, pool_samples, prepare
+
+IMAGES = datasets.images((8, 8), classes=3)
+
+
+def scenario(regime: Regime, data: object = IMAGES) -> Scenario:
+    return Scenario(build=len, data=data, regimes=(regime,))  # type: ignore[arg-type]
+
+
+def made(regime: Regime) -> Feed:
+    return prepare(scenario(regime), regime, seed=0)
+
+
+def test_a_pool_holds_whole_batches_within_its_bound() -> None:
+    regime = Regime(train=50_000, batch=32)
+    row_bytes = 32 * 32 * 3 * 4
+    samples = pool_samples(regime, row_bytes)
+    assert samples % 32 == 0
+    assert POOL_BYTES - 32 * row_bytes < samples * row_bytes <= POOL_BYTES
+
+
+def test_a_small_set_and_a_full_batch_are_held_whole() -> None:
+    assert pool_samples(Regime(train=1000, batch=32), 100) == 1000
+    assert pool_samples(Regime(train=52_500), 784 * 4 * 10) == 52_500
+
+
+def test_unseen_rows_are_not_among_the_training_rows() -> None:
+    feed = made(Regime(train=100, batch=10, test=20))
+    assert (len(feed.train), len(feed.test), len(feed.validation)) == (100, 20, 0)
+    assert not any((row == feed.train.x).all(axis=(1, 2)).any() for row in feed.test.x)
+    assert feed.evaluated.x is not feed.train.x
+    assert len(feed.evaluated) == 20
+
+
+def test_without_test_rows_learning_is_judged_by_training_rows() -> None:
+    assert len(made(Regime(train=100, batch=10)).evaluated) == 100
+
+
+def test_validation_has_the_published_number_of_rows_however_many_are_held() -> None:
+    feed = made(Regime(train=64, batch=32, validation=200))
+    x, y = feed.validation_arguments()["validation_data"]
+    assert (len(x), len(y)) == (200, 200)
+    assert np.array_equal(x[64:128], feed.train.x)
+
+
+def test_a_test_pass_in_each_epoch_has_all_published_rows() -> None:
+    assert len(made(Regime(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
+    assert len(made(Regime(train=64, batch=32, test=5000)).test) == 1000
+
+
+def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
+    regime = Regime(train=1000, validation=200, test=300, batch=32)
+    feed = prepare(scenario(regime), regime, seed=0, whole=True)
+    assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [1000, 200, 300]
+    assert len(np.unique(np.concatenate([rows.x for rows in (feed.train, feed.validation, feed.test)]), axis=0)) == 1500
+
+
+def test_arrays_and_a_batch_size_are_what_fit_takes() -> None:
+    feed = made(Regime(train=64, batch=16))
+    assert feed.arguments(feed.train[:32]).keys() == {"x", "y", "batch_size"}
+    assert feed.validation_arguments() == {}
+
+
+def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(x[start : start + batch] + 1, y[start : start + batch]) for start in range(0, len(x), batch)]
+
+    feed = made(Regime(train=64, batch=16, validation=32, feed=pipeline))
+    (x, _), *_ = feed.arguments(feed.train)["x"]
+    assert np.array_equal(x, feed.train.x[:16] + 1)
+    assert len(feed.validation_arguments()["validation_data"]) == 2
+    assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
+
+
+@pytest.mark.parametrize("batch", [16, None])
+@pytest.mark.parametrize("pipeline", [None, lambda x, y, batch: [(x, y)]])
+def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: object) -> None:
+    drawn: list[int] = []
+
+    def data(samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        drawn.append(samples)
+        return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+    regime = Regime(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
+    prepare(scenario(regime, data), regime, seed=0)
+    assert drawn == [1, 84]
+
+
+def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(x / np.float64(255), y)]
+
+    with pytest.raises(ScenarioError, match=r"not float64; x is"):
+        made(Regime(train=64, batch=16, feed=pipeline))
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (lambda samples, rng: ([1] * samples, np.zeros(samples, np.int32)), "x is list"),
+        (lambda samples, rng: (np.zeros(samples), np.zeros(samples, np.int32)), "x is an array of float64"),
+        (lambda samples, rng: (np.zeros(9, np.float32), np.zeros(9, np.int32)), "x has 9"),
+    ],
+)
+def test_a_recipe_that_returns_something_else_is_refused(data: object, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        prepare(scenario(Regime(train=64, batch=32), data), Regime(train=64, batch=32), seed=0)

@@ -1,0 +1,256 @@
+"""The phases of training, with the real windows and a model that notes which rows it was given."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerasbench.exchange.measurement import Batch
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.requests import Protocol
+from kerasbench.native import Logs, Stops
+from kerasbench.scenario import Regime
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.trial.feed import Feed, Rows
+from kerasbench.worker.trial.native import NativeModel
+from tests.worker.trial import fake_keras
+
+BACKEND: Any = SimpleNamespace(synchronize=lambda model: None)
+FROZEN = Protocol(blocks=3, steps_per_block=2, warmup_blocks=1, epochs_max_ns=10**12)
+REGIME = Regime(train=320, batch=16, validation=20, test=30)
+
+
+@pytest.fixture
+def train() -> Iterator[Any]:
+    with fake_keras.imported("train") as module:
+        yield module
+
+
+class Twin:
+    """Trains nothing; its loss falls by one with each step, its outputs are rows of its choice."""
+
+    jit = False
+
+    def __init__(self, scores: Any = None) -> None:
+        self.scores = scores
+        self.losses: Iterator[float] = iter(range(100_000, 0, -1))
+        self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
+        self.first_rows: list[float] = []  # of each epoch
+        self.evaluated: list[int] = []
+        self.steps = 0
+
+    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
+        return x, y
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        self.epochs.append((len(x), batch, shuffle))
+        self.first_rows.append(float(x[0, 0]))
+        loss = math.nan
+        for step in range(-(-len(x) // batch)):
+            if stops(step):
+                break
+            self.compute_loss(x[:batch], y[:batch])
+            loss = next(self.losses)
+            self.steps += 1
+        return {"loss": loss}
+
+    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[float, Any]:
+        return 0.0, x
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        self.compute_loss(x[:batch], y[:batch])
+        self.evaluated.append(len(x))
+        return {"loss": float(self.steps)}
+
+    def predict(self, x: Any, batch: int) -> Any:
+        return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
+
+
+def fed(regime: Regime = REGIME, targets: Any = None) -> Feed:
+    """Rows that are numbered; the targets of the test rows are given, or their numbers."""
+
+    def rows(count: int, y: Any = None) -> Rows:
+        x = np.arange(count, dtype=np.float32).reshape(-1, 1)
+        return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
+
+    return Feed(regime, rows(regime.train), rows(regime.validation), rows(regime.test, targets))
+
+
+def begun(**given: Any) -> tuple[Twin, NativeModel]:
+    twin = Twin(**given)
+    return twin, NativeModel(twin)  # type: ignore[arg-type]
+
+
+def test_the_first_step_is_one_batch_in_the_given_order(train: Any) -> None:
+    twin, model = begun()
+    first_step_ns, loss, batch = train.first_step(model, fed())
+    assert twin.epochs == [(16, 16, False)]
+    assert (loss, batch) == (100_000.0, Batch("float32[16, 1]", "int32[16]"))
+    assert first_step_ns > 0
+    assert "compute_loss" not in vars(twin)  # the spy has gone
+
+
+def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
+    twin, model = begun()
+    twin.losses = iter([math.inf])
+    with pytest.raises(TrialFailure) as raised:
+        train.first_step(model, fed())
+    assert raised.value.failure.code is Code.NONFINITE
+    assert "inf" in raised.value.failure.cause
+    assert "compute_loss" not in vars(twin)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "text"),
+    [
+        ("float32", (32, 28, 28), "float32[32, 28, 28]"),
+        ("torch.int64", (None, 3), "int64[?, 3]"),
+        ("bool", (), "bool[]"),
+    ],
+)
+def test_an_array_is_told_by_its_dtype_and_shape(train: Any, dtype: str, shape: tuple[int | None], text: str) -> None:
+    assert train.describe_array(SimpleNamespace(dtype=dtype, shape=shape)) == text
+
+
+def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
+    twin, model = begun()
+    steps = train.single_steps(model, fed(Regime(train=40, batch=16)), 4, first=1)
+    assert twin.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
+    assert twin.epochs == [(16, 16, False)] * 4
+    assert steps.losses == [100_000, 99_999, 99_998, 99_997]
+    assert len(steps.fits_ns) == 4
+
+
+@pytest.mark.parametrize(
+    ("regime", "steps"),
+    [
+        (Regime(train=50_000, batch=32), 65),
+        (Regime(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
+        (Regime(train=4_096, batch=1_024), 18),  # 16 steps of 1,024 take 16,384 samples; 11 are left, in epochs of 4
+        (Regime(train=20_000), 6),
+    ],
+)
+def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, regime: Regime, steps: int) -> None:
+    twin, model = begun()
+    feed = fed(regime)
+    _, first_loss, _ = train.first_step(model, feed)
+    learning, following = train.learn(model, feed, first_loss)
+    assert learning.steps == twin.steps == steps
+    assert len(following.losses) == train.PARITY_STEPS
+    assert not any(shuffled for _, _, shuffled in twin.epochs)
+    # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
+    assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
+    assert twin.evaluated[:1] == [feed.batch]
+
+
+def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
+    twin, model = begun()
+    learning, following = train.learn_briefly(model, fed(), train.first_step(model, fed())[1])
+    assert learning.steps == twin.steps == 6
+    assert (len(following.losses), learning.accuracy) == (5, None)
+    assert twin.evaluated == [16, 16]
+
+
+ROWS = 30
+CLASSES = np.arange(ROWS, dtype=np.int32) % 3
+SCORES = np.eye(3, dtype=np.float32)[CLASSES]
+HALF = SCORES.copy()
+HALF[: ROWS // 2] = np.roll(HALF[: ROWS // 2], 1, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("targets", "scores", "accuracy"),
+    [
+        (CLASSES, SCORES, 1.0),
+        (CLASSES, HALF, 0.5),
+        (CLASSES.reshape(-1, 1), HALF, 0.5),  # a column of classes, as keras.datasets has CIFAR's
+        (SCORES, HALF, 0.5),  # one-hot
+        (0.8 * SCORES + np.float32(0.2 / 3), HALF, 0.5),  # smoothed
+        (CLASSES, np.zeros((ROWS, 1)), None),  # one output: a regression, or a logistic one
+        (np.random.default_rng(0).normal(size=(ROWS, 3)).astype(np.float32), SCORES, None),  # three numbers
+        (1 - SCORES, SCORES, None),  # several labels
+        (CLASSES, np.zeros((ROWS, 4, 3)), None),  # a sequence
+    ],
+)
+def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
+    train: Any, targets: Any, scores: Any, accuracy: float | None
+) -> None:
+    _, model = begun(scores=scores)
+    learning, _ = train.learn(model, fed(targets=targets), 1.0)
+    assert learning.accuracy == accuracy
+
+
+def test_blocks_are_measured_in_whole_batches_without_validation(train: Any) -> None:
+    twin, model = begun()
+    clock = train.measure_blocks(model, fed(Regime(train=330, batch=16, validation=20)), [], BACKEND, FROZEN)
+    assert [block.count for block in (*clock.warmup, *clock.blocks)] == [2] * 4
+    assert set(twin.epochs) == {(320, 16, True)}
+    assert twin.evaluated == []
+
+
+def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
+    class Looks(fake_keras.Callback):
+        ended = 0
+
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            self.ended += 1
+
+    twin, model = begun()
+    looks = Looks()
+    train.measure_blocks(model, fed(), [looks], BACKEND, FROZEN)
+    assert looks.ended == len(twin.evaluated) >= 1
+    assert set(twin.evaluated) == {REGIME.validation}
+
+
+def test_short_epochs_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
+    twin, model = begun()
+    regime = Regime(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
+    clock = train.measure_blocks(model, fed(regime), [], BACKEND, FROZEN)
+    assert [block.count for block in clock.blocks] == [2] * 3
+    assert set(twin.epochs) == {(50, 16, True)}
+    assert twin.evaluated[:2] == [20, 30]
+    assert train.time_epochs(model, fed(regime), [], BACKEND, FROZEN) == (0, [])
+
+
+@pytest.mark.parametrize("phase", ["measure_blocks", "time_epochs"])
+def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any, phase: str) -> None:
+    class Stops(fake_keras.Callback):
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            self.model.stop_training = True
+
+    _, model = begun()
+    protocol = dataclasses.replace(FROZEN, blocks=30)
+    with pytest.raises(TrialFailure) as raised:
+        getattr(train, phase)(model, fed(), [Stops()], BACKEND, protocol)
+    assert raised.value.failure.code is Code.INVALID
+    assert "EarlyStopping" in raised.value.failure.remedy
+
+
+def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
+    twin, model = begun()
+    regime = Regime(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
+    steps, epochs_ns = train.time_epochs(model, fed(regime), [], BACKEND, FROZEN)
+    assert (steps, len(epochs_ns)) == (2, train.SHORT_EPOCHS - 2)
+    assert twin.epochs == [(2 * 16 + 330 % 16, 16, True)] * train.SHORT_EPOCHS
+    assert twin.evaluated == [20, 30] * train.SHORT_EPOCHS
+
+
+def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:
+    twin, model = begun()
+    regime = dataclasses.replace(REGIME, epochs=3)
+    published, learning, batch = train.run_published(model, fed(regime), [])
+    assert twin.epochs == [(320, 16, True)] * 3
+    assert (len(published.epochs_ns), len(published.predict_ns), published.predict_samples) == (3, 2, 30)
+    assert {name: len(values) for name, values in published.history.items()} == {"loss": 3, "val_loss": 3}
+    assert learning.steps == twin.steps == 60
+    assert batch == Batch("float32[16, 1]", "int32[16]")
+    assert learning.batch_loss_before == 0.0 and learning.batch_loss_after == 60.0
+
+
+def test_without_a_test_set_nothing_is_predicted(train: Any) -> None:
+    published, _, _ = train.run_published(begun()[1], fed(Regime(train=32, batch=16)), [])
+    assert published.predict_ns == []
