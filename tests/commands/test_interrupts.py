@@ -177,7 +177,7 @@ def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
 ) -> None:
     on_disk: list[TrialRecord] = []
     command.results.mkdir()
-    (command.results / "half.json.partial").write_text("{")  # as others will be left here
+    (command.results / "2026-01-02T030405.json.partial").write_text("{")  # as others will be left here
     killed = in_the_middle = 0
     while killed < kills or not in_the_middle:
         assert killed < MOST * kills, "none of them came in the middle of a run"
