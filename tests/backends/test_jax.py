@@ -60,3 +60,14 @@ def test_the_runtime_s_view_is_of_the_default_platform_and_of_where_a_new_array_
 ) -> None:
     monkeypatch.setitem(sys.modules, "jax", fake(default, new_array))
     assert jax.runtime_view() == seen
+
+
+@pytest.mark.parametrize(("variable", "grows"), [("false", True), ("true", False), (None, False)])
+def test_memory_grows_unless_it_is_taken_at_once(
+    variable: str | None, grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(jax.PREALLOCATE, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(jax.PREALLOCATE, variable)
+    assert jax.memory_grows(Device("cuda")) is grows
+    assert jax.memory_grows(Device("cpu")) is None

@@ -91,3 +91,8 @@ def test_the_switch_reaches_trials_on_the_apple_gpu_alone(
     assert (torch.FALLBACK in torch.environment(Device(platform), DEFAULT, "")) is reaches
     monkeypatch.delenv(torch.FALLBACK)
     assert torch.FALLBACK not in torch.environment(Device(platform), DEFAULT, "")
+
+
+def test_memory_grows_on_a_gpu() -> None:
+    assert torch.memory_grows(Device("cuda")) is True
+    assert torch.memory_grows(Device("cpu")) is None

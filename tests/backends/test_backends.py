@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -77,3 +78,8 @@ def test_no_framework_was_imported_for_all_this() -> None:
     for name in backends.names():
         backends.get(name).environment(CPU, DEFAULT, "")
     assert not {"jax", "tensorflow", "torch", "keras"} & sys.modules.keys()
+
+
+@pytest.mark.parametrize("name", ["jax", "tensorflow"])
+def test_backends_that_tell_of_no_fallback_run_no_step_for_it(name: str, never: Callable[[], None]) -> None:
+    assert backends.get(name).fallbacks(never) == {}

@@ -1,13 +1,11 @@
-"""Whether a GPU's memory is taken as it is needed, read back from each framework; and what cannot fall back."""
+"""What only TensorFlow's module does, with a tensorflow that is made of a few functions."""
 
 import sys
 import types
-from collections.abc import Callable
 
 import pytest
 
-from kerasbench import backends
-from kerasbench.backends import jax, tensorflow, torch
+from kerasbench.backends import tensorflow
 from kerasbench.exchange.devices import Device
 
 CPU, CUDA, METAL = Device("cpu"), Device("cuda"), Device("metal")
@@ -34,7 +32,7 @@ def fake_tensorflow(gpus: list[str], growth: bool | None) -> types.ModuleType:
         (METAL, ["0"], True, None, True),
     ],
 )
-def test_tensorflow(
+def test_whether_a_gpu_s_memory_is_taken_as_it_is_needed_is_read_back(
     device: Device,
     gpus: list[str],
     said: bool | None,
@@ -47,22 +45,3 @@ def test_tensorflow(
     if variable is not None:
         monkeypatch.setenv(tensorflow.GROWTH, variable)
     assert tensorflow.memory_grows(device) is grows
-
-
-@pytest.mark.parametrize(("variable", "grows"), [("false", True), ("true", False), (None, False)])
-def test_jax(variable: str | None, grows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(jax.PREALLOCATE, raising=False)
-    if variable is not None:
-        monkeypatch.setenv(jax.PREALLOCATE, variable)
-    assert jax.memory_grows(CUDA) is grows
-    assert jax.memory_grows(CPU) is None
-
-
-def test_torch() -> None:
-    assert torch.memory_grows(CUDA) is True
-    assert torch.memory_grows(CPU) is None
-
-
-@pytest.mark.parametrize("name", ["jax", "tensorflow"])
-def test_backends_that_tell_of_no_fallback_run_no_step_for_it(name: str, never: Callable[[], None]) -> None:
-    assert backends.get(name).fallbacks(never) == {}

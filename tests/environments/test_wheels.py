@@ -11,7 +11,7 @@ from kerasbench import backends
 from kerasbench.backends import Target, Version
 from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
 
-PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 PYTHONS = ((3, 11, 14), (3, 12, 12), (3, 13, 9))
 LINUX, MAC = ("linux", "x86_64"), ("darwin", "arm64")
