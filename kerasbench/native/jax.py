@@ -1,7 +1,7 @@
 """Plain JAX: a function of parameters, one jitted step that donates its state, an optimizer written out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from operator import getitem
 from typing import Any
 
 import jax
@@ -9,17 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from kerasbench.native import Logs, Start, Stops
-from kerasbench.native.rows import batches
+from kerasbench.native.loop import BaseLoop, Optimizer
+from kerasbench.native.rows import batches, take
 
 INDEX = "int32"  # JAX's own; of int64 it would make int32 at each step
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """``init`` makes the slots of parameters; ``update`` returns new parameters and slots of gradients and old ones."""
-
-    init: Callable[[Any], Any]
-    update: Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 def sgd(rate: float) -> Optimizer:
@@ -35,7 +28,7 @@ def adam(rate: float, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float
         zeros = jax.tree.map(jnp.zeros_like, params)
         return zeros, jax.tree.map(jnp.zeros_like, params), jnp.zeros((), jnp.float32)
 
-    def update(grads: Any, slots: Any, params: Any) -> tuple[Any, Any]:
+    def apply(grads: Any, slots: Any, params: Any) -> tuple[Any, Any]:
         first, second, step = slots
         step = step + 1
         first = jax.tree.map(lambda m, g: beta_1 * m + (1 - beta_1) * g, first, grads)
@@ -44,14 +37,14 @@ def adam(rate: float, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float
         params = jax.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + epsilon), params, first, second)
         return params, (first, second, step)
 
-    return Optimizer(init, update)
+    return Optimizer(init, apply)
 
 
 def dense(x: Any, kernel: Any, bias: Any) -> Any:
     return x @ kernel + bias
 
 
-class Loop:
+class Loop(BaseLoop):
     """Train ``model(params, x)``, which returns logits, by cross entropy; count what is right where ``accuracy``.
 
     ``outputs`` makes what predict returns of logits.
@@ -67,8 +60,9 @@ class Loop:
         accuracy: bool,
         outputs: Callable[[Any], Any] = lambda logits: logits,
     ) -> None:
+        super().__init__(accuracy)
         params = [jnp.asarray(weight) for weight in start.weights]
-        self._model, self._optimizer, self._accuracy = model, optimizer, accuracy
+        self._model, self._optimizer = model, optimizer
         self._state = params, optimizer.init(params)
         self._train = jax.jit(self._train_step, donate_argnums=0)
         self._test = jax.jit(self._test_step)
@@ -84,13 +78,13 @@ class Loop:
                 break
             self._state, totals = self._train(self._state, totals, x, y, rows)
             samples += len(x) if rows is None else len(rows)
-        return self._logs(totals, samples)
+        return self._logs(float(totals[0]), int(totals[1]), samples)
 
     def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
         totals = _zeros()
         for rows in batches(len(x), batch, False, INDEX):
             totals = self._test(self._state[0], totals, x, y, rows)
-        return self._logs(totals, len(x))
+        return self._logs(float(totals[0]), int(totals[1]), len(x))
 
     def compute_loss(self, x: Any, y: Any, params: Any) -> tuple[Any, Any]:
         logits = self._model(params, x)
@@ -100,8 +94,9 @@ class Loop:
     def forward(self, x: Any) -> Any:
         return self._forward(self._state[0], x)
 
-    def predict(self, x: Any, batch: int) -> Any:
-        return np.concatenate([np.asarray(self.forward(x[at : at + batch])) for at in range(0, len(x), batch)])
+    @staticmethod
+    def fetch(outputs: Any) -> Any:
+        return np.asarray(outputs)
 
     def weights(self) -> list[Any]:
         return list(jax.tree.leaves(self._state[0]))
@@ -111,26 +106,18 @@ class Loop:
 
     def _train_step(self, state: Any, totals: Any, x: Any, y: Any, rows: Any) -> tuple[Any, Any]:
         params, slots = state
-        some_x, some_y = _take(x, y, rows)
+        some_x, some_y = take(x, y, rows, getitem)
         (loss, logits), grads = jax.value_and_grad(lambda p: self.compute_loss(some_x, some_y, p), has_aux=True)(params)
-        return self._optimizer.update(grads, slots, params), self._count(totals, loss, logits, some_y)
+        return self._optimizer.apply(grads, slots, params), self._count(totals, loss, logits, some_y)
 
     def _test_step(self, params: Any, totals: Any, x: Any, y: Any, rows: Any) -> Any:
-        some_x, some_y = _take(x, y, rows)
+        some_x, some_y = take(x, y, rows, getitem)
         return self._count(totals, *self.compute_loss(some_x, some_y, params), some_y)
 
     def _count(self, totals: Any, loss: Any, logits: Any, y: Any) -> Any:
         losses, right = totals
         return losses + loss * len(y), right + (jnp.sum(logits.argmax(1) == y) if self._accuracy else 0)
 
-    def _logs(self, totals: Any, samples: int) -> Logs:
-        logs = {"loss": float(totals[0]) / max(1, samples)}
-        return logs | ({"accuracy": int(totals[1]) / max(1, samples)} if self._accuracy else {})
-
 
 def _zeros() -> tuple[Any, Any]:
     return np.float32(0), np.int32(0)
-
-
-def _take(x: Any, y: Any, rows: Any) -> tuple[Any, Any]:
-    return (x, y) if rows is None else (x[rows], y[rows])

@@ -1,24 +1,15 @@
 """Plain TensorFlow: variables, one tf.function step that gathers its batch, an optimizer written out."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from kerasbench.native import Logs, Start, Stops
-from kerasbench.native.rows import batches
+from kerasbench.native.loop import BaseLoop, Optimizer
+from kerasbench.native.rows import batches, take
 
 INDEX = "int64"  # TensorFlow keeps int32 in host memory, also where it computes on a GPU; so with the classes
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """``init`` makes the slots of variables; ``apply`` changes variables and slots by gradients."""
-
-    init: Callable[[list[Any]], list[Any]]
-    apply: Callable[[list[Any], list[Any], list[Any]], None]
 
 
 def sgd(rate: float) -> Optimizer:
@@ -50,7 +41,7 @@ def adam(rate: float, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float
     return Optimizer(init, apply)
 
 
-class Loop:
+class Loop(BaseLoop):
     """Train ``model(variables, x)``, which returns logits, by cross entropy; count what is right where ``accuracy``.
 
     ``outputs`` makes what predict returns of logits.
@@ -64,8 +55,9 @@ class Loop:
         accuracy: bool,
         outputs: Callable[[Any], Any] = lambda logits: logits,
     ) -> None:
+        super().__init__(accuracy)
         self.jit = start.jit
-        self._model, self._optimizer, self._accuracy = model, optimizer, accuracy
+        self._model, self._optimizer = model, optimizer
         self._variables = [tf.Variable(weight) for weight in start.weights]
         self._slots = optimizer.init(self._variables)
         self._losses, self._right = tf.Variable(0.0), tf.Variable(0, dtype=tf.int64)
@@ -89,8 +81,9 @@ class Loop:
     def forward(self, x: Any) -> Any:
         return self._forward(tf.constant(x))
 
-    def predict(self, x: Any, batch: int) -> Any:
-        return np.concatenate([self.forward(x[at : at + batch]).numpy() for at in range(0, len(x), batch)])
+    @staticmethod
+    def fetch(outputs: Any) -> Any:
+        return outputs.numpy()
 
     def weights(self) -> list[Any]:
         return list(self._variables)
@@ -110,17 +103,17 @@ class Loop:
                 break
             step(x, y, None if rows is None else tf.constant(rows))
             samples += len(x) if rows is None else len(rows)
-        return self._logs(samples)
+        return self._logs(float(self._losses.numpy()), int(self._right.numpy()), samples)
 
     def _train_step(self, x: Any, y: Any, rows: Any) -> None:
-        some_x, some_y = _take(x, y, rows)
+        some_x, some_y = take(x, y, rows, tf.gather)
         with tf.GradientTape() as tape:
             loss, logits = self.compute_loss(some_x, some_y)
         self._optimizer.apply(tape.gradient(loss, self._variables), self._slots, self._variables)
         self._count(loss, logits, some_y)
 
     def _test_step(self, x: Any, y: Any, rows: Any) -> None:
-        some_x, some_y = _take(x, y, rows)
+        some_x, some_y = take(x, y, rows, tf.gather)
         self._count(*self.compute_loss(some_x, some_y), some_y)
 
     def _count(self, loss: Any, logits: Any, y: Any) -> None:
@@ -128,11 +121,3 @@ class Loop:
         if self._accuracy:
             right = tf.equal(tf.argmax(logits, 1, y.dtype), y)
             self._right.assign_add(tf.math.count_nonzero(right))
-
-    def _logs(self, samples: int) -> Logs:
-        logs = {"loss": float(self._losses.numpy()) / max(1, samples)}
-        return logs | ({"accuracy": int(self._right.numpy()) / max(1, samples)} if self._accuracy else {})
-
-
-def _take(x: Any, y: Any, rows: Any) -> tuple[Any, Any]:
-    return (x, y) if rows is None else (tf.gather(x, rows), tf.gather(y, rows))

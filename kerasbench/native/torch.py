@@ -5,13 +5,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from kerasbench.native import Logs, Start, Stops
+from kerasbench.native.loop import BaseLoop
 
-Optimizer = Callable[[Any], Any]  # parameters -> one of torch.optim
+MakeOptimizer = Callable[[Any], Any]  # parameters -> one of torch.optim
 
 
 def copy_weights(model: Any, weights: list[Any]) -> None:
@@ -22,11 +22,11 @@ def copy_weights(model: Any, weights: list[Any]) -> None:
             parameter.copy_(torch.from_numpy(weight.transpose(order).copy()))
 
 
-def sgd(rate: float) -> Optimizer:
+def sgd(rate: float) -> MakeOptimizer:
     return lambda parameters: torch.optim.SGD(parameters, lr=rate, fused=True)
 
 
-def adam(rate: float, epsilon: float = 1e-7) -> Optimizer:
+def adam(rate: float, epsilon: float = 1e-7) -> MakeOptimizer:
     """torch's Adam, with epsilon where Keras has it.
 
     Keras adds it to the root of the second moment as it is, torch after its correction for the start: without this, the
@@ -47,7 +47,7 @@ def adam(rate: float, epsilon: float = 1e-7) -> Optimizer:
     return make
 
 
-class Loop:
+class Loop(BaseLoop):
     """Train a module that returns logits by cross entropy, and count what it gets right where ``accuracy`` is asked.
 
     ``outputs`` makes what predict returns of logits.
@@ -59,14 +59,14 @@ class Loop:
         self,
         start: Start,
         model: Any,
-        optimizer: Optimizer,
+        optimizer: MakeOptimizer,
         accuracy: bool,
         outputs: Callable[[Any], Any] = lambda logits: logits,
     ) -> None:
+        super().__init__(accuracy)
         self._device = torch.device(start.place)
         self._model = model.to(self._device)
         self._optimizer = optimizer(self._model.parameters())
-        self._accuracy = accuracy
         self._outputs = outputs
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
@@ -87,7 +87,7 @@ class Loop:
             loss.backward()
             self._optimizer.step()
             self._count(totals, loss.detach(), logits.detach(), some_y)
-        return self._logs(totals)
+        return self._logs(float(totals[0]), int(totals[1]), totals[2])
 
     def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
         self._model.eval()
@@ -95,7 +95,7 @@ class Loop:
         with torch.inference_mode():
             for some_x, some_y in zip(x.split(batch), y.split(batch), strict=True):
                 self._count(totals, *self.compute_loss(some_x, some_y), some_y)
-        return self._logs(totals)
+        return self._logs(float(totals[0]), int(totals[1]), totals[2])
 
     def compute_loss(self, x: Any, y: Any) -> tuple[Any, Any]:
         logits = self._model(x)
@@ -106,8 +106,9 @@ class Loop:
         with torch.inference_mode():
             return self._outputs(self._model(self._input(x)))
 
-    def predict(self, x: Any, batch: int) -> Any:
-        return np.concatenate([self.forward(x[at : at + batch]).cpu().numpy() for at in range(0, len(x), batch)])
+    @staticmethod
+    def fetch(outputs: Any) -> Any:
+        return outputs.cpu().numpy()
 
     def weights(self) -> list[Any]:
         return [parameter.detach() for parameter in self._model.parameters()]
@@ -129,11 +130,6 @@ class Loop:
         if self._accuracy:
             totals[1].add_((logits.argmax(1) == y).sum())
         totals[2] += len(y)
-
-    def _logs(self, totals: list[Any]) -> Logs:
-        loss, right, samples = totals
-        logs = {"loss": float(loss) / max(1, samples)}
-        return logs | ({"accuracy": int(right) / max(1, samples)} if self._accuracy else {})
 
 
 def _gather(x: Any, y: Any, rows: Any) -> tuple[Any, Any]:

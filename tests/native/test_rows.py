@@ -1,7 +1,9 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
-from kerasbench.native.rows import batches
+from kerasbench.native.rows import batches, take
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -20,3 +22,11 @@ def test_the_order_is_the_given_one_unless_it_is_shuffled_anew_in_each_epoch() -
 
 def test_one_batch_of_all_rows_is_taken_as_it_lies() -> None:
     assert list(batches(10, 10, True, "int64")) == list(batches(10, 32, False, "int64")) == [None]
+
+
+def test_a_batch_is_gathered_from_both_unless_it_is_all_there_is() -> None:
+    x: Any = np.arange(10)
+    y: Any = x % 3
+    some_x, some_y = take(x, y, np.array([4, 1]), lambda rows, chosen: rows[chosen])
+    assert (some_x.tolist(), some_y.tolist()) == ([4, 1], [1, 1])
+    assert take(x, y, None, lambda rows, chosen: None) == (x, y)

@@ -1,0 +1,11 @@
+import pytest
+
+from tests.native import trained
+
+pytestmark = pytest.mark.real
+ADAM_SLOTS = 6  # two moments of each of two weights, and two powers of beta
+
+
+@pytest.mark.parametrize(("optimizer", "slots"), [("sgd", 0), ("adam", ADAM_SLOTS)])
+def test_it_trains_as_is_computed_by_hand(optimizer: str, slots: int) -> None:
+    assert trained.check("tensorflow", optimizer)["slots"] == slots

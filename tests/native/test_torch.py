@@ -1,0 +1,11 @@
+import pytest
+
+from tests.native import trained
+
+pytestmark = pytest.mark.real
+ADAM_SLOTS = 6  # two moments and a step for each of two weights
+
+
+@pytest.mark.parametrize(("optimizer", "slots"), [("sgd", 0), ("adam", ADAM_SLOTS)])
+def test_it_trains_as_is_computed_by_hand(optimizer: str, slots: int) -> None:
+    assert trained.check("torch", optimizer)["slots"] == slots
