@@ -23,14 +23,6 @@ def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
     return store.data
 
 
-def test_what_is_exported() -> None:
-    exported = {"Regime", "Scenario", "ScenarioError", "compare", "datasets", "load", "run"}
-    assert set(kerasbench.__all__) == exported
-    assert all(hasattr(kerasbench, name) for name in exported)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = kerasbench.nonsense
-
-
 def test_loaded_results_print_as_tables_and_as_html(tmp_path: Path) -> None:
     found = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
     assert "## Training step" in str(found)

@@ -1,10 +1,14 @@
 """Commands that read what there is, from their words to what a user reads and the exit code."""
 
+import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
 from kerasbench import cli
+from kerasbench.results.store import Store
+from tests import made
 
 
 def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -> None:
@@ -14,3 +18,85 @@ def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -
     data = json.loads(capsys.readouterr().out)
     assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= {one["name"] for one in data}
     assert all(one["name"] in table for one in data)
+
+
+def stored(place: Path, *steps_ms: float) -> Path:
+    """Put a run of so many rounds into a folder of its own."""
+    trials = [
+        made.trial(index, found=made.measurement(step, overhead_ms=0)) for index, step in enumerate(steps_ms, start=1)
+    ]
+    Store.create(place, "2026-01-02T03:04:05Z").finish(made.record(*trials, rounds=len(steps_ms)))
+    return place
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return stored(tmp_path / "old", 2.0, 2.01, 1.99)
+
+
+@pytest.mark.parametrize(
+    ("steps_ms", "verdict", "code"),
+    [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0), ((2.0, 2.01, 1.99), "same", 0)],
+)
+def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_asked_to(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
+) -> None:
+    new = stored(tmp_path / "new", *steps_ms)
+    assert cli.main(["compare", str(old), str(new)]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
+    assert verdict in row
+    assert cli.main(["compare", str(old), str(new), "--fail-on", "regression"]) == code
+
+
+def test_more_than_two_stand_side_by_side_under_their_names(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [stored(tmp_path / name, 1.0, 1.0, 1.0) for name in ("mid", "new")]
+    assert cli.main(["compare", str(old), *map(str, others)]) == 0
+    header = capsys.readouterr().out.splitlines()
+    assert any(all(name in line for name in ("old", "mid", "new")) for line in header)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["old"], "compare takes two or more"),
+        (["old", "old", "--fail-on", "anything"], "--fail-on takes regression, not 'anything'"),
+        (["old", "old", "old", "--fail-on", "regression"], "--fail-on needs two sets of results"),
+        (["old", "gone"], "gone: cannot be read"),
+    ],
+)
+def test_compare_refuses_what_it_cannot_compare(
+    old: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    monkeypatch.chdir(old.parent)
+    assert cli.main(["compare", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert complaint in err and err.count("\n") == 1
+    assert not out
+
+
+def test_a_page_that_differs_from_its_data_is_named_and_made_anew(
+    old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", str(old)]) == 0
+    written = capsys.readouterr().out.splitlines()
+    (tables,) = old.glob("2*.md")
+    assert str(tables) in written
+    tables.write_text("by hand")
+    assert cli.main(["report", str(old), "--check"]) == 1
+    assert capsys.readouterr().err.startswith(f"kerasbench: {tables}: differs from its data")
+    assert tables.read_text() == "by hand"
+    assert cli.main(["report", str(old)]) == 0
+    assert capsys.readouterr().out == f"{tables}\n"
+    assert cli.main(["report", str(old), "--check"]) == 0
+
+
+def test_a_run_that_was_not_finished_is_read_from_its_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.begin(dataclasses.replace(made.record(made.trial()), stopped_because=""))
+    assert cli.main(["report", str(tmp_path), "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert len(found["trials"]) == 1

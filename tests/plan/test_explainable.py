@@ -1,0 +1,32 @@
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
+from kerasbench.plan import explainable
+from kerasbench.plan.catalog import Selected
+from tests import made
+
+
+def of_steps(steps: int, name: str = "default") -> Selected:
+    return Selected(made.entry(), made.regime(name, steps))
+
+
+def test_an_epoch_that_holds_blocks_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
+    assert explainable.refusal(of_steps(MIN_STEPS_FOR_BLOCKS)) is None
+    failure = explainable.refusal(of_steps(MIN_STEPS_FOR_BLOCKS - 1, "short"))
+    assert failure is not None
+    assert failure.code is Code.UNSUPPORTED
+    assert f"has {MIN_STEPS_FOR_BLOCKS - 1} of the {MIN_STEPS_FOR_BLOCKS} steps" in failure.cause
+    assert failure.remedy == "`kerasbench run --scenario dense/short` measures its epochs"
+
+
+def test_one_regime_that_can_be_explained_is_enough() -> None:
+    explainable.require_one([of_steps(1), of_steps(MIN_STEPS_FOR_BLOCKS)])
+
+
+def test_where_none_can_be_explained_each_is_named_with_its_steps() -> None:
+    with pytest.raises(
+        UsageError, match=r"fewer: dense/one \(1\), dense/two \(2\); `kerasbench run --scenario dense/one"
+    ):
+        explainable.require_one([of_steps(1, "one"), of_steps(2, "two")])

@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import ResultsError
+from kerasbench.results import atomic
+
+
+def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(b"a longer text than the new one")
+    atomic.replace(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("fails", ["os.fsync", "pathlib.Path.replace"])
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(b"old")
+
+    def refuse(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fails, refuse)
+    with pytest.raises(ResultsError, match=r"x\.json: cannot be written: No space left on device; what it held"):
+        atomic.replace(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"gone/x\.json: cannot be written: No such file"):
+        atomic.replace(tmp_path / "gone" / "x.json", b"new")
+
+
+def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that comes in the middle of writing finds the old whole."""
+    file = tmp_path / "x.json"
+    file.write_bytes(b"old")
+    seen: list[bytes] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))
+    atomic.replace(file, b"new")
+    assert (seen, file.read_bytes()) == ([b"old"], b"new")

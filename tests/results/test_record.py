@@ -1,0 +1,45 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import Options
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.results.asked import PUBLISHED, Asked
+from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, Origin, ScenarioRecord
+from tests import made
+
+
+def test_a_cell_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:
+    trial = made.trial(options=Options(jit=False, batch=64), device=Device("cuda", 1))
+    assert trial.cell == ("dense", "default", "torch", "gpu:1", trial.options.label)
+    assert trial.column == ("torch", "gpu:1", "jit=off")
+    assert trial.group == Group("dense", "default", sized=True)
+    assert made.trial().group == Group("dense", "default", sized=False)
+
+
+@pytest.mark.parametrize(("severity", "disturbed"), [(Severity.INVALID, True), (Severity.WARN, False)])
+def test_a_trial_is_disturbed_by_what_invalidates_it(severity: Severity, disturbed: bool) -> None:
+    assert made.trial(noise=(Signal("others", severity, "40%"),)).disturbed is disturbed
+    assert not made.trial().disturbed
+
+
+def test_a_cell_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has() -> None:
+    scenario = ScenarioRecord("a", made.entry().description, {"torch": "b"})
+    assert scenario.source("torch", native=False) == ("a", "")
+    assert scenario.source("torch", native=True) == ("a", "b")
+    assert scenario.source("jax", native=True) == ("a", "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "unfinished"),
+    [("", True), (INTERRUPTED, True), (UNWRITTEN, True), ("all 5 rounds are done", False)],
+)
+def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished: bool) -> None:
+    assert dataclasses.replace(made.record(), stopped_because=reason).unfinished is unfinished
+
+
+def test_a_group_comes_from_the_run_itself_and_leaves_nothing_out() -> None:
+    record = dataclasses.replace(made.record(rounds=4), asked=Asked(effort=PUBLISHED, data="real", keep_env={"A": "1"}))
+    assert record.origin(Group("dense", "default", False)) == Origin("published", "real", 4, {"A": "1"})
+    assert record.unshown == {}
