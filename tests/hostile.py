@@ -11,18 +11,19 @@ import msgspec
 from hypothesis import strategies as st
 
 from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Latency, Published, Throughput
 from kerasbench.machine import Machine
 from kerasbench.machine.nvidia import Sample
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report import csv, html, page
-from kerasbench.results.record import Record
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.upgrade import SCHEMA
 from tests import made
 
 GOLDEN = Path(__file__).parent / "golden"
 SCENARIO = "iris_mlp"  # which has published figures
-GPU = made.Device("cuda", 0, "H200")
+GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
 
 
@@ -37,7 +38,7 @@ def record() -> Record:
     return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started)
 
 
-def _trial(number: int, backend: str, device: made.Device, step_ms: float) -> made.TrialRecord:
+def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
     block = found.training.blocks[0]
     training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs_ns=[4_000_000] * 2)
@@ -130,7 +131,9 @@ WHOLE = st.one_of(
 )
 REAL = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1e308, -1e308, 5e-324, -0.0, 0.0]))
 TEXT = st.one_of(st.sampled_from(["", "jax", "cpu", "dense", "default", "step", "epoch"]), st.text(max_size=5))
-OTHER = st.sampled_from([None, True, 0, 1.5, "x", [], {}, [[]], {"a": 1}, [0, 1], -1, "step", "epoch", "cpu"])
+OTHER: st.SearchStrategy[object] = st.sampled_from(
+    [None, True, 0, 1.5, "x", [], {}, [[]], {"a": 1}, [0, 1], -1, "step", "epoch", "cpu"]
+)
 MOSTLY = st.sampled_from([True] * 7 + [False])
 EDITS = st.lists(
     st.builds(

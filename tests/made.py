@@ -143,8 +143,8 @@ def with_parts(
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
     made = measurement(steady_ms)
-    blocks = [[Block(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms)]
-    training = Training(**(vars(made.training) | {"parts": Parts(*blocks, peak)}))
+    arrays, ready, bare = ([Block(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms))
+    training = Training(**(vars(made.training) | {"parts": Parts(arrays, ready, bare, peak)}))
     return Measurement(**(vars(made) | {"training": training}))
 
 

@@ -4,7 +4,9 @@ import threading
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
+
+Told = TypeVar("Told")
 
 ONE, TWO = "GPU-8f2a0b1c-1111-2222-3333-444455556666", "GPU-8f2affff-1111-2222-3333-444455556666"
 SLICE = "MIG-0a1b2c3d-1111-2222-3333-444455556666"
@@ -108,7 +110,7 @@ class Nvml(types.ModuleType):
         self.read.release()
         return self._of(card, lambda card: temperature)
 
-    def _of(self, card: FakeCard, what: Callable[[FakeCard], Any]) -> Any:
+    def _of(self, card: FakeCard, what: Callable[[FakeCard], Told | None]) -> Told:
         self._open()
         return _told(what(card))
 
@@ -117,7 +119,7 @@ class Nvml(types.ModuleType):
             raise NVMLError("Uninitialized")
 
 
-def _told(value: Any) -> Any:
+def _told(value: Told | None) -> Told:
     if value is None:
         raise NVMLError("Not Supported")
     return value

@@ -6,6 +6,7 @@ from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.plan import cells
 from kerasbench.plan.cells import Cell
@@ -64,7 +65,7 @@ def execute(
 class FakeWorker:
     """Answers every request at once, by backend: a list of measurements and failures, the last one over again."""
 
-    def __init__(self, **answers: list[Measurement | made.Failure]) -> None:
+    def __init__(self, **answers: list[Measurement | Failure]) -> None:
         self.answers = answers
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
@@ -85,5 +86,5 @@ class FakeWorker:
 CELLS = [made.cell(backend="torch"), made.cell(backend="jax")]
 
 
-def noisy(*steps_ms: float) -> list[Measurement | made.Failure]:
+def noisy(*steps_ms: float) -> list[Measurement | Failure]:
     return [made.measurement(step_ms=step) for step in steps_ms]

@@ -2,6 +2,7 @@ import dataclasses
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
     [({"rounds": 0}, "--rounds takes a whole number from 1 on, not 0"), ({"seed": -1}, "--seed takes .* not -1")],
 )
 def test_what_no_child_could_do_is_refused_before_one_is_started(
-    asked: dict[str, int], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: dict[str, Any], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kerasbench.runs.run.probe_all", lambda *_: pytest.fail("it started children"))
     with pytest.raises(UsageError, match=complaint):

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def real(x: np.ndarray, y: np.ndarray) -> Dataset:
 
 
 def test_real_rows_come_in_the_order_of_their_files_so_that_splits_are_the_published_ones() -> None:
-    x = np.arange(200, dtype=np.uint8).reshape(100, 2)
+    x: Any = np.arange(200, dtype=np.uint8).reshape(100, 2)
     got_x, got_y = real(x, np.arange(100)).rows("real", 50, np.random.default_rng(0))
     assert np.array_equal(got_x, x[:50])
     assert list(got_y) == list(range(50))

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,8 @@ NOT_TOLD = "cannot be told from zero (-6.92 to 5.58 ms"
 def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(
     amount: str, values: tuple[float, ...], said: str
 ) -> None:
-    one = dataclasses.replace(explained(), **{amount: mean_interval(values)})
+    different: dict[str, Any] = {amount: mean_interval(values)}
+    one = dataclasses.replace(explained(), **different)
     assert len([sentence for sentence in sentences(one) if said in sentence]) == 1, list(sentences(one))
 
 

@@ -23,7 +23,7 @@ def test_the_interval_is_student_s_t_on_logarithms() -> None:
     spread = math.sqrt(sum((log - centre) ** 2 for log in logs) / 2)
     assert found.value == pytest.approx(math.exp(centre))
     assert found.high == pytest.approx(math.exp(centre + 4.302653 * spread / math.sqrt(3)))
-    assert found.low is not None
+    assert found.low is not None and found.high is not None
     assert found.low * found.high == pytest.approx(found.value**2)
 
 

@@ -3,14 +3,17 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
+from kerasbench.exchange.options import DEFAULT
 from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
 TRAINING = "train_step_ms"
 
 
-def rounds(**steps_ms: list[float]) -> made.Record:
+def rounds(**steps_ms: list[float]) -> Record:
     trials = [
         made.trial(index, backend=backend, found=made.measurement(step_ms=step, overhead_ms=0.001))
         for backend, values in steps_ms.items()
@@ -81,7 +84,7 @@ DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the 
 NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
 
 
-def value_of(*trials: made.TrialRecord) -> tuple[float, list[int]]:
+def value_of(*trials: TrialRecord) -> tuple[float, list[int]]:
     """Return a cell's step in ms and the rounds that stay noisy."""
     (row,) = summarize(made.record(*trials)).rows
     (cell,) = row.cells.values()
@@ -90,7 +93,7 @@ def value_of(*trials: made.TrialRecord) -> tuple[float, list[int]]:
     return round(found.value, 3), cell.noisy
 
 
-def step(step_ms: float) -> made.Measurement:
+def step(step_ms: float) -> Measurement:
     return made.measurement(step_ms=step_ms, overhead_ms=0)
 
 
@@ -117,13 +120,13 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
 def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str, where: str) -> None:
     found = made.measurement()
     found = dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, processors=processors))
-    two = dataclasses.replace(made.DEFAULT, threads=2)
+    two = dataclasses.replace(DEFAULT, threads=2)
     summary = summarize(made.record(made.trial(found=found), made.trial(found=found, options=two)))
     terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
     assert summary.terms == {("torch", "cpu", ""): [terms], ("torch", "cpu", "threads=2"): [terms + where]}
 
 
 def test_options_make_columns_of_their_own() -> None:
-    half = dataclasses.replace(made.DEFAULT, dtype="mixed_bfloat16")
+    half = dataclasses.replace(DEFAULT, dtype="mixed_bfloat16")
     summary = summarize(made.record(made.trial(), made.trial(options=half)))
     assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]

@@ -115,6 +115,7 @@ def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None
     assert questions.with_chip(MPS, "") == MPS
 
 
+REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
 ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
     "describe": lambda python, kept: questions.describe("/mine.py", python, kept=kept),
@@ -122,7 +123,6 @@ ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
     "launch": lambda python, kept: trial.launch(python, REQUEST, Limits(60, "60 s"), kept=kept),
 }
-REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)

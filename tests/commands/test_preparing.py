@@ -22,7 +22,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, venvs.Wish]]:
     """The environments that were asked for; each is made at once, and holds a jax that sees the CPU."""
     found: list[tuple[str, venvs.Wish]] = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
-    monkeypatch.setattr(venvs, "create", lambda name, wish: found.append((name, wish)) or f"/made/{name}/python")
+
+    def create(name: str, wish: venvs.Wish) -> str:
+        found.append((name, wish))
+        return f"/made/{name}/python"
+
+    monkeypatch.setattr(venvs, "create", create)
     monkeypatch.setattr(questions, "probe", lambda name, python: seen)
     return found
 

@@ -36,12 +36,12 @@ def _backend(found: dict[str, Any]) -> BackendFacts:
     return BackendFacts(found["name"], found["interpreter"], found["source"], inventory, probe)
 
 
-def on(facts: Facts, **different: object) -> Facts:
+def on(facts: Facts, **different: Any) -> Facts:
     """Return the facts with something else said of the machine."""
     return dataclasses.replace(facts, machine=dataclasses.replace(facts.machine, **different))
 
 
-def in_state(facts: Facts, **different: object) -> Facts:
+def in_state(facts: Facts, **different: Any) -> Facts:
     """Return the facts with the machine in another state."""
     return on(facts, state=dataclasses.replace(facts.machine.state, **different))
 
@@ -51,16 +51,16 @@ def of(facts: Facts, *names: str) -> Facts:
     return dataclasses.replace(facts, backends=[one for one in facts.backends if one.name in names])
 
 
-def but(facts: Facts, name: str, **different: object) -> Facts:
+def but(facts: Facts, name: str, **different: Any) -> Facts:
     """Return the facts with something else said of one backend."""
     changed = [dataclasses.replace(one, **different) if one.name == name else one for one in facts.backends]
     return dataclasses.replace(facts, backends=changed)
 
 
-def installed(facts: Facts, name: str, packages: Mapping[str, str | None], **different: object) -> Facts:
+def installed(facts: Facts, name: str, packages: Mapping[str, str | None], **different: Any) -> Facts:
     """Return the facts with other packages beside one backend (None: not there), or another interpreter."""
     before = inventory(facts, name)
-    after = {package: version for package, version in (before.packages | packages).items() if version is not None}
+    after = {package: version for package, version in {**before.packages, **packages}.items() if version is not None}
     return but(facts, name, inventory=dataclasses.replace(before, packages=after, **different))
 
 

@@ -27,10 +27,17 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
     own.write_text("")
     own.chmod(0o755)
     asked: list[tuple[str, str, str]] = []
-    monkeypatch.setattr(
-        questions, "inventory", lambda name, python, tick: asked.append(("inventory", name, python)) or INVENTORY
-    )
-    monkeypatch.setattr(questions, "probe", lambda name, python, tick: asked.append(("probe", name, python)) or PROBE)
+
+    def inventory(name: str, python: str, tick: object) -> Inventory:
+        asked.append(("inventory", name, python))
+        return INVENTORY
+
+    def probe(name: str, python: str, tick: object) -> ProbeReport:
+        asked.append(("probe", name, python))
+        return PROBE
+
+    monkeypatch.setattr(questions, "inventory", inventory)
+    monkeypatch.setattr(questions, "probe", probe)
     found = facts.gather(["jax", "torch"], Interpreters({"torch": str(own)}, {"torch": "--python"}))
     this = Interpreters().of("jax")
     assert sorted(asked) == [

@@ -1,5 +1,6 @@
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_this_machine_has_a_fingerprint_without_its_host_s_name(monkeypatch: pyt
         ({"gpus": ["NVIDIA H200"]}, False),
     ],
 )
-def test_what_makes_a_machine_another_one(change: dict[str, object], same: bool) -> None:
+def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) -> None:
     assert MACHINE.same_as(dataclasses.replace(MACHINE, **change)) is same
 
 

@@ -125,7 +125,7 @@ def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: py
 def test_a_damaged_cache_is_not_believed(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     catalog.describe(mine, sys.executable)
-    cached = catalog._cache_file(mine, catalog.content_hash(mine))
+    cached = catalog._cache_file(mine, content_hash(mine))
     cached.write_text('{"name": 3')
     assert catalog.describe(mine, sys.executable).name == "mine"
 

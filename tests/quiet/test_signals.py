@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -115,7 +116,7 @@ def test_a_neighbour_on_the_gpu() -> None:
     ],
 )
 def test_what_speaks_against_a_machine_before_the_run(
-    different: dict[str, object], expected: list[tuple[str, Severity]]
+    different: dict[str, Any], expected: list[tuple[str, Severity]]
 ) -> None:
     found = signals.of_machine(made.state(**different), CORES)
     assert [(signal.name, signal.severity) for signal in found] == expected

@@ -89,13 +89,13 @@ def old_python() -> str:
 
 
 def test_a_python_that_is_too_old_is_unavailable_and_says_why(old_python: str, tmp_path: Path) -> None:
-    for ask in (questions.probe, questions.inventory):
-        failure = ask("jax", old_python)
+    for failure in (questions.probe("jax", old_python), questions.inventory("jax", old_python)):
         assert isinstance(failure, Failure)
         assert failure.code is Code.UNAVAILABLE
         assert failure.cause.startswith(f"{old_python} is Python 3.")
         assert failure.remedy == "kerasbench needs an environment of Python 3.11 or newer"
+        cause = failure.cause
     done = kerasbench(tmp_path, "env", "create", "--backend", "jax", "--interpreter", old_python)
     assert done.returncode == 1
-    assert f"--interpreter {old_python}: {failure.cause}; a Python 3.11 to 3.13 is needed" in done.stderr
+    assert f"--interpreter {old_python}: {cause}; a Python 3.11 to 3.13 is needed" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -70,15 +70,13 @@ def test_what_the_parent_holds_counts_for_no_limit_of_memory(faults: Path) -> No
     assert found.peak_rss_bytes < len(held)
 
 
-def test_a_file_that_changes_during_the_run_is_refused(faults: Path, tmp_path: Path) -> None:
+def test_a_file_that_changes_during_the_run_is_refused(
+    faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "fine.py"
     file.write_text((faults / "fine.py").read_text())
-    request_made_before = trials.content_hash
-    try:
-        trials.content_hash = lambda path: "what it was before"  # type: ignore[assignment]
-        failure = trials.run(file, "jax").failure
-    finally:
-        trials.content_hash = request_made_before
+    monkeypatch.setattr(trials, "content_hash", lambda path: "what it was before")
+    failure = trials.run(file, "jax").failure
     assert failure is not None
     assert (failure.code, "changed while the run was going on" in failure.cause) == (Code.INVALID, True)
 

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.changes import compare
-from kerasbench.exchange.options import Options
+from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.report import comparison
 from kerasbench.report.cells import NOTHING
 from kerasbench.results.record import Record
@@ -14,7 +14,7 @@ SCATTER = (1.0, 1.001, 0.999)
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10")
 
 
-def run(factor: float = 1.0, backends: tuple[str, ...] = ("torch",), options: Options = made.DEFAULT) -> Record:
+def run(factor: float = 1.0, backends: tuple[str, ...] = ("torch",), options: Options = DEFAULT) -> Record:
     trials = [
         made.trial(index, backend=backend, found=made.measurement(2.0 * factor * each, 0.0), options=options)
         for backend in backends

@@ -6,10 +6,11 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.options import Options
 from kerasbench.report.csv import COLUMNS, document
+from kerasbench.results.record import TrialRecord
 from tests import made
 
 
-def rows(*trials: made.TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
+def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(document([summarize(made.record(*trials, rounds=rounds))]))))
 
 

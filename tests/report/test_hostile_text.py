@@ -14,11 +14,12 @@ from markdown_it import MarkdownIt
 
 from kerasbench.analysis import changes
 from kerasbench.analysis.summary import summarize
+from kerasbench.plan.catalog import Entry
 from kerasbench.report import comparison, html, listing, plot
 from kerasbench.report import csv as report_csv
 from kerasbench.report.page import brief, document
 from kerasbench.results.record import Record
-from tests import hostile, made
+from tests import hostile
 from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
@@ -56,7 +57,7 @@ def pages(found: Record, text: str) -> list[str]:
         brief(summary),
         comparison.changes(compared, text, text),
         comparison.side_by_side([(text, [found])]),
-        listing.as_table([made.Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
+        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 
 

@@ -11,6 +11,7 @@ from kerasbench.report.cells import escape
 from kerasbench.report.notes import let_in, training_notes
 from kerasbench.report.page import brief, document
 from kerasbench.results.merge import merge
+from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
 M1 = Device("mps", 0, "Apple M1")
@@ -22,7 +23,7 @@ def with_versions(**versions: str) -> Measurement:
     return dataclasses.replace(found, resolved=resolved)
 
 
-def notes_of(*trials: made.TrialRecord) -> str:
+def notes_of(*trials: TrialRecord) -> str:
     return training_notes(summarize(made.record(*trials)))
 
 
@@ -96,7 +97,7 @@ def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: 
     assert f"- torch gpu: {title}, not jit-compiled, float32" in text
 
 
-def with_let_in(record: made.Record, **variables: str) -> made.Record:
+def with_let_in(record: Record, **variables: str) -> Record:
     return dataclasses.replace(record, asked=dataclasses.replace(record.asked, keep_env=variables))
 
 

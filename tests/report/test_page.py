@@ -8,6 +8,7 @@ from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.cells import escape
 from kerasbench.report.details import epochs
 from kerasbench.report.page import document
+from kerasbench.results.record import Record
 from tests import made
 
 
@@ -17,7 +18,7 @@ def cells_of(text: str, row: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def three_rounds(**step_ms: float) -> made.Record:
+def three_rounds(**step_ms: float) -> Record:
     trials = [
         made.trial(index, backend=backend, found=made.measurement(step_ms=step + index / 1000, overhead_ms=0.001))
         for backend, step in step_ms.items()

@@ -33,15 +33,20 @@ def both_devices() -> Summary:
     return summarize(made.record(*trials, rounds=3))
 
 
-def texts(svg: bytes) -> list[str]:
-    return ["".join(found.itertext()).strip() for found in ET.fromstring(svg).iter(f"{SVG}text")]
+def parsed(svg: bytes | None) -> ET.Element:
+    assert svg is not None, "there is no such plot"
+    return ET.fromstring(svg)
 
 
-def groups(svg: bytes, begin: str) -> list[ET.Element]:
-    return [found for found in ET.fromstring(svg).iter(f"{SVG}g") if found.get("id", "").startswith(begin)]
+def texts(svg: bytes | None) -> list[str]:
+    return ["".join(found.itertext()).strip() for found in parsed(svg).iter(f"{SVG}text")]
 
 
-def markers(svg: bytes) -> list[int]:
+def groups(svg: bytes | None, begin: str) -> list[ET.Element]:
+    return [found for found in parsed(svg).iter(f"{SVG}g") if found.get("id", "").startswith(begin)]
+
+
+def markers(svg: bytes | None) -> list[int]:
     """Return how many markers each column has."""
     return [len(list(group.iter(f"{SVG}use"))) for group in groups(svg, "points-")]
 
@@ -115,7 +120,7 @@ def test_names_are_text_and_nothing_else(name: str, shown: str) -> None:
     image = plot.step_times(summarize(run((name,), (name,))))
     column = shown if shown.endswith("…") else f"{shown} cpu"
     assert {shown, column} <= set(texts(image))
-    assert {element.tag.removeprefix(SVG) for element in ET.fromstring(image).iter()}.isdisjoint({"script", "image"})
+    assert {element.tag.removeprefix(SVG) for element in parsed(image).iter()}.isdisjoint({"script", "image"})
 
 
 def test_the_same_numbers_are_the_same_file() -> None:

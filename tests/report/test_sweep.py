@@ -16,7 +16,7 @@ from tests.report.test_page import cells_of
 BATCHES = (1, 8, 64, 512)
 
 
-def swept(rounds: int = 3, **series: tuple[float, ...]) -> Record:
+def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Record:
     """Backends by their steps, in ms, at each of BATCHES, give or take a thousandth."""
     trials = [
         made.trial(

@@ -11,7 +11,7 @@ from kerasbench.exchange.options import Options
 from kerasbench.report import training
 from kerasbench.report.notes import training_notes
 from kerasbench.results import asked as results_asked
-from kerasbench.results.merge import merge, merge_outlined, outline
+from kerasbench.results.merge import Outline, merge, merge_outlined, outline
 from kerasbench.results.record import Record
 from tests import made
 
@@ -145,7 +145,12 @@ def test_only_runs_that_something_is_taken_from_are_read() -> None:
     records = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
     outlines = [outline(record, file) for file, record in records.items()]
     read: list[Path] = []
-    merge_outlined(outlines, lambda one: read.append(one.file) or records[one.file])
+
+    def load(one: Outline) -> Record:
+        read.append(one.file)
+        return records[one.file]
+
+    merge_outlined(outlines, load)
     assert read == [Path("new"), Path("swept")]
     assert merge([made.record()]).trials == []
 

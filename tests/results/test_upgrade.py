@@ -46,5 +46,6 @@ def test_an_older_file_that_lacks_what_its_schema_has_is_refused(tmp_path: Path)
 
 
 def test_what_is_of_today_or_no_result_at_all_passes_through() -> None:
-    for found in ({"schema": SCHEMA}, {"schema": "1"}, {"schema": 99}, {}, [], 7, None):
+    through: list[object] = [{"schema": SCHEMA}, {"schema": "1"}, {"schema": 99}, {}, [], 7, None]
+    for found in through:
         assert upgrade(found) == found

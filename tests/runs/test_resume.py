@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import ProbeReport
 from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
@@ -58,7 +59,7 @@ def test_another_version_is_measured_anew() -> None:
 
 def test_another_device_or_option_is_another_cell() -> None:
     assert kept(made.trial(1, options=Options(threads=1))) == [False]
-    card = made.Device("cuda", 0, "H200")
+    card = Device("cuda", 0, "H200")
     planned = made.plan(made.cell(device=dataclasses.replace(card, name="A100")))
     assert kept(made.trial(1, device=card), planned=planned) == [False]
 

@@ -8,6 +8,7 @@ import pytest
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.plan.cells import Cell
@@ -186,7 +187,7 @@ def test_a_frozen_protocol_stays_as_it_is() -> None:
     assert rounds.freeze(frozen, made.measurement()) == frozen
 
 
-OOM = made.Failure(made.Code.OOM, "no memory", "less of it")
+OOM = Failure(Code.OOM, "no memory", "less of it")
 SERIES = [made.cell(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
 
 
@@ -219,9 +220,9 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
     assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
     failures = {one.options.batch: one.failure for one in record.trials if one.failure}
     assert {batch: (failure.code, failure.cause) for batch, failure in failures.items()} == {
-        2: (made.Code.OOM, "no memory"),
-        4: (made.Code.OOM, "not tried: out of memory at batch 2"),
-        8: (made.Code.OOM, "not tried: out of memory at batch 2"),
+        2: (Code.OOM, "no memory"),
+        4: (Code.OOM, "not tried: out of memory at batch 2"),
+        8: (Code.OOM, "not tried: out of memory at batch 2"),
     }
     assert load(store.journal).trials == record.trials
 

@@ -45,9 +45,11 @@ class Watch:
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
-    runs_run.observe = lambda sample_s: made.state()
-    runs_run.Watch = partial(Watch, random.Random(seed))  # type: ignore[assignment, misc]
-    runs_run.product_canary = lambda: lambda: 1
+    vars(runs_run).update(
+        observe=lambda sample_s: made.state(),
+        Watch=partial(Watch, random.Random(seed)),
+        product_canary=lambda: lambda: 1,
+    )
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -45,7 +45,12 @@ def serve(request: Request) -> tuple[list[Message], process.Exit]:
     """Have the real worker serve one request; return what it sent, and its end."""
     lines: list[bytes] = []
     line = TOKEN + b" " + encode_request(request)
-    ended = process.run(sys.executable, os.environ, line, 60, lambda said: lines.append(said) or True)
+
+    def take(said: bytes) -> bool:
+        lines.append(said)
+        return True
+
+    ended = process.run(sys.executable, os.environ, line, 60, take)
     assert all(said.startswith(TOKEN + b" ") for said in lines)
     return [msgspec.json.decode(said.removeprefix(TOKEN), type=Message) for said in lines], ended
 

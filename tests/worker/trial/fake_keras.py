@@ -36,7 +36,7 @@ def imported(name: str) -> Iterator[ModuleType]:
     from kerasbench.worker import trial
 
     keras = SimpleNamespace(callbacks=SimpleNamespace(Callback=Callback))
-    with patch.dict(sys.modules, {"keras": keras}):  # type: ignore[dict-item]
+    with patch.dict(sys.modules, {"keras": keras}):
         for module in MODULES:
             sys.modules.pop(f"kerasbench.worker.trial.{module}", None)
         yield importlib.import_module(f"kerasbench.worker.trial.{name}")

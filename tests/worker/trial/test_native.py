@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.native import Logs, Start, Stops
 from kerasbench.scenario import Regime, ScenarioError, content_hash, twin_file
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial.native import NativeModel, build_twin
-from tests import made
 
-X, Y = np.zeros((8, 3), np.float32), np.arange(8, dtype=np.int32)
-UNSEEN = (np.ones((4, 3), np.float32), np.ones(4, np.int32))
+X: Any = np.zeros((8, 3), np.float32)
+Y: Any = np.arange(8, dtype=np.int32)
+UNSEEN: Any = (np.ones((4, 3), np.float32), np.ones(4, np.int32))
 KERAS = SimpleNamespace(jit_compile=True, get_weights=lambda: [X], _flatten_layers=lambda include_self=True: [])
 
 
@@ -142,7 +143,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRequest:
     file = tmp_path / "mine.py"
     twin_file(file, "torch").parent.mkdir()
     twin_file(file, "torch").write_text("build = print")
-    return TrialRequest("mine", str(file), "", "default", "torch", made.Device("rocm"), 0, "synthetic", Protocol())
+    return TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
 
 
 def with_twin(request: TrialRequest, text: str) -> TrialRequest:

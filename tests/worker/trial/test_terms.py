@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ TWO_BUSY = Usage(20, 10, 0)
         (Options(threads=2), {"threads": None}, []),
     ],
 )
-def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, object], names: list[str]) -> None:
+def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
     got = dataclasses.replace(GOT, **different)
     assert [name for name, _, _ in terms.differences(asked, got, TWO_BUSY)] == names
 

@@ -74,7 +74,7 @@ def fed(regime: Regime = REGIME, targets: Any = None) -> Feed:
     """Rows that are numbered; the targets of the test rows are given, or their numbers."""
 
     def rows(count: int, y: Any = None) -> Rows:
-        x = np.arange(count, dtype=np.float32).reshape(-1, 1)
+        x: Any = np.arange(count, dtype=np.float32).reshape(-1, 1)
         return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
 
     return Feed(regime, rows(regime.train), rows(regime.validation), rows(regime.test, targets))
@@ -156,7 +156,7 @@ def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
 
 
 ROWS = 30
-CLASSES = np.arange(ROWS, dtype=np.int32) % 3
+CLASSES: Any = np.arange(ROWS, dtype=np.int32) % 3
 SCORES = np.eye(3, dtype=np.float32)[CLASSES]
 HALF = SCORES.copy()
 HALF[: ROWS // 2] = np.roll(HALF[: ROWS // 2], 1, axis=1)
