@@ -11,13 +11,12 @@ from typing import Any
 from kerasbench.analysis import changes
 from kerasbench.analysis.changes import Change, Comparison
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.children import variables
 from kerasbench.environments import interpreters
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import arguments
+from kerasbench.plan import words
+from kerasbench.plan.words import Words
 from kerasbench.report import comparison, csv, html, page
 from kerasbench.results import shelf
-from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, merge, outline
 from kerasbench.results.record import Record
 
@@ -114,18 +113,27 @@ def run(
     from kerasbench import backends as known
     from kerasbench.runs.run import measure
 
-    counts = [str(count) for count in ([threads] if isinstance(threads, int) else threads)]
-    asked = Asked(
-        scenarios=_names(scenarios),
-        backends=_names(backends),
-        devices=_names(devices),
-        options=arguments.options_of(_names(jit), _names(dtype), _names(fp32), counts, native),
-        effort=arguments.effort_of(quick, rounds, rigorous, arguments.parse_protocol(protocol), budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
-        timeout_s=timeout_s,
-        memory_limit_bytes=memory_limit_bytes,
-        keep_env=variables.kept(_names(keep_env)),
+    asked = words.run(
+        Words(
+            scenarios=_words(scenarios),
+            backends=_words(backends),
+            devices=_words(devices),
+            quick=quick,
+            rounds=rounds,
+            rigorous=rigorous,
+            budget=budget_s,
+            jit=_words(jit),
+            dtype=_words(dtype),
+            fp32=_words(fp32),
+            threads=_words(threads),
+            native=native,
+            timeout_s=timeout_s,
+            memory_limit=memory_limit_bytes,
+            seed=seed,
+            data=data,
+            protocol=protocol,
+            keep_env=_words(keep_env),
+        )
     )
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
     ended = measure(asked, Path(folder), interpreters.find(named, known.names()), wait=wait)
@@ -161,8 +169,8 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
     return Compared(changes.compare(sides[0].records, sides[1].records), *names)
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _words(given: str | float | Sequence[str | float]) -> list[str]:
+    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
 
 
 def _pandas() -> Any:

@@ -3,9 +3,8 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from kerasbench.results.asked import Asked
     from kerasbench.runs.run import Ended
 
-T = TypeVar("T")
-
 
 def run(
     scenario: Scenarios = None,
@@ -77,25 +74,30 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
 
-    kind = arguments.parse_protocol(protocol)
-    budget_s = _parsed(arguments.parse_duration_s, budget)
-    asked = results_asked.Asked(
+    said = words.Words(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
-        options=arguments.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
-        effort=arguments.effort_of(quick, rounds, rigorous, kind, budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
+        quick=quick,
+        rounds=rounds,
+        rigorous=rigorous,
+        budget=budget,
+        jit=split(jit),
+        dtype=split(dtype),
+        fp32=split(fp32),
+        threads=split(threads),
+        native=native,
         timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
+        memory_limit=memory_limit,
+        seed=seed,
+        data=data,
+        protocol=protocol,
+        keep_env=split(keep_env),
     )
-    if resume and asked != results_asked.Asked():
+    asked = words.run(said)
+    if resume and said != words.Words():
         raise UsageError(
             "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
             "--wait"
@@ -130,25 +132,29 @@ def sweep(
 
     `kerasbench run --resume` goes on with one that was interrupted.
     """
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments, sizes
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
 
-    batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
-    terms = arguments.options_of(split(jit), split(dtype), split(fp32), split(threads))
-    budget_s = _parsed(arguments.parse_duration_s, budget)
-    asked = results_asked.Asked(
-        scenarios=[scenario],
-        backends=split(backend),
-        devices=split(device),
-        options=sizes.crossed(terms, batches, sizes.parse_widths(split(width))),
-        effort=arguments.effort_of(quick, rounds, rigorous, "sweep", budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
-        timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
-        refine=True,
+    asked = words.sweep(
+        words.Words(
+            scenarios=[scenario],
+            backends=split(backend),
+            devices=split(device),
+            quick=quick,
+            rounds=rounds,
+            rigorous=rigorous,
+            budget=budget,
+            jit=split(jit),
+            dtype=split(dtype),
+            fp32=split(fp32),
+            threads=split(threads),
+            batch_sizes=split(batch_size),
+            widths=split(width),
+            timeout_s=timeout,
+            memory_limit=memory_limit,
+            seed=seed,
+            data=data,
+            keep_env=split(keep_env),
+        )
     )
     return _finish(_measured(asked, results, python, wait))
 
@@ -168,20 +174,19 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
 
-    asked = results_asked.Asked(
-        scenarios=split(scenario),
-        backends=split(backend),
-        devices=split(device),
-        effort=arguments.effort_of(False, rounds, False),
-        seed=seed,
-        timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
-        explain=True,
+    asked = words.explanation(
+        words.Words(
+            scenarios=split(scenario),
+            backends=split(backend),
+            devices=split(device),
+            rounds=rounds,
+            timeout_s=timeout,
+            memory_limit=memory_limit,
+            seed=seed,
+            keep_env=split(keep_env),
+        )
     )
     ended = _measured(asked, results, python, wait)
     said = _explained(ended.summary, ended.brief, as_json)
@@ -201,10 +206,6 @@ def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
     if besides:
         print(besides, file=sys.stderr)
     return json.dumps(explanation.as_data(found), indent=2)
-
-
-def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
-    return None if given is None else parse(given)
 
 
 def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":

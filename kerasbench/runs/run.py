@@ -22,7 +22,7 @@ from kerasbench.exchange.messages import Failure, ProbeReport
 from kerasbench.exchange.requests import CountRequest, TrialRequest
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import observe
-from kerasbench.plan import arguments, catalog, cells, duration, sizes
+from kerasbench.plan import catalog, cells, duration, sizes, words
 from kerasbench.plan.cells import Plan
 from kerasbench.quiet.gate import Gate, product_canary
 from kerasbench.quiet.surroundings import Watch
@@ -71,24 +71,22 @@ def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: boo
             been measured then.
     """
     console = to_stderr()
-    asked = asked if resumed else _checked(asked, interpreters)  # before it waits, and before frameworks are started
+    if not resumed:
+        _require_there(asked, interpreters)  # before it waits, and before frameworks are started
     with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
         sweep()
         interrupted = resume.find(folder, machine.fingerprint()) if resumed else None  # not before: it may have held it
         if interrupted:
             variables.require_same(interrupted.record.asked.keep_env)
-            asked = _checked(interrupted.record.asked, interpreters)
+            asked = words.known(interrupted.record.asked)
+            _require_there(asked, interpreters)
         return _measure(asked, folder, interpreters, interrupted, console)
 
 
-def _checked(asked: Asked, interpreters: Interpreters) -> Asked:
-    """Return what was asked for with names that are known; raise at once for a slip of the pen."""
-    arguments.require_time(asked.timeout_s)
-    arguments.require_seed(asked.seed)
+def _require_there(asked: Asked, interpreters: Interpreters) -> None:
+    """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
     catalog.require_known(asked.scenarios)
-    names = arguments.parse_backends(asked.backends, backends.names())
-    interpreters.require(names or backends.names())
-    return dataclasses.replace(asked, backends=names, devices=arguments.parse_devices(asked.devices))
+    interpreters.require(asked.backends or backends.names())
 
 
 def _measure(
