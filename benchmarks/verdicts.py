@@ -24,6 +24,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict, judge, ratio, visible_difference
 from kerasbench.children import trial
 from kerasbench.environments.interpreters import Interpreters
+from kerasbench.machine import fingerprint
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import catalog
@@ -55,7 +56,7 @@ def measure(count: int, folder: Path) -> None:
     selected = catalog.select([str(FILE)], sys.executable, "jax")
     for seed in range(count):
         asked = Asked(devices=["cpu"], effort=exactly(MAX_ROUNDS), seed=seed, timeout_s=TIMEOUT_S)
-        planned = make(asked, selected, probes)
+        planned = make(asked, selected, probes, fingerprint())
         store = Store.create(folder, text.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
         launch = partial(trial.launch, sys.executable)

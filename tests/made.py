@@ -1,5 +1,6 @@
 """Made-up plans, measurements and records, with numbers that a test chooses."""
 
+import dataclasses
 from pathlib import Path
 
 from kerasbench.exchange.devices import Device
@@ -87,7 +88,13 @@ def surroundings(
 
 
 def plan(*cells: Cell, effort: Effort | None = None, absent: tuple[tuple[Cell, Failure], ...] = ()) -> Plan:
-    return Plan(Asked(effort=effort or Effort()), list(cells), list(absent))
+    effort = effort or Effort()
+    return Plan(
+        Asked(effort=effort),
+        MACHINE,
+        [dataclasses.replace(one, protocol=effort.protocol) for one in cells],
+        list(absent),
+    )
 
 
 def measurement(

@@ -66,7 +66,7 @@ class TrialRecord:
     """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
 
     ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
-    where the first was invalid.
+    where the first was invalid. ``protocol`` is what it measured, or was to; None in a file that does not tell.
     """
 
     round: int
@@ -81,6 +81,7 @@ class TrialRecord:
     options: Options = DEFAULT_OPTIONS
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)
+    protocol: ProtocolKind | None = None
 
     @property
     def cell(self) -> tuple[str, str, str, str, str]:
@@ -94,6 +95,11 @@ class TrialRecord:
     @property
     def group(self) -> Group:
         return Group(self.scenario, self.regime, self.options.size is not None)
+
+    @property
+    def measures_epochs(self) -> bool:
+        """Whether its protocol measures whole epochs too; by its size where the file does not tell the protocol."""
+        return self.options.size is None if self.protocol is None else self.protocol != "sweep"
 
     @property
     def disturbed(self) -> bool:

@@ -37,7 +37,9 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
         refine=False,
     )
     named = ", ".join(size.label for size in wanted)
-    return Plan(asked, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"])
+    return Plan(
+        asked, planned.machine, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"]
+    )
 
 
 def more_sizes(summary: Summary) -> dict[Size, set[Column]]:

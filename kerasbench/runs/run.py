@@ -96,7 +96,7 @@ def _measure(
     probes, planned = _planned(asked, interpreters, Preparation(console))
     # Before history, whose statistics load NumPy, and before the store, which reserves the run's name.
     watch = Watch(Gate(product_canary(), asked.effort.gate_s))
-    known = duration.recall(folder, machine.fingerprint(), planned)
+    known = duration.recall(folder, planned.machine, planned)
     store, earlier = _store(folder, planned, probes, interrupted)
     progress = ConsoleProgress(console, known)
 
@@ -137,7 +137,7 @@ def _planned(
     selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
     if asked.effort.protocol.kind == "sweep":
         sizes.require_sweepable(selected, asked.options)
-    planned = cells.make(asked, selected, probes, interpreters.named)
+    planned = cells.make(asked, selected, probes, machine.fingerprint(), interpreters.named)
     if asked.data == "real":
         fetch_all(planned, interpreters, telling)
     if asked.explain:
@@ -177,7 +177,7 @@ def _store(
 
     What no longer counts (a changed scenario, another version) is kept in a file of its own.
     """
-    results_store.sweep(folder)
+    results_store.clear_leftovers(folder)
     if interrupted is None:
         return Store.create(folder, text.now()), None
     carried, superseded = resume.carry(interrupted.record, planned, probes)

@@ -83,7 +83,7 @@ def test_a_short_regime_has_no_rivals_that_might_help() -> None:
     entry = made.entry()
     chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
     probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = cells.make(asked.Asked(explain=True), chosen, {"jax": probe})
+    found = cells.make(asked.Asked(explain=True), chosen, {"jax": probe}, made.MACHINE)
     assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
     assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
         ("dense/short jax cpu", True)
