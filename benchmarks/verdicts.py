@@ -36,7 +36,7 @@ from kerasbench.results.asked import MAX_ROUNDS, MIN_ROUNDS, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store, load
 from kerasbench.runs.rounds import Run
-from kerasbench.runs.run import probe_all
+from kerasbench.runs.survey import probe_all
 
 FILE = Path(__file__).with_name("slowed.py")
 TIMEOUT_S = 120

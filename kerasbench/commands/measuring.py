@@ -1,6 +1,5 @@
 """Commands that measure: run, sweep and explain."""
 
-import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -41,8 +40,8 @@ from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
     from kerasbench.analysis.summary import Summary
+    from kerasbench.report.drawn import Drawn
     from kerasbench.results.asked import Asked
-    from kerasbench.runs.run import Ended
 
 
 def run(
@@ -102,7 +101,7 @@ def run(
             "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
             "--wait"
         )
-    return _finish(_measured(asked, results, python, wait, resume))
+    return _tell(_drawn(None if resume else asked, results, python, wait))
 
 
 def sweep(
@@ -156,7 +155,7 @@ def sweep(
             keep_env=split(keep_env),
         )
     )
-    return _finish(_measured(asked, results, python, wait))
+    return _tell(_drawn(asked, results, python, wait))
 
 
 def explain(
@@ -175,6 +174,7 @@ def explain(
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
     from kerasbench.plan import words
+    from kerasbench.report import page
 
     asked = words.explanation(
         words.Words(
@@ -188,43 +188,52 @@ def explain(
             keep_env=split(keep_env),
         )
     )
-    ended = _measured(asked, results, python, wait)
-    said = _explained(ended.summary, ended.brief, as_json)
-    return _finish(dataclasses.replace(ended, brief=said))
+    drawn = _drawn(asked, results, python, wait)
+    print(_explained_as_json(drawn.summary) if as_json else page.explained(drawn.summary))
+    return _finish(drawn)
 
 
-def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
-    """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
+def _explained_as_json(summary: "Summary") -> str:
+    """Return an explanation as JSON, and print to stderr what is to be said beside it."""
     from kerasbench.analysis.anatomy import anatomies
-    from kerasbench.report import explanation
-    from kerasbench.report.failures import failures
+    from kerasbench.report import explanation, page
 
     found = anatomies(summary)
-    besides = failures(summary) if found else brief
-    if not as_json:
-        return "\n\n".join(part for part in (explanation.document(found), besides) if part)
-    if besides:
+    if besides := page.beside(found, summary):
         print(besides, file=sys.stderr)
     return json.dumps(explanation.as_data(found), indent=2)
 
 
-def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":
+def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
+    """Measure what was asked for, or go on with what was interrupted; save the data, the tables and the plot."""
     from kerasbench import backends
     from kerasbench.environments import interpreters
-    from kerasbench.runs.run import measure
+    from kerasbench.report.audience import ConsoleAudience
+    from kerasbench.report.drawn import draw
+    from kerasbench.report.progress import to_stderr
+    from kerasbench.runs.run import measured
 
-    return measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
+    chosen = interpreters.find(split(python), backends.names())
+    with measured(asked, results, chosen, ConsoleAudience(to_stderr()), wait) as ended:
+        return draw(ended.record, ended.store, ended.unsaved)
 
 
-def _finish(ended: "Ended") -> int:
-    """Print how a run ended and return its exit code."""
-    print(ended.brief)
-    if ended.unsaved:
-        print(f"kerasbench: {ended.unsaved}", file=sys.stderr)
+def _tell(drawn: "Drawn") -> int:
+    """Print what a run says of itself, and return its exit code."""
+    from kerasbench.report import page
+
+    print(page.brief(drawn.summary))
+    return _finish(drawn)
+
+
+def _finish(drawn: "Drawn") -> int:
+    """Say where a run's files are, or why they are not, and return its exit code."""
+    if drawn.unsaved:
+        print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
         return EXIT_USAGE
-    print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
-    if ended.plot is not None:
-        print(f"plot: {ended.plot}", file=sys.stderr)
-    if ended.interrupted:
+    print(f"all tables: {drawn.tables}\nraw results: {drawn.data}", file=sys.stderr)
+    if drawn.plot is not None:
+        print(f"plot: {drawn.plot}", file=sys.stderr)
+    if drawn.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK
+    return EXIT_FAILED_CELLS if drawn.summary.failures else EXIT_OK

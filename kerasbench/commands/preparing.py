@@ -26,13 +26,13 @@ def doctor(
     from kerasbench.machine.lock import machine_lock
     from kerasbench.plan import arguments
     from kerasbench.report.doctor import as_data, as_text
-    from kerasbench.report.preparation import Preparation, asking
+    from kerasbench.report.preparation import Preparation
     from kerasbench.report.progress import to_stderr
 
     names = arguments.parse_backends(split(backend), backends.names()) or backends.names()
     chosen = interpreters.find(split(python), backends.names())
     # The lock, because starting every framework would disturb a run.
-    with machine_lock(), Preparation(to_stderr()).step(asking(names)):
+    with machine_lock(), Preparation(to_stderr()).asking(names):
         facts = gather(names, chosen)
     findings = diagnose(facts)
     data = as_data(facts, findings)

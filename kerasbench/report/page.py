@@ -1,6 +1,8 @@
 """The tables of a run, as markdown."""
 
-from kerasbench.analysis.anatomy import anatomies
+from collections.abc import Sequence
+
+from kerasbench.analysis.anatomy import Anatomy, anatomies
 from kerasbench.analysis.summary import Summary
 from kerasbench.machine import Machine
 from kerasbench.report import explanation, sweep
@@ -68,6 +70,17 @@ def brief(summary: Summary) -> str:
         beside_published(plain),
         failures(summary),
     )
+
+
+def explained(summary: Summary) -> str:
+    """Return what an explanation shows on a terminal: where the time goes, and what failed."""
+    found = anatomies(summary)
+    return "\n\n".join(part for part in (explanation.document(found), beside(found, summary)) if part)
+
+
+def beside(found: Sequence[Anatomy], summary: Summary) -> str:
+    """Return what to say beside an explanation: what failed, or all of a run where nothing could be explained."""
+    return failures(summary) if found else brief(summary)
 
 
 def _page(*sections: str) -> str:

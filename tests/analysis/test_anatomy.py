@@ -3,14 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from kerasbench.analysis.anatomy import Anatomy, Help, anatomies, step_ms
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.summary import summarize
-from kerasbench.cli import main
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.options import Options
@@ -18,7 +16,6 @@ from kerasbench.report.cells import escape
 from kerasbench.report.explanation import as_data, document, sentences
 from kerasbench.results.asked import Counted
 from kerasbench.results.record import TrialRecord
-from kerasbench.runs.run import Ended
 from tests import made
 from tests.made import with_parts
 
@@ -179,19 +176,6 @@ def test_every_sentence_of_the_text_has_a_number_and_stands_in_the_data() -> Non
     (data,) = as_data([one])
     assert data["sentences"] == list(sentences(one))
     assert data["feeding_ms"]["value"] == pytest.approx(0.5)
-
-
-def test_a_disk_that_takes_no_file_takes_no_explanation_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = summarize(made.record(*(made.trial(index, found=with_parts()) for index in ROUNDS), rounds=3))
-    page, data, full = tmp_path / "x.md", tmp_path / "x.json", f"{tmp_path / 'x.json'}: cannot be written: no space"
-    ended = Ended(found, "tables", page, data, failed_cells=0, interrupted=False, unsaved=full)
-    monkeypatch.setattr("kerasbench.runs.run.measure", lambda *asked: ended)
-    assert main(["explain", "dense", "--backend", "torch"]) == 1
-    out, err = capsys.readouterr()
-    assert all(escape(sentence) in out for one in anatomies(found) for sentence in sentences(one))
-    assert err == f"kerasbench: {full}\n"
 
 
 def test_a_step_is_the_median_over_blocks() -> None:

@@ -2,15 +2,23 @@
 
 import dataclasses
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from kerasbench import cli
+from kerasbench.analysis.anatomy import anatomies
+from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Message, ProbeReport
 from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.plan import cells
 from kerasbench.plan.catalog import Selected
+from kerasbench.report.cells import escape
+from kerasbench.report.explanation import sentences
 from kerasbench.results import asked
+from kerasbench.results.store import Store
+from kerasbench.runs.run import Ended
 from tests import made, stand_in
 from tests.stand_in import Command
 
@@ -77,6 +85,21 @@ def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None
     code, out, err = explain(command, "--backend", "jax", "--json")
     assert (code, json.loads(out)) == (2, [])
     assert "died from SIGSEGV" in err
+
+
+def test_a_disk_that_takes_no_file_takes_no_explanation_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = made.record(*(made.trial(index, found=made.with_parts()) for index in (1, 2, 3)), rounds=3)
+    store = Store.create(tmp_path, record.started)
+    full = f"{store.data}: cannot be written: no space"
+    monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(Ended(record, store, full)))
+    assert cli.main(["explain", "dense", "--backend", "torch"]) == 1
+    out, err = capsys.readouterr()
+    found = anatomies(summarize(record))
+    assert all(escape(sentence) in out for one in found for sentence in sentences(one))
+    assert err == f"kerasbench: {full}\n"
+    assert not store.tables.exists()
 
 
 def test_a_short_regime_has_no_rivals_that_might_help() -> None:

@@ -21,8 +21,8 @@ from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
 from kerasbench.machine import lock
 from kerasbench.quiet.signals import Surroundings
-from kerasbench.report import page, progress  # noqa: F401
-from kerasbench.runs import rounds
+from kerasbench.report import audience, drawn, page  # noqa: F401
+from kerasbench.runs import rounds, survey
 from kerasbench.runs import run as runs_run
 from tests import made
 
@@ -45,7 +45,7 @@ class Watch:
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
-    runs_run.observe = lambda sample_s: made.state()
+    survey.observe = lambda sample_s: made.state()
     runs_run.Watch = partial(Watch, random.Random(seed))  # type: ignore[assignment, misc]
     runs_run.product_canary = lambda: lambda: 1
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
