@@ -10,6 +10,7 @@ from typing import Any
 
 from kerasbench.analysis import changes
 from kerasbench.analysis.changes import Change, Comparison
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.children import variables
 from kerasbench.environments import interpreters
@@ -35,7 +36,7 @@ class Results:
         return summarize(merge(self.records))
 
     def __str__(self) -> str:
-        return page.brief(self.summary)
+        return page.brief(Findings(self.summary))
 
     def _repr_html_(self) -> str:
         return html.fragment(str(self))

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as reference
 
 from kerasbench.analysis import estimates, verdicts
-from kerasbench.analysis.estimates import CONFIDENCE, Estimate, estimate
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, estimate
 from kerasbench.analysis.verdicts import MANY_VERDICTS, Verdict, claim, judge_all
 
 ALPHA = (1 - CONFIDENCE) / 2  # of one side
@@ -99,7 +99,7 @@ def test_where_no_order_statistic_leaves_so_much_there_is_no_interval(count: int
     assert estimates.percentile_interval([float(rank) for rank in range(count)], share) is None
 
 
-def ratios(seed: int, count: int, strength: float) -> list[Estimate]:
+def ratios(seed: int, count: int, strength: float) -> list[LogEstimate]:
     """Ratios of five rounds, from no difference to a clear one, in any order."""
     rng = random.Random(seed)
     made = [
@@ -109,7 +109,7 @@ def ratios(seed: int, count: int, strength: float) -> list[Estimate]:
     return made
 
 
-def p_values(found: Sequence[Estimate], effect: float) -> list[float]:
+def p_values(found: Sequence[LogEstimate], effect: float) -> list[float]:
     """One-sided against the nearer edge of the effect, by scipy's t."""
     edge = math.log1p(effect)
     off = [abs(abs(math.log(one.value)) - edge) / one.log_error for one in found]

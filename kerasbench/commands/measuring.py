@@ -41,7 +41,7 @@ from kerasbench.commands.parameters import (
 from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from kerasbench.analysis.summary import Summary
+    from kerasbench.analysis.findings import Findings
     from kerasbench.results.asked import Asked
     from kerasbench.runs.run import Ended
 
@@ -184,23 +184,21 @@ def explain(
         explain=True,
     )
     ended = _measured(asked, results, python, wait)
-    said = _explained(ended.summary, ended.brief, as_json)
+    said = _explained(ended.findings, ended.brief, as_json)
     return _finish(dataclasses.replace(ended, brief=said))
 
 
-def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
+def _explained(found: "Findings", brief: str, as_json: bool) -> str:
     """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
-    from kerasbench.analysis.anatomy import anatomies
     from kerasbench.report import explanation
     from kerasbench.report.failures import failures
 
-    found = anatomies(summary)
-    besides = failures(summary) if found else brief
+    besides = failures(found.summary) if found.anatomies else brief
     if not as_json:
-        return "\n\n".join(part for part in (explanation.document(found), besides) if part)
+        return "\n\n".join(part for part in (explanation.document(found.anatomies), besides) if part)
     if besides:
         print(besides, file=sys.stderr)
-    return json.dumps(explanation.as_data(found), indent=2)
+    return json.dumps(explanation.as_data(found.anatomies), indent=2)
 
 
 def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from kerasbench import backends, machine, text
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings, findings
 from kerasbench.children import questions, trial, variables
 from kerasbench.children.limits import Limits
 from kerasbench.children.parallel import Tick, together
@@ -46,11 +46,11 @@ BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 class Ended:
     """How a run ended: what it measured, the tables for a terminal, the files, and what the exit code says.
 
-    The summary is there also where the files could not be written. ``plot`` is the figure of a sweep, None where there
-    is none.
+    The findings are there also where the files could not be written. ``plot`` is the figure of a sweep, None where
+    there is none.
     """
 
-    summary: Summary
+    findings: Findings
     brief: str
     tables: Path
     data: Path
@@ -113,17 +113,17 @@ def _measure(
     record = execute(planned, earlier)
     record = _refined(planned, record, time.monotonic() - began_s, execute)
     unsaved = _saved(store.finish, record)  # before the tables: a second Ctrl-C may come while they are computed
-    summary = summarize(record)
-    unsaved = unsaved or _saved(store.save_tables, page.document(summary))
+    found = findings(record)  # once: the tables and the figure share what it takes to compute
+    unsaved = unsaved or _saved(store.save_tables, page.document(found))
     return Ended(
-        summary=summary,
-        brief=page.brief(summary),
+        findings=found,
+        brief=page.brief(found),
         tables=store.tables,
         data=store.data,
-        failed_cells=len(summary.failures),
+        failed_cells=len(found.summary.failures),
         interrupted=record.stopped_because == INTERRUPTED,
         unsaved=unsaved,
-        plot=_plot(store, summary),
+        plot=_plot(store, found),
     )
 
 
@@ -159,9 +159,9 @@ def _refined(planned: Plan, record: Record, spent_s: float, execute: Callable[[P
         return record  # the disk takes no more, and what was measured stands
 
 
-def _plot(store: Store, summary: Summary) -> Path | None:
+def _plot(store: Store, found: Findings) -> Path | None:
     """Draw a sweep beside its tables, where matplotlib is installed and the disk takes it."""
-    picture = curve.step_over_size(summary, "png") if plot.is_available() else None
+    picture = curve.step_over_size(found, "png") if plot.is_available() else None
     if picture is None:
         return None
     file = store.data.with_suffix(".png")
