@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kerasbench import backends, text
-from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict, judge, ratio, visible_difference
@@ -64,7 +64,7 @@ def measure(count: int, folder: Path) -> None:
         store.finish(run.execute())
 
 
-def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, Estimate]]:
+def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, LogEstimate]]:
     """Yield what is compared (``same``, ``5 %``, ``10 %``), the backend, and the ratio over the first rounds."""
     summary = summarize(record)
     by_regime = {row.regime.name: row.cells for row in summary.rows}

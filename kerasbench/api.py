@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.analysis import changes
-from kerasbench.analysis.anatomy import Anatomy, anatomies
+from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.changes import Change, Comparison
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import words
@@ -35,7 +36,7 @@ class Results:
         return summarize(merge(self.records))
 
     def __str__(self) -> str:
-        return page.brief(self.summary)
+        return page.brief(Findings(self.summary))
 
     def _repr_html_(self) -> str:
         return html.fragment(str(self))
@@ -52,14 +53,14 @@ class Explained(Results):
     @property
     def anatomies(self) -> list[Anatomy]:
         """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
-        return anatomies(self.summary)
+        return Findings(self.summary).anatomies
 
     def to_data(self) -> list[dict[str, Any]]:
         """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
         return explanation.as_data(self.anatomies)
 
     def __str__(self) -> str:
-        return page.explained(self.summary)
+        return page.explained(Findings(self.summary))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Made-up plans, measurements and records, with numbers that a test chooses."""
 
 import dataclasses
+import math
 from pathlib import Path
 
+from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import (
     Batch,
@@ -193,3 +195,14 @@ def record(*trials: TrialRecord, rounds: int = 1) -> Record:
         rounds_completed=rounds,
         stopped_because="the test is over",
     )
+
+
+def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEstimate:
+    """An estimate whose interval ends there, and as many times below the value."""
+    error = None if high is None else math.log(high / value) / t_quantile(trials - 1)
+    return LogEstimate(math.log(value), error, trials - 1, trials)
+
+
+def amount(value: float, reach: float | None = None, trials: int = 1) -> Amount:
+    """An amount with so much on both sides of it."""
+    return Amount(value, None if reach is None else reach / t_quantile(trials - 1), trials - 1, trials)

@@ -39,7 +39,7 @@ from kerasbench.commands.parameters import (
 from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from kerasbench.analysis.summary import Summary
+    from kerasbench.analysis.findings import Findings
     from kerasbench.report.drawn import Drawn
     from kerasbench.results.asked import Asked
 
@@ -189,19 +189,17 @@ def explain(
         )
     )
     drawn = _drawn(asked, results, python, wait)
-    print(_explained_as_json(drawn.summary) if as_json else page.explained(drawn.summary))
+    print(_explained_as_json(drawn.found) if as_json else page.explained(drawn.found))
     return _finish(drawn)
 
 
-def _explained_as_json(summary: "Summary") -> str:
+def _explained_as_json(found: "Findings") -> str:
     """Return an explanation as JSON, and print to stderr what is to be said beside it."""
-    from kerasbench.analysis.anatomy import anatomies
     from kerasbench.report import explanation, page
 
-    found = anatomies(summary)
-    if besides := page.beside(found, summary):
+    if besides := page.beside(found):
         print(besides, file=sys.stderr)
-    return json.dumps(explanation.as_data(found), indent=2)
+    return json.dumps(explanation.as_data(found.anatomies), indent=2)
 
 
 def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
@@ -222,7 +220,7 @@ def _tell(drawn: "Drawn") -> int:
     """Print what a run says of itself, and return its exit code."""
     from kerasbench.report import page
 
-    print(page.brief(drawn.summary))
+    print(page.brief(drawn.found))
     return _finish(drawn)
 
 
@@ -236,4 +234,4 @@ def _finish(drawn: "Drawn") -> int:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     if drawn.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED_CELLS if drawn.summary.failures else EXIT_OK
+    return EXIT_FAILED_CELLS if drawn.found.summary.failures else EXIT_OK

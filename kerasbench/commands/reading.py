@@ -105,8 +105,10 @@ def compare(
 ) -> int:
     """Compare two sets of results cell by cell; more than two stand side by side."""
     from kerasbench.analysis import changes
+    from kerasbench.analysis.summary import summarize
     from kerasbench.report import comparison
     from kerasbench.results import shelf
+    from kerasbench.results.merge import merge
 
     if fail_on not in (None, "regression"):
         raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
@@ -116,11 +118,8 @@ def compare(
     if len(places) > 2:
         if fail_on:
             raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-        print(
-            comparison.side_by_side(
-                [(place.stem or str(place), side) for place, side in zip(places, sides, strict=True)]
-            )
-        )
+        names = [place.stem or str(place) for place in places]
+        print(comparison.side_by_side([(n, summarize(merge(side))) for n, side in zip(names, sides, strict=True)]))
         return EXIT_OK
     found = changes.compare(*sides)
     print(comparison.changes(found, *(str(place) for place in places)))

@@ -16,11 +16,11 @@ from kerasbench.machine import Machine
 from kerasbench.plan import explainable
 from kerasbench.plan.catalog import Selected
 from kerasbench.results.asked import Asked, Counted, Effort
+from kerasbench.results.keys import CellKey
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself
-CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:
 def describe_probe(report: ProbeReport) -> str:
     """Return ``torch 2.13.0+cpu sees cpu``."""
     version = report.versions.get(report.backend, "")
-    seen = ", ".join(f"{device.label} ({device.title})" if device.title else device.label for device in report.devices)
+    seen = ", ".join(device.described for device in report.devices)
     return f"{report.backend} {version} sees {seen}"
 
 

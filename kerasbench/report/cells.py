@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Column, Row, Standing, Summary
-from kerasbench.report.number import BELOW, NOT_TOLD, plain, with_interval
-from kerasbench.text import blanked
+from kerasbench.analysis.summary import Row, Standing, Summary
+from kerasbench.report.number import BELOW, NOT_TOLD, significant, with_interval
+from kerasbench.results.keys import Column
+from kerasbench.text import blanked, count
 
 NOTHING = "–"
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
@@ -74,13 +75,9 @@ def column_name(column: Column) -> str:
     return escape(" ".join(part for part in column if part))
 
 
-def count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
-    return f"{plain(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
+    return f"{significant(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
 
 
 def escape(text: str) -> str:

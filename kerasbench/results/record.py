@@ -13,6 +13,7 @@ from kerasbench.exchange.requests import DataKind, ProtocolKind
 from kerasbench.machine import Machine
 from kerasbench.quiet.signals import Signal, Surroundings
 from kerasbench.results.asked import Asked, Counted
+from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.upgrade import SCHEMA
 
 # Why a run stopped, in place of a reason to stop.
@@ -58,7 +59,7 @@ class Unshown(NamedTuple):
 
     started: str
     newer: bool
-    columns: tuple[tuple[str, str, str], ...]
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ class TrialRecord:
     protocol: ProtocolKind | None = None
 
     @property
-    def cell(self) -> tuple[str, str, str, str, str]:
+    def cell(self) -> CellKey:
         return (self.scenario, self.regime, self.backend, self.device.label, self.options.label)
 
     @property
-    def column(self) -> tuple[str, str, str]:
+    def column(self) -> Column:
         """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
         return (self.backend, self.device.label, self.options.terms)
 

@@ -21,8 +21,9 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.machine.state import State
 from kerasbench.plan import cells as plan_cells
-from kerasbench.plan.cells import Cell, CellKey, Plan
+from kerasbench.plan.cells import Cell, Plan
 from kerasbench.quiet.signals import Surroundings, of_machine, of_measurement, of_surroundings, top_clock
+from kerasbench.results.keys import CellKey
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, ScenarioRecord, TrialRecord
 from kerasbench.results.store import Store
 from kerasbench.runs.stopping import _half_widths, precision_of, stop_reason

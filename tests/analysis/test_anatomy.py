@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from kerasbench.analysis.anatomy import Anatomy, Help, anatomies, step_ms
+from kerasbench.analysis.anatomy import Anatomy, Help, step_ms
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.options import Options
@@ -31,7 +31,7 @@ def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy
 
 def anatomy(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> Anatomy:
     rounds = max(trial.round for trial in trials)
-    (one,) = anatomies(summarize(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))))
+    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).anatomies
     return one
 
 
@@ -163,7 +163,7 @@ def test_two_rounds_are_too_few_for_advice() -> None:
 
 
 def test_cells_without_parts_are_not_explained() -> None:
-    assert anatomies(summarize(made.record(made.trial()))) == []
+    assert findings(made.record(made.trial())).anatomies == []
     assert document([]) == ""
 
 
