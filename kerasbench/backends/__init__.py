@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Options
 
 Version = tuple[int, ...]
@@ -67,8 +66,8 @@ class Backend(Protocol):
     def requirements(self, target: Target) -> list[str]:
         """Return what pip installs, beside keras, so that this backend uses the target's devices."""
 
-    def unsupported(self, device: Device, options: Options) -> Failure | None:
-        """Return why this backend, unlike others, cannot do on a device what the options ask for; None where it can."""
+    def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None:
+        """Return why it cannot, unlike others, do on a device what is asked for, and what to do; None where it can."""
 
     def configure(self, device: Device, options: Options) -> None:
         """Do in the child, before the first operation, what the environment cannot."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.exchange.devices import CPU, Device, cuda_visibility, processors
-from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Options
 
 PACKAGE = "jax"
@@ -44,7 +43,7 @@ def requirements(target: Target) -> list[str]:
     return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
 
 
-def unsupported(device: Device, options: Options) -> Failure | None:
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     return None
 
 

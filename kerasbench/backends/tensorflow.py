@@ -8,7 +8,6 @@ from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.exchange.devices import CPU, GPU, Device, cuda_visibility, processors
-from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 
 PACKAGE = "tensorflow"
@@ -35,9 +34,9 @@ def requirements(target: Target) -> list[str]:
     return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
 
 
-def unsupported(device: Device, options: Options) -> Failure | None:
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     if options.jit and device.platform == "metal":
-        return Failure(Code.UNSUPPORTED, "XLA does not compile for Metal", "--device cpu measures it compiled")
+        return "XLA does not compile for Metal", "--device cpu measures it compiled"
     return None
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.exchange.devices import CPU, Device, cuda_visibility
-from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import MIXED, Options
 
 PACKAGE = "torch"
@@ -41,7 +40,7 @@ def requirements(target: Target) -> list[str]:
     return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
 
 
-def unsupported(device: Device, options: Options) -> Failure | None:
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     return None
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kerasbench import backends
@@ -12,8 +12,9 @@ from kerasbench.children.process import QUICK_POLL_S
 from kerasbench.children.scratch import scratch_folder
 from kerasbench.children.trial import _not_started, _Received, _run
 from kerasbench.children.variables import NOTHING, clean, for_scratch, share_datasets
+from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import CPU, GPU, Device, visible_cuda
-from kerasbench.exchange.messages import Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.exchange.messages import Failure, Inventory, Message, ProbeReport
 from kerasbench.exchange.options import DEFAULT
 from kerasbench.exchange.requests import (
     CountRequest,
@@ -58,17 +59,13 @@ def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: N
 
 
 def describe(
-    file: str,
-    python: str,
-    backend: str | None = None,
-    on_tick: Callable[[], None] = lambda: None,
-    kept: Mapping[str, str] = NOTHING,
-) -> Description | Failure:
-    """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
-    limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
+    files: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+) -> list[Description] | Failure:
+    """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top."""
+    limits = _standard(DESCRIBE_TIMEOUT_S, "describing scenario files")
     variables = backends.get(backend).ALWAYS if backend else {}
-    request = DescribeRequest(file)
-    return _ask(python, request, limits, variables, lambda answer: answer.description, on_tick, kept=kept)
+    request = DescribeRequest(list(files))
+    return _ask(python, request, limits, variables, lambda answer: answer.descriptions, kept=kept)
 
 
 def fetch(file: str, regime: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:

@@ -139,7 +139,8 @@ def unsupported(cell: Cell) -> Failure | None:
     if options.threads is not None and options.threads > processors():
         cause = f"{options.threads} threads were asked for, {processors()} processors are there"
         return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")
-    return backends.get(cell.backend).unsupported(device, options)
+    own = backends.get(cell.backend).unsupported(device, options)
+    return Failure(Code.UNSUPPORTED, *own) if own else None
 
 
 def _has_twin(selected: Selected, backend: str) -> bool:

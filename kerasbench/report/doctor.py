@@ -10,7 +10,7 @@ from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Inventory, ProbeReport
-from kerasbench.report.cells import NOTHING
+from kerasbench.report.markdown import NOTHING
 
 
 def as_text(facts: Facts, findings: Sequence[Finding]) -> str:

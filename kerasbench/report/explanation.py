@@ -8,7 +8,8 @@ from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Estimate, sign
 from kerasbench.analysis.payoff import BreakEven
 from kerasbench.analysis.summary import Column
-from kerasbench.report.cells import column_name, escape, whole_steps
+from kerasbench.report.cells import column_name, whole_steps
+from kerasbench.report.markdown import escape
 from kerasbench.report.number import NOT_TOLD, percent, plain
 
 GIGA = 1e9

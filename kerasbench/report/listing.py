@@ -4,10 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from tabulate import tabulate
-
 from kerasbench.plan.catalog import Entry
-from kerasbench.report.cells import NOTHING, escape
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.text import label
 
 
@@ -26,7 +24,7 @@ def as_table(entries: Sequence[Entry]) -> str:
         for regime in entry.description.regimes
     ]
     headers = ["scenario", "parameters", "batch", "steps", "epochs", "what"]
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    return draw_table(headers, rows)
 
 
 def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -4,11 +4,7 @@ from kerasbench.analysis.anatomy import anatomies
 from kerasbench.analysis.summary import Summary
 from kerasbench.machine import Machine
 from kerasbench.report import explanation, sweep
-from kerasbench.report.cells import (
-    column_name,
-    count,
-    escape,
-)
+from kerasbench.report.cells import column_name, count
 from kerasbench.report.details import (
     GIB,
     _versions,
@@ -25,6 +21,7 @@ from kerasbench.report.details import (
 )
 from kerasbench.report.failures import failures
 from kerasbench.report.keras_cost import what_keras_costs
+from kerasbench.report.markdown import escape
 from kerasbench.report.notes import let_in
 from kerasbench.report.published import beside_published
 from kerasbench.report.training import training, verdicts

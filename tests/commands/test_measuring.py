@@ -28,7 +28,7 @@ def describe(folder: Path, *others: str) -> None:
     """Have the scenario say that it has a short regime, beside the others."""
     regimes = [*(made.regime(name) for name in others), SHORT]
     found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
-    stand_in.answer(folder, "describe", Message(description=found))
+    stand_in.answer(folder, "describe", Message(descriptions=[found]))
 
 
 def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
