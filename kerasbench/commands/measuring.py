@@ -1,7 +1,6 @@
 """Commands that measure: run, sweep and explain."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +189,8 @@ def explain(
 
 def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
     """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
+    import json
+
     from kerasbench.analysis.anatomy import anatomies
     from kerasbench.report import explanation
     from kerasbench.report.failures import failures

@@ -3,7 +3,9 @@
 The parent never executes a scenario file. A child describes it once; the description is kept under the file's
 content hash in the user's cache folder."""
 
+import dataclasses
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import platformdirs
 
 from kerasbench import backends
@@ -180,7 +181,8 @@ def describe_all(files: Sequence[Path], python: str, backend: str | None = None,
     new = _described([file for file in hashes if file not in known], python, backend, ask or _asked)
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
-    return [Entry(file, hashes[file], (known | new)[file], twins(file)) for file in files]
+    names = backends.names()
+    return [Entry(file, hashes[file], (known | new)[file], twins(file, names)) for file in files]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
@@ -203,9 +205,9 @@ def _asked(
     return questions.describe(files, python, backend, kept or {})
 
 
-def twins(file: Path) -> dict[str, str]:
-    """Return the hash of each twin that lies beside a scenario's file, by its backend."""
-    beside = {backend: twin_file(file, backend) for backend in backends.names()}
+def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
+    """Return the hash of each twin that lies beside a scenario's file, by its backend: of these, or of all."""
+    beside = {backend: twin_file(file, backend) for backend in names or backends.names()}
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 
@@ -227,9 +229,11 @@ def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
 
 
 def _read_cached(file: Path) -> Description | None:
+    # What was written here, under a name that says all of its contents, needs no msgspec, which is slow to load.
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Description)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        fields = json.loads(file.read_bytes())
+        return Description(**fields | {"regimes": [RegimeDescription(**one) for one in fields["regimes"]]})
+    except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
@@ -237,7 +241,7 @@ def _write_cached(file: Path, description: Description) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
-        partial.write_bytes(msgspec.json.encode(description))
+        partial.write_text(json.dumps(dataclasses.asdict(description)), "utf-8")
         partial.replace(file)
     except OSError:
         return  # a cache that cannot be written costs 50 ms the next time

@@ -169,12 +169,13 @@ def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: py
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
-def test_a_damaged_cache_is_not_believed(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("damaged", ['{"name": 3', "[]", "3", '{"name": "mine"}', '{"regimes": [{}]}', "\ufeff{}", ""])
+def test_a_damaged_cache_is_not_believed(mine: Path, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     catalog.describe(mine, sys.executable)
     (cached,) = catalog._cache_files({mine: content_hash(mine)}).values()
     assert cached.is_file()
-    cached.write_text('{"name": 3')
+    cached.write_text(damaged)
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
