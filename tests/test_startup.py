@@ -16,7 +16,6 @@ SLOW = {
     "numpy",
     "psutil",
     "pydantic",
-    "pynvml",
     "rich",
     "scipy",
     "tomlkit",
