@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import (
     Batch,
@@ -20,7 +21,7 @@ from kerasbench.exchange.measurement import (
     Training,
     Usage,
 )
-from kerasbench.exchange.messages import Code, Description, Failure, Phase, RegimeDescription
+from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.machine import Machine
 from kerasbench.machine.nvidia import Sample

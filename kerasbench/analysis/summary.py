@@ -10,8 +10,9 @@ from kerasbench.analysis import parity
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_S, Metric
 from kerasbench.analysis.verdicts import Verdict, judge_all, learned, ratio, rounds_to_decide
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.measurement import Measurement, Resolved
-from kerasbench.exchange.messages import Description, Failure, RegimeDescription
+from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Size, is_native
 from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord

@@ -1,6 +1,5 @@
 """Commands that measure: run, sweep and explain."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -195,6 +194,8 @@ def explain(
 
 def _explained_as_json(found: "Findings") -> str:
     """Return an explanation as JSON, and print to stderr what is to be said beside it."""
+    import json
+
     from kerasbench.report import explanation, page
 
     if besides := page.beside(found):

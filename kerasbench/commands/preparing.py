@@ -1,6 +1,5 @@
 """Commands for the machine, before anything is measured: doctor and env create."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +17,8 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with everything that was found out.")] = False,
 ) -> int:
     """Say what each backend sees, what is wrong, and the command that mends it."""
+    import json
+
     from kerasbench import backends
     from kerasbench.doctor import diagnose
     from kerasbench.doctor.facts import gather

@@ -1,6 +1,5 @@
 """Commands that read what there is: list, report and compare."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +20,8 @@ FORMATS = ("markdown", "csv", "json", "html")
 
 def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> int:
     """Show the scenarios and their regimes."""
+    import json
+
     from kerasbench.plan import catalog
     from kerasbench.report import listing
 

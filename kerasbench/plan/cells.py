@@ -172,12 +172,11 @@ def unsupported(cell: Cell, processors: int) -> Failure | None:
         return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
     if options.dtype == "float64" and device.platform in APPLE:
         return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
-    if options.jit and device.platform == "metal" and cell.backend == "tensorflow":
-        return Failure(Code.UNSUPPORTED, "XLA does not compile for Metal", "--device cpu measures it compiled")
     if options.threads is not None and options.threads > processors:
         cause = f"{options.threads} threads were asked for, {processors} processors are there"
         return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors}")
-    return None
+    own = backends.get(cell.backend).unsupported(device, options)
+    return Failure(Code.UNSUPPORTED, *own) if own else None
 
 
 def _has_twin(selected: Selected, backend: str) -> bool:

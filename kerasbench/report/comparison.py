@@ -8,7 +8,7 @@ from kerasbench.analysis.changes import Change, Comparison, cell_label
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import HEADLINE, Summary
 from kerasbench.analysis.verdicts import Verdict
-from kerasbench.report.cells import NOTHING, escape
+from kerasbench.report.markdown import NOTHING, escape
 from kerasbench.report.number import with_interval
 from kerasbench.results.keys import Column
 from kerasbench.text import count

@@ -2,15 +2,8 @@
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
-from kerasbench.report.cells import (
-    NOTHING,
-    column_name,
-    column_names,
-    draw_table,
-    escape,
-    metric_tables,
-    whole_steps,
-)
+from kerasbench.report.cells import column_name, column_names, metric_tables, whole_steps
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step
 from kerasbench.report.number import significant, with_interval
 from kerasbench.results.record import TrialRecord

@@ -7,7 +7,8 @@ from typing import Any
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.report.cells import column_name, escape, whole_steps
+from kerasbench.report.cells import column_name, whole_steps
+from kerasbench.report.markdown import escape
 from kerasbench.report.number import NOT_TOLD, percent, significant
 from kerasbench.results.keys import Column
 

@@ -2,7 +2,8 @@
 
 from kerasbench.analysis.summary import Summary
 from kerasbench.machine import Machine
-from kerasbench.report.cells import column_name, escape
+from kerasbench.report.cells import column_name
+from kerasbench.report.markdown import escape
 from kerasbench.report.notes import let_in
 from kerasbench.results.record import Record
 from kerasbench.text import count, whole_gib

@@ -10,7 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import cells, curve, page, plot
+from kerasbench.report import curve, markdown, page, plot
 from kerasbench.text import blanked
 
 POLICY = (
@@ -54,7 +54,7 @@ _INLINE = re.compile(
     r"|\*(?P<em>(?:\\.|[^*\\])+)\*"
 )
 _FIGURE = re.compile(r"(?:\*\*|≈ |over )?(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?)(?=$|[ *–%])")
-_WITHOUT = re.compile(rf"{cells.NOTHING}|\*[a-z-]+\*")  # a cell that has no number: a dash, or a failure's code
+_WITHOUT = re.compile(rf"{markdown.NOTHING}|\*[a-z-]+\*")  # a cell that has no number: a dash, or a failure's code
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
@@ -91,7 +91,7 @@ def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
     level = 3 if several else 2
     head, *sections = _sections(page.document(found))
     titles = [_inline(title) for title, _ in sections]
-    about = [block for block in head[1] if block != f"# kerasbench on {cells.escape(name)}"]  # said above
+    about = [block for block in head[1] if block != f"# kerasbench on {markdown.escape(name)}"]  # said above
     links = [f'<li><a href="#{anchor}-{number}">{title}</a></li>' for number, title in enumerate(titles, start=1)]
     lines = [
         *([f"<h2>{_text(name)}</h2>"] if several else []),

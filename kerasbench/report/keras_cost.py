@@ -5,7 +5,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.keras_cost import Price
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.verdicts import MANY_VERDICTS
-from kerasbench.report.cells import column_name, draw_table, escape, value
+from kerasbench.report.cells import column_name, value
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.number import with_interval
 
 TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tabulate import tabulate
-
-from kerasbench.exchange.messages import Description
-from kerasbench.report.cells import NOTHING, escape
+from kerasbench.exchange.descriptions import Description
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.text import label
 
 
@@ -36,7 +34,7 @@ def as_table(entries: Sequence[Entry]) -> str:
         for regime in entry.description.regimes
     ]
     headers = ["scenario", "parameters", "batch", "steps", "epochs", "what"]
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    return draw_table(headers, rows)
 
 
 def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -8,7 +8,8 @@ from kerasbench.analysis.verdicts import MANY_VERDICTS
 from kerasbench.exchange.devices import APPLE
 from kerasbench.exchange.options import is_native
 from kerasbench.quiet.signals import SCATTER_WARN
-from kerasbench.report.cells import column_name, escape
+from kerasbench.report.cells import column_name
+from kerasbench.report.markdown import escape
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Group
 from kerasbench.text import count, label

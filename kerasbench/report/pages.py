@@ -16,7 +16,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import cells, details, explanation, sweep, training
+from kerasbench.report import cells, details, explanation, markdown, sweep, training
 from kerasbench.report.failures import failures
 from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.page import document
@@ -201,14 +201,14 @@ def _index(rows: list[list[str]]) -> str:
 def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
     machine = summary.record.machine
     return [
-        f"[{cells.escape(machine.chip)}](machine-{name}.md)",
+        f"[{markdown.escape(machine.chip)}](machine-{name}.md)",
         str(machine.cores),
         whole_gib(machine.memory_bytes),
-        cells.escape(", ".join(machine.gpus)) or cells.NOTHING,
+        markdown.escape(", ".join(machine.gpus)) or markdown.NOTHING,
         ", ".join(cells.column_name(column) for column in summary.columns),
         str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
         str(runs),
-        cells.escape(summary.record.started),
+        markdown.escape(summary.record.started),
     ]
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from kerasbench.analysis.published import Figure, Side, figures
 from kerasbench.analysis.summary import HEADLINE, Row, Summary
-from kerasbench.report.cells import NOTHING, column_names, draw_table, escape, value
+from kerasbench.report.cells import column_names, value
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.number import significant
 from kerasbench.results.keys import Column
 

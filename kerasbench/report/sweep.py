@@ -8,7 +8,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.summary import Row, Summary
 from kerasbench.exchange.options import AXES, Axis
-from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
+from kerasbench.report.cells import column_name, column_names, metric_tables, timed
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step, training_notes
 from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant
 from kerasbench.text import label

@@ -3,13 +3,8 @@
 from kerasbench.analysis.summary import Comparison, Row, Summary
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report import sweep
-from kerasbench.report.cells import (
-    column_name,
-    column_names,
-    draw_table,
-    escape,
-    timed,
-)
+from kerasbench.report.cells import column_name, column_names, timed
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import with_interval
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kerasbench import __version__
+from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Description, Failure, Phase
+from kerasbench.exchange.messages import Failure, Phase
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import DataKind, ProtocolKind

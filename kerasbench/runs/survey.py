@@ -67,7 +67,7 @@ def plan(asked: Asked, found: Surveyed, interpreters: Interpreters, telling: Tel
     if asked.data == "real":
         fetch_all(planned, interpreters, telling)
     if asked.explain:
-        with telling.step("having torch count the operations of a step"):
+        with telling.step("counting the operations of a step"):
             planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
     return planned
 
@@ -84,11 +84,11 @@ def probe_all(
 
 
 def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
-    """Have torch count the operations of each regime's training step; none where torch is not there or cannot."""
+    """Have the operations of each regime's training step counted; none where the backend that can is not there."""
     found: list[Counted] = []
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
         request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
-        said = questions.count(request, interpreters.of("torch"), planned.asked.keep_env)
+        said = questions.count(request, interpreters.of(backends.counting()), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))
     return found

@@ -12,8 +12,8 @@ from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.options import Options
-from kerasbench.report.cells import escape
 from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.report.markdown import escape
 from kerasbench.results.asked import Counted
 from kerasbench.results.record import TrialRecord
 from tests import made

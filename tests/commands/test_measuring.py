@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from kerasbench import cli
-from kerasbench.analysis.anatomy import anatomies
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.messages import Message, ProbeReport
 from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.plan import cells
 from kerasbench.plan.catalog import Selected
-from kerasbench.report.cells import escape
 from kerasbench.report.explanation import sentences
+from kerasbench.report.markdown import escape
 from kerasbench.results import asked
 from kerasbench.results.store import Store
 from kerasbench.runs.run import Ended
@@ -36,7 +35,7 @@ def describe(folder: Path, *others: str) -> None:
     """Have the scenario say that it has a short regime, beside the others."""
     regimes = [*(made.regime(name) for name in others), SHORT]
     found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
-    stand_in.answer(folder, "describe", Message(description=found))
+    stand_in.answer(folder, "describe", Message(descriptions=[found]))
 
 
 def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
@@ -96,7 +95,7 @@ def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(Ended(record, store, full)))
     assert cli.main(["explain", "dense", "--backend", "torch"]) == 1
     out, err = capsys.readouterr()
-    found = anatomies(summarize(record))
+    found = findings(record).anatomies
     assert all(escape(sentence) in out for one in found for sentence in sentences(one))
     assert err == f"kerasbench: {full}\n"
     assert not store.tables.exists()

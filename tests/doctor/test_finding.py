@@ -62,7 +62,7 @@ def parse(arguments: list[str]) -> dict[str, object]:
 def test_an_environment_s_command_means_what_it_says() -> None:
     words = shlex.split(finding.create("torch", "--cuda", "--interpreter", "/my python/bin/python3.12"))
     given = parse(words[3:])
-    assert (given["backend"], given["cuda"], given["cpu"]) == (["torch"], True, False)
+    assert (list(given["backend"]), given["cuda"], given["cpu"]) == (["torch"], True, False)
     assert (given["interpreter"], given["force"]) == ("/my python/bin/python3.12", True)
 
 

@@ -4,18 +4,8 @@ from markdown_it import MarkdownIt
 from kerasbench.analysis.summary import Standing, Summary, summarize
 from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.cells import (
-    NOTHING,
-    column_name,
-    count,
-    draw_table,
-    escape,
-    metric_tables,
-    timed,
-    title_of,
-    value,
-    whole_steps,
-)
+from kerasbench.report.cells import column_name, count, metric_tables, timed, title_of, value, whole_steps
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.report import table

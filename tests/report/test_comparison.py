@@ -6,7 +6,7 @@ from kerasbench.analysis.changes import compare
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import Options
 from kerasbench.report import comparison
-from kerasbench.report.cells import NOTHING
+from kerasbench.report.markdown import NOTHING
 from kerasbench.results.record import Record
 from tests import made
 from tests.report import table

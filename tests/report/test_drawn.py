@@ -34,7 +34,7 @@ def test_the_tables_are_saved_beside_the_data(store: Store) -> None:
 def test_tables_that_the_disk_refuses_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "save_tables", refuse)
     drawn = draw(RECORD, store)
-    assert (drawn.unsaved, drawn.summary.record) == ("no space left", RECORD)
+    assert (drawn.unsaved, drawn.found.summary.record) == ("no space left", RECORD)
 
 
 def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(store: Store) -> None:

@@ -8,7 +8,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
-from kerasbench.report.cells import escape
+from kerasbench.report.markdown import escape
 from kerasbench.report.notes import let_in, training_notes
 from kerasbench.report.page import brief, document
 from kerasbench.results.merge import merge

@@ -6,8 +6,8 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.cells import escape
 from kerasbench.report.details import epochs
+from kerasbench.report.markdown import escape
 from kerasbench.report.page import document
 from tests import made
 
