@@ -20,7 +20,7 @@ def in_child(backend: str, script: str, *arguments: str) -> Any:
         variables = (
             clean()
             | for_scratch(scratch)
-            | {"KERAS_BACKEND": backend}
+            | backends.get(backend).ALWAYS
             | backends.get(backend).environment(CPU, DEFAULT, scratch)
         )
         command = [sys.executable, script, "child", backend, *arguments]

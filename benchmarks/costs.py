@@ -12,7 +12,8 @@ from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.plan import arguments, sizes
-from kerasbench.results import store
+from kerasbench.report.audience import ConsoleAudience
+from kerasbench.report.progress import to_stderr
 from kerasbench.results.asked import SWEEP, Asked, exactly
 from kerasbench.runs import run
 
@@ -24,8 +25,8 @@ BATCHES = [1, 4, 16, 64, 256]
 def main(folder: Path) -> None:
     options = sizes.crossed(arguments.options_of([], [], [], []), BATCHES, [])
     asked = Asked([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
-    ended = run.measure(asked, folder, Interpreters())
-    (found,) = swept(summarize(store.load(ended.data)))
+    with run.measured(asked, folder, Interpreters(), ConsoleAudience(to_stderr())) as ended:
+        (found,) = swept(summarize(ended.record))
     for column in found.columns:
         model = found.cost(column)
         assert model is not None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kerasbench.analysis import series
 from kerasbench.analysis.cost_model import fit
-from kerasbench.analysis.estimates import Estimate, estimate
+from kerasbench.analysis.estimates import LogEstimate, estimate
 from kerasbench.analysis.series import Crossing, Ratios
 from kerasbench.analysis.verdicts import MINIMAL_EFFECT, ratio
 from kerasbench.plan.sizes import between, parse_batches
@@ -55,7 +55,7 @@ def rival(planted: float) -> tuple[float, float]:
 
 def duel(
     rng: random.Random, rounds: int, scatter: float, other: tuple[float, float], sizes: Sequence[float]
-) -> list[tuple[float, Estimate]]:
+) -> list[tuple[float, LogEstimate]]:
     found = []
     for size in sizes:
         paired = ratio(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter))
@@ -69,8 +69,9 @@ def crossings(ratios: Ratios) -> list[Crossing]:
 
 
 def holds(found: Crossing, planted: float) -> bool:
-    assert found.low is not None and found.high is not None
-    return found.low <= planted <= found.high
+    assert found.interval is not None
+    low, high = found.interval
+    return low <= planted <= high
 
 
 def coverage(rng: random.Random, rounds: int, scatter: float, planted: float) -> Found:
@@ -86,7 +87,7 @@ def coverage(rng: random.Random, rounds: int, scatter: float, planted: float) ->
         refined = crossings(ratios)
         after += len(found) > 0 and any(holds(one, planted) for one in refined)
         once, several = once + bool(found), several + (len(refined) > 1)
-        widths += [math.log2(one.high / one.low) for one in refined if one.low and one.high]
+        widths += [math.log2(one.interval[1] / one.interval[0]) for one in refined if one.interval]
     each = max(1, once)
     width = statistics.median(widths) if widths else math.nan
     return Found(once / RUNS, several / RUNS, before / each, after / each, width)

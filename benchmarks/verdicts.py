@@ -18,24 +18,25 @@ from pathlib import Path
 from rich.console import Console
 
 from kerasbench import backends, text
-from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict, judge, ratio, visible_difference
 from kerasbench.children import trial
 from kerasbench.environments.interpreters import Interpreters
+from kerasbench.machine import fingerprint
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import observe
 from kerasbench.plan import catalog
 from kerasbench.plan.cells import Cell, make
 from kerasbench.quiet.gate import Gate, product_canary
-from kerasbench.quiet.surroundings import Watch
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.asked import MAX_ROUNDS, MIN_ROUNDS, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store, load
 from kerasbench.runs.rounds import Run
-from kerasbench.runs.run import probe_all
+from kerasbench.runs.surroundings import Watch
+from kerasbench.runs.survey import probe_all
 
 FILE = Path(__file__).with_name("slowed.py")
 TIMEOUT_S = 120
@@ -55,7 +56,7 @@ def measure(count: int, folder: Path) -> None:
     selected = catalog.select([str(FILE)], sys.executable, "jax")
     for seed in range(count):
         asked = Asked(devices=["cpu"], effort=exactly(MAX_ROUNDS), seed=seed, timeout_s=TIMEOUT_S)
-        planned = make(asked, selected, probes)
+        planned = make(asked, selected, probes, fingerprint())
         store = Store.create(folder, text.now())
         progress = ConsoleProgress(Console(stderr=True, highlight=False))
         launch = partial(trial.launch, sys.executable)
@@ -63,7 +64,7 @@ def measure(count: int, folder: Path) -> None:
         store.finish(run.execute())
 
 
-def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, Estimate]]:
+def comparisons(record: Record, rounds: int) -> Iterator[tuple[str, str, LogEstimate]]:
     """Yield what is compared (``same``, ``5 %``, ``10 %``), the backend, and the ratio over the first rounds."""
     summary = summarize(record)
     by_regime = {row.regime.name: row.cells for row in summary.rows}

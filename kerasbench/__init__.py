@@ -1,24 +1,31 @@
 """kerasbench: Keras 3 models on every backend and every device, each trial in a process of its own.
 
 This module is imported by scenario files and by the worker, in environments where only keras, numpy and one
-backend are sure to exist. It therefore imports the standard library alone; ``run``, ``load`` and ``compare`` bring the
-rest along when they are used.
+backend are sure to exist, and before every command. It imports nothing by itself: each name brings what it needs when
+it is used, of the standard library alone but for ``run``, ``sweep``, ``explain``, ``load`` and ``compare``.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from kerasbench import datasets
-from kerasbench.scenario import Regime, Scenario, ScenarioError
-
 if TYPE_CHECKING:
-    from kerasbench.api import compare, load, run
+    from kerasbench import datasets
+    from kerasbench.api import compare, explain, load, run, sweep
+    from kerasbench.scenario import Regime, Scenario, ScenarioError
 
-__all__ = ["Regime", "Scenario", "ScenarioError", "compare", "datasets", "load", "run"]
+__all__ = ["Regime", "Scenario", "ScenarioError", "compare", "datasets", "explain", "load", "run", "sweep"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("compare", "load", "run"):
+    if name == "datasets":
+        import kerasbench.datasets
+
+        return kerasbench.datasets
+    if name in ("Regime", "Scenario", "ScenarioError"):
+        from kerasbench import scenario
+
+        return getattr(scenario, name)
+    if name in ("compare", "explain", "load", "run", "sweep"):
         from kerasbench.system import require_supported
 
         require_supported()

@@ -1,4 +1,4 @@
-"""kerasbench from Python: run, load, compare.
+"""kerasbench from Python: run, sweep, explain, load, compare.
 
 What they return prints as markdown, shows as HTML tables in a notebook, and becomes a pandas DataFrame where pandas is.
 """
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.analysis import changes
+from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.changes import Change, Comparison
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.children import variables
-from kerasbench.environments import interpreters
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import arguments
-from kerasbench.report import comparison, csv, html, page
+from kerasbench.plan import words
+from kerasbench.plan.words import Words
+from kerasbench.report import comparison, csv, explanation, html, page
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, merge, outline
@@ -35,7 +36,7 @@ class Results:
         return summarize(merge(self.records))
 
     def __str__(self) -> str:
-        return page.brief(self.summary)
+        return page.brief(Findings(self.summary))
 
     def _repr_html_(self) -> str:
         return html.fragment(str(self))
@@ -43,6 +44,23 @@ class Results:
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
         return _pandas().DataFrame(list(csv.rows(self.summary)), columns=list(csv.COLUMNS))
+
+
+@dataclass(frozen=True)
+class Explained(Results):
+    """The run of an explanation. It prints as the explanation, and has all else that results have."""
+
+    @property
+    def anatomies(self) -> list[Anatomy]:
+        """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
+        return Findings(self.summary).anatomies
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
+        return explanation.as_data(self.anatomies)
+
+    def __str__(self) -> str:
+        return page.explained(Findings(self.summary))
 
 
 @dataclass(frozen=True)
@@ -111,27 +129,142 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    from kerasbench import backends as known
-    from kerasbench.runs.run import measure
-
-    counts = [str(count) for count in ([threads] if isinstance(threads, int) else threads)]
-    asked = Asked(
-        scenarios=_names(scenarios),
-        backends=_names(backends),
-        devices=_names(devices),
-        options=arguments.options_of(_names(jit), _names(dtype), _names(fp32), counts, native),
-        effort=arguments.effort_of(quick, rounds, rigorous, arguments.parse_protocol(protocol), budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
-        timeout_s=timeout_s,
-        memory_limit_bytes=memory_limit_bytes,
-        keep_env=variables.kept(_names(keep_env)),
+    asked = words.run(
+        Words(
+            scenarios=_words(scenarios),
+            backends=_words(backends),
+            devices=_words(devices),
+            quick=quick,
+            rounds=rounds,
+            rigorous=rigorous,
+            budget=budget_s,
+            jit=_words(jit),
+            dtype=_words(dtype),
+            fp32=_words(fp32),
+            threads=_words(threads),
+            native=native,
+            timeout_s=timeout_s,
+            memory_limit=memory_limit_bytes,
+            seed=seed,
+            data=data,
+            protocol=protocol,
+            keep_env=_words(keep_env),
+        )
     )
+    return Results([_measured(asked, folder, python, wait)])
+
+
+def sweep(
+    scenario: str,
+    batch_sizes: str | int | Sequence[str | int] = (),
+    widths: str | float | Sequence[str | float] = (),
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    *,
+    jit: str | Sequence[str] = (),
+    dtype: str | Sequence[str] = (),
+    fp32: str | Sequence[str] = (),
+    threads: int | Sequence[int] = (),
+    data: str = "synthetic",
+    quick: bool = False,
+    rounds: int | None = None,
+    rigorous: bool = False,
+    budget_s: float | None = None,
+    seed: int = 0,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
+    folder: Place = "results",
+    python: Mapping[str, Place] | None = None,
+    keep_env: str | Sequence[str] = (),
+    wait: bool = False,
+) -> Results:
+    """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
+
+    ``batch_sizes`` are ``"1..4096"`` (doubled; what is measured where neither sizes nor widths are named), or a list of
+    numbers; ``widths`` are factors on the hidden layers.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    """
+    asked = words.sweep(
+        Words(
+            scenarios=[scenario],
+            backends=_words(backends),
+            devices=_words(devices),
+            quick=quick,
+            rounds=rounds,
+            rigorous=rigorous,
+            budget=budget_s,
+            jit=_words(jit),
+            dtype=_words(dtype),
+            fp32=_words(fp32),
+            threads=_words(threads),
+            batch_sizes=_words(batch_sizes),
+            widths=_words(widths),
+            timeout_s=timeout_s,
+            memory_limit=memory_limit_bytes,
+            seed=seed,
+            data=data,
+            keep_env=_words(keep_env),
+        )
+    )
+    return Results([_measured(asked, folder, python, wait)])
+
+
+def explain(
+    scenarios: str | Sequence[str],
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    *,
+    rounds: int | None = None,
+    seed: int = 0,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
+    folder: Place = "results",
+    python: Mapping[str, Place] | None = None,
+    keep_env: str | Sequence[str] = (),
+    wait: bool = False,
+) -> Explained:
+    """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist or is too short to be taken apart, or another run
+            holds the machine.
+    """
+    asked = words.explanation(
+        Words(
+            scenarios=_words(scenarios),
+            backends=_words(backends),
+            devices=_words(devices),
+            rounds=rounds,
+            timeout_s=timeout_s,
+            memory_limit=memory_limit_bytes,
+            seed=seed,
+            keep_env=_words(keep_env),
+        )
+    )
+    return Explained([_measured(asked, folder, python, wait)])
+
+
+def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:
+    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where they were not kept.
+
+    Imported late: to read results needs nothing that measures.
+    """
+    from kerasbench import backends
+    from kerasbench.environments import interpreters
+    from kerasbench.report.audience import ConsoleAudience
+    from kerasbench.report.drawn import draw
+    from kerasbench.report.progress import to_stderr
+    from kerasbench.runs.run import measured
+
     named = [f"{backend}={place}" for backend, place in (python or {}).items()]
-    ended = measure(asked, Path(folder), interpreters.find(named, known.names()), wait=wait)
-    if ended.unsaved:
-        raise ResultsError(ended.unsaved)
-    return load(ended.data)
+    chosen = interpreters.find(named, backends.names())
+    with measured(asked, Path(folder), chosen, ConsoleAudience(to_stderr()), wait) as ended:
+        drawn = draw(ended.record, ended.store, ended.unsaved)
+    if drawn.unsaved:
+        raise ResultsError(drawn.unsaved)
+    return ended.record
 
 
 def load(*places: Place) -> Results:
@@ -161,8 +294,8 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
     return Compared(changes.compare(sides[0].records, sides[1].records), *names)
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _words(given: str | float | Sequence[str | float]) -> list[str]:
+    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
 
 
 def _pandas() -> Any:

@@ -10,7 +10,6 @@ KerasbenchError
 └── ResultsError         a results file or folder that cannot be read or written
 """
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -48,6 +47,8 @@ class ResultsError(KerasbenchError):
 
 def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     """Return the error for a name that means nothing, with the nearest one that does."""
+    import difflib
+
     names = list(known)
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     guess = f"; did you mean {nearest[0]!r}?" if nearest else ""

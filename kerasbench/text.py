@@ -16,9 +16,19 @@ def size(memory_bytes: int) -> str:
     return f"{memory_bytes / GIB:.4g} GiB" if memory_bytes >= GIB else f"{memory_bytes / MIB:.4g} MiB"
 
 
+def whole_gib(memory_bytes: int) -> str:
+    """Return a machine's memory in words: ``16 GiB``."""
+    return f"{memory_bytes / GIB:.0f} GiB"
+
+
 def label(scenario: str, regime: str) -> str:
     """Return ``mnist_dense``, or ``mnist_mlp/tiny`` where the regime has a name of its own."""
     return scenario if regime == "default" else f"{scenario}/{regime}"
+
+
+def count(number: int, what: str) -> str:
+    """Return ``1 cell``, ``2 cells``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def now() -> str:

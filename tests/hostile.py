@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Latency, Published, Throughput
 from kerasbench.machine import Machine
@@ -157,5 +157,5 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
 
 def draw(found: Record) -> str:
     """Make every page of a run but its plots."""
-    summary = summarize(found)
-    return html.document([(found.machine.chip, summary)]) + page.brief(summary) + csv.document([summary])
+    known = findings(found)
+    return html.document([(found.machine.chip, known)]) + page.brief(known) + csv.document([known.summary])

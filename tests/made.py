@@ -1,7 +1,11 @@
 """Made-up plans, measurements and records, with numbers that a test chooses."""
 
+import dataclasses
+import math
 from pathlib import Path
 
+from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import (
     Batch,
@@ -17,7 +21,7 @@ from kerasbench.exchange.measurement import (
     Training,
     Usage,
 )
-from kerasbench.exchange.messages import Code, Description, Failure, Phase, RegimeDescription
+from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.machine import Machine
 from kerasbench.machine.nvidia import Sample
@@ -87,7 +91,13 @@ def surroundings(
 
 
 def plan(*cells: Cell, effort: Effort | None = None, absent: tuple[tuple[Cell, Failure], ...] = ()) -> Plan:
-    return Plan(Asked(effort=effort or Effort()), list(cells), list(absent))
+    effort = effort or Effort()
+    return Plan(
+        Asked(effort=effort),
+        MACHINE,
+        [dataclasses.replace(one, protocol=effort.protocol) for one in cells],
+        list(absent),
+    )
 
 
 def measurement(
@@ -186,3 +196,14 @@ def record(*trials: TrialRecord, rounds: int = 1) -> Record:
         rounds_completed=rounds,
         stopped_because="the test is over",
     )
+
+
+def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEstimate:
+    """An estimate whose interval ends there, and as many times below the value."""
+    error = None if high is None else math.log(high / value) / t_quantile(trials - 1)
+    return LogEstimate(math.log(value), error, trials - 1, trials)
+
+
+def amount(value: float, reach: float | None = None, trials: int = 1) -> Amount:
+    """An amount with so much on both sides of it."""
+    return Amount(value, None if reach is None else reach / t_quantile(trials - 1), trials - 1, trials)

@@ -1,5 +1,6 @@
 import dataclasses
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,10 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
 from kerasbench.report.csv import COLUMNS
-from kerasbench.results.asked import DEFAULT, PUBLISHED, Asked
+from kerasbench.results.asked import DEFAULT, PUBLISHED, SWEEP, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
+from kerasbench.runs.run import Ended
 from tests import made
 
 
@@ -107,33 +109,91 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
 def test_what_no_child_could_do_is_refused_before_one_is_started(
     asked: dict[str, Any], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kerasbench.runs.run.probe_all", lambda *_: pytest.fail("it started children"))
+    monkeypatch.setattr("kerasbench.runs.survey.probe_all", lambda *_: pytest.fail("it started children"))
     with pytest.raises(UsageError, match=complaint):
         kerasbench.run(folder=tmp_path, **asked)
 
 
-def test_a_run_is_asked_for_in_the_words_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Asked] = []
-    waits: list[bool] = []
+class Runs:
+    """In place of whole runs: what each was asked for, and whether it would wait; all measure the same."""
 
-    def measure(one: Asked, *rest: object, wait: bool) -> SimpleNamespace:
-        asked.append(one)
-        waits.append(wait)
-        return SimpleNamespace(unsaved="", data=stored(tmp_path, 2.0))
+    def __init__(self, folder: Path) -> None:
+        trials = [made.trial(index, found=made.with_parts()) for index in (1, 2, 3)]
+        self.record = made.record(*trials, rounds=3)
+        self.folder = folder
+        self.unsaved = ""
+        self.asked: list[Asked] = []
+        self.waits: list[bool] = []
 
-    monkeypatch.setattr("kerasbench.runs.run.measure", measure)
+    def __call__(self, asked: Asked, folder: Path, chosen: object, audience: object, wait: bool) -> object:
+        self.asked.append(asked)
+        self.waits.append(wait)
+        store = Store.create(self.folder, "2026-01-02T03:04:05Z")
+        store.finish(self.record)
+        return nullcontext(Ended(self.record, store, self.unsaved))
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    found = Runs(tmp_path)
+    monkeypatch.setattr("kerasbench.runs.run.measured", found)
+    return found
+
+
+def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
     monkeypatch.setenv("OMP_PROC_BIND", "true")
-    kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
-    first, second = asked
+    found = kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
+    first, second = runs.asked
+    assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
-    assert waits == [False, True]
+    assert runs.waits == [False, True]
     assert first.options == arguments.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
     assert second.options == arguments.options_of([], [], [], ["1", "2"])
     assert (second.effort, second.data) == (DEFAULT, "real")
+    assert found.records == [runs.record]
+    assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
+
+
+def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
+    found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget_s=60)
+    (asked,) = runs.asked
+    assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
+    assert (asked.scenarios, asked.backends, asked.devices, asked.refine) == (["dense"], ["jax"], ["cpu"], True)
+    assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
+    assert found.records == [runs.record]
+    kerasbench.sweep("dense", "1..4")
+    assert [options.batch for options in runs.asked[-1].options] == [1, 2, 4]
+    with pytest.raises(UsageError, match="two sizes or more"):
+        kerasbench.sweep("dense", 8)
+
+
+def test_an_explanation_is_text_and_data(runs: Runs) -> None:
+    found = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout_s=90)
+    (asked,) = runs.asked
+    assert asked == Asked(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
+    assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)
+    assert "Where the time goes" in found._repr_html_()
+    (data,), (one,) = found.to_data(), found.anatomies
+    assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
+    assert found.summary.rows and found.records == [runs.record]
+
+
+def test_an_explanation_of_which_every_cell_failed_says_so(runs: Runs) -> None:
+    runs.record = made.record(made.trial(failure=made.FAILURE))
+    found = kerasbench.explain("dense")
+    assert (found.to_data(), found.anatomies) == ([], [])
+    assert "## Failures" in str(found) and "died from SIGSEGV" in str(found)
+
+
+def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
+    runs.unsaved = "no space left"
+    for ask in (kerasbench.run, kerasbench.sweep, kerasbench.explain):
+        with pytest.raises(ResultsError, match="no space left"):
+            ask("dense")
 
 
 def test_a_failed_cell_is_a_row_of_the_data(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_on_windows_a_command_line_ends_in_one_line_that_names_the_way_out() -> 
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["run", "load", "compare"])
+@pytest.mark.parametrize("name", ["run", "sweep", "explain", "load", "compare"])
 def test_on_windows_python_gets_an_error_of_kerasbench(name: str) -> None:
     ended = on_windows(f"import kerasbench; kerasbench.{name}")
     assert ended.stderr.splitlines()[-1].startswith("kerasbench.errors.UnsupportedSystem: Windows is not supported")

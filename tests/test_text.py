@@ -1,5 +1,6 @@
 import pytest
 
+from kerasbench import text as words
 from kerasbench.text import printable
 
 
@@ -18,3 +19,11 @@ from kerasbench.text import printable
 )
 def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_one_is_singular() -> None:
+    assert [words.count(number, "cell") for number in (0, 1, 2)] == ["0 cells", "1 cell", "2 cells"]
+
+
+def test_a_machine_s_memory_is_told_in_whole_gib() -> None:
+    assert words.whole_gib(int(15.6 * words.GIB)) == "16 GiB"

@@ -1,4 +1,4 @@
-"""From trials to statements: estimates, verdicts, metrics, summaries. Pure: it prints nothing and starts nothing.
+"""From trials to statements: estimates, verdicts, metrics, summaries, findings. Pure: it prints and starts nothing.
 
 Imports results, quiet (for what was recorded), exchange and text.
 """

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.analysis.estimates import Estimate, mean_interval
-from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
-from kerasbench.analysis.payoff import BreakEven, break_evens
-from kerasbench.analysis.summary import CellSummary, Column, Row, Summary
+from kerasbench.analysis.estimates import Amount, LogEstimate, mean_interval
+from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, compile_ms
+from kerasbench.analysis.payoff import BreakEven
+from kerasbench.analysis.summary import CellSummary, Row, Summary
 from kerasbench.analysis.verdicts import Verdict, judge, ratio
 from kerasbench.exchange.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
+from kerasbench.results.keys import Column
 
 STEP = BY_NAME["steady_step_ms"]
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
@@ -37,7 +38,7 @@ class Advice:
 
     what: Help
     column: Column
-    left: Estimate
+    left: LogEstimate
 
 
 @dataclass(frozen=True)
@@ -52,28 +53,27 @@ class Anatomy:
     row: Row
     column: Column
     steps: int
-    epoch_ms: Estimate
-    overhead_ms: Estimate
-    feeding_ms: Estimate
-    framework_ms: Estimate
-    computation_ms: Estimate
+    epoch_ms: Amount
+    overhead_ms: Amount
+    feeding_ms: Amount
+    framework_ms: Amount
+    computation_ms: Amount
     unexplained_ms: float
-    rate: Estimate | None
-    peak: Estimate | None
-    compile_ms: Estimate | None
-    warming_ms: Estimate
+    rate: Amount | None
+    peak: Amount | None
+    compile_ms: Amount | None
+    warming_ms: Amount
     repaid: list[BreakEven]
     advice: list[Advice]
 
-    def share(self, step_ms: Estimate) -> float:
+    def share(self, step_ms: Amount) -> float:
         """Return the part of the epoch that so much a step comes to."""
         return step_ms.value * self.steps / self.epoch_ms.value
 
 
-def anatomies(summary: Summary) -> list[Anatomy]:
-    """Return one for each cell whose trials measured the parts of a step."""
+def anatomies(summary: Summary, paid: Sequence[BreakEven]) -> list[Anatomy]:
+    """Return one for each cell whose trials measured the parts of a step; ``paid`` are all break-evens of the run."""
     flops = {(one.scenario, one.regime): one.operations for one in summary.record.flops}
-    paid = break_evens(summary.plain.rows, summary.record.minimal_effect)
     return [
         _anatomy(summary, row, column, flops.get((row.scenario.name, row.regime.name)), paid)
         for row in summary.rows
@@ -87,7 +87,7 @@ def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, pa
     parts = [(measurement, measurement.training.parts) for measurement in measured if measurement.training.parts]
     steps = measured[0].full_steps_per_epoch
     bare = [step_ms(found.bare) for _, found in parts]
-    compile_ms = [found for m in measured if (found := _compile_ms(m)) is not None]
+    compiling = [found for m in measured if (found := compile_ms(m)) is not None]
     explained = [_explained_ms(measurement, found) for measurement, found in parts]
     epochs = [found / NS_PER_MS for measurement in measured if (found := epoch_ns(measurement)) is not None]
     return Anatomy(
@@ -102,7 +102,7 @@ def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, pa
         unexplained_ms=statistics.fmean(epochs) - statistics.fmean(explained),
         rate=None if flops is None else mean_interval([flops * row.regime.batch * 1000 / each for each in bare]),
         peak=None if flops is None else mean_interval([found.peak_flops for _, found in parts]),
-        compile_ms=mean_interval(compile_ms) if compile_ms else None,
+        compile_ms=mean_interval(compiling) if compiling else None,
         warming_ms=mean_interval([_warming_ms(measurement) for measurement in measured]),
         repaid=[one for one in paid if one.row is row and column in (one.slow_start, one.rival)],
         advice=_advice(summary, row, column),
@@ -111,17 +111,12 @@ def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, pa
 
 def step_ms(blocks: Sequence[Block]) -> float:
     """Return the median over blocks of the time of a step."""
-    return statistics.median(block.ns / block.count for block in blocks) / NS_PER_MS
+    return statistics.median(block.unit_ns for block in blocks) / NS_PER_MS
 
 
 def _explained_ms(measurement: Measurement, parts: Parts) -> float:
     overhead_ms = (epoch_overhead_ns(measurement) or 0) / NS_PER_MS
     return overhead_ms + measurement.full_steps_per_epoch * step_ms(parts.arrays)
-
-
-def _compile_ms(measurement: Measurement) -> float | None:
-    first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
-    return None if first_ns is None or not again_ns else (first_ns - statistics.median(again_ns)) / NS_PER_MS
 
 
 def _warming_ms(measurement: Measurement) -> float:
@@ -147,7 +142,7 @@ def _advice(summary: Summary, row: Row, column: Column) -> list[Advice]:
 
 def _rivals(
     summary: Summary, row: Row, column: Column, mine: dict[int, float]
-) -> Iterator[tuple[Help, Row, Column, Estimate]]:
+) -> Iterator[tuple[Help, Row, Column, LogEstimate]]:
     """Yield the cells that differ from this one in one thing, with the time that is left there for the same work."""
     for rival, cell in row.cells.items():
         what = _differs(rival, column)
@@ -159,7 +154,7 @@ def _rivals(
         if batch and column in other.cells:
             left = ratio(other.cells[column].by_round(STEP), mine)
             if left is not None:
-                yield Help.BATCH, other, column, scaled(left, row.regime.batch / batch)
+                yield Help.BATCH, other, column, left.times(row.regime.batch / batch)
 
 
 def _differs(rival: Column, column: Column) -> Help | None:
@@ -170,12 +165,6 @@ def _differs(rival: Column, column: Column) -> Help | None:
         return Help.DEVICE if rival[2] == column[2] else None
     # Only the jit is varied; what was asked for besides stands in both.
     return Help.JIT if not column[2].startswith("jit=") and rival[2].startswith("jit=") else None
-
-
-def scaled(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate times a number."""
-    low, high = (None if edge is None else edge * factor for edge in (estimate.low, estimate.high))
-    return Estimate(estimate.value * factor, low, high, estimate.trials, estimate.welch_degrees)
 
 
 def _per_trial(cell: CellSummary, read: Callable[[Parts], float]) -> dict[int, float]:

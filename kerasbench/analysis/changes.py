@@ -4,20 +4,18 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from kerasbench.analysis.estimates import Estimate, estimate, welch
+from kerasbench.analysis.estimates import LogEstimate, estimate, welch
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import is_native
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import told_apart
+from kerasbench.results.keys import CellKey
 from kerasbench.results.merge import merge
 from kerasbench.results.record import Record
-from kerasbench.text import label
-
-Cell = tuple[str, str, str, str, str]  # scenario, regime, backend, device, options
+from kerasbench.text import count, label
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,10 @@ class Change:
     ``verdict`` is None between two machines, and where the cell was measured by different protocols.
     """
 
-    cell: Cell
-    old: Estimate
-    new: Estimate
-    ratio: Estimate
+    cell: CellKey
+    old: LogEstimate
+    new: LogEstimate
+    ratio: LogEstimate
     verdict: Verdict | None
     source_changed: bool
 
@@ -44,12 +42,12 @@ class Comparison:
 
     incomparable: str
     changes: list[Change]
-    added: list[Cell]
-    vanished: list[Cell]
-    failed: list[tuple[Cell, Failure]]
+    added: list[CellKey]
+    vanished: list[CellKey]
+    failed: list[tuple[CellKey, Failure]]
 
     @property
-    def regressions(self) -> list[Cell]:
+    def regressions(self) -> list[CellKey]:
         """The cells that became slower beyond doubt, and those that were measured before and now fail."""
         slower = [change.cell for change in self.changes if change.verdict is Verdict.SLOWER]
         return slower + [cell for cell, _ in self.failed]
@@ -57,11 +55,11 @@ class Comparison:
     @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios over all cells that both sides have, new over old; None without any."""
-        logs = [math.log(change.ratio.value) for change in self.changes]
+        logs = [change.ratio.log_centre for change in self.changes]
         return math.exp(statistics.fmean(logs)) if logs else None
 
 
-def cell_label(cell: Cell) -> str:
+def cell_label(cell: CellKey) -> str:
     """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
     scenario, regime, *column = cell
     return " ".join([label(scenario, regime), *(part for part in column if part)])
@@ -73,55 +71,61 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     Each side is one run or several of one machine. Between different machines or protocols there are ratios, but no
     verdicts.
     """
-    before, after = merge(old), merge(new)
-    sides = _measured(before), _measured(after)
-    failures = _failed(after)
-    common = [cell for cell in sides[0] if cell in sides[1]]
-    alike = [cell for cell in common if sides[0][cell].protocol == sides[1][cell].protocol]
+    before, after = _Side.of(old), _Side.of(new)
+    common = [cell for cell in before.measured if cell in after.measured]
+    alike = [cell for cell in common if before.protocols[cell] == after.protocols[cell]]
     is_one = len(told_apart([record.machine for record in (*old, *new)])) == 1
-    incomparable = _incomparable(is_one, differing=len(common) - len(alike))
+    ratios = {cell: welch(after.measured[cell], before.measured[cell]) for cell in common}
     judged = alike if is_one else []
-    ratios = {cell: welch(sides[1][cell].steps_ms, sides[0][cell].steps_ms) for cell in common}
-    effect = max(before.minimal_effect, after.minimal_effect)
+    effect = max(before.record.minimal_effect, after.record.minimal_effect)
     verdicts = dict(zip(judged, judge_all([ratios[cell] for cell in judged], effect), strict=True))
-    sources = [{one.description.name: one for one in side.scenarios} for side in (before, after)]
-    changes = []
-    for cell in common:
-        estimates = [estimate(side[cell].steps_ms) for side in sides]
-        native = is_native(cell[-1])
-        changed = len({side[cell[0]].source(cell[2], native) for side in sources}) > 1
-        changes.append(Change(cell, estimates[0], estimates[1], ratios[cell], verdicts.get(cell), changed))
     return Comparison(
-        incomparable=incomparable,
-        changes=changes,
-        added=[cell for cell in sides[1] if cell not in sides[0]],
-        vanished=[cell for cell in sides[0] if cell not in sides[1] and cell not in failures],
-        failed=[(cell, failures[cell]) for cell in sides[0] if cell in failures],
+        incomparable=_incomparable(is_one, differing=len(common) - len(alike)),
+        changes=[_change(cell, before, after, ratios[cell], verdicts.get(cell)) for cell in common],
+        added=[cell for cell in after.measured if cell not in before.measured],
+        vanished=[cell for cell in before.measured if cell not in after.measured and cell not in after.failed],
+        failed=[(cell, after.failed[cell]) for cell in before.measured if cell in after.failed],
     )
+
+
+def _change(cell: CellKey, before: "_Side", after: "_Side", ratio: LogEstimate, verdict: Verdict | None) -> Change:
+    old, new = estimate(before.measured[cell]), estimate(after.measured[cell])
+    return Change(cell, old, new, ratio, verdict, before.source(cell) != after.source(cell))
 
 
 def _incomparable(is_one_machine: bool, differing: int) -> str:
     if not is_one_machine:
         return "Different machines"
     if differing:
-        cells = f"{differing} cell{'s' * (differing > 1)}"
-        return f"Different protocols in {cells} (the published epochs hold the compilation)"
+        return f"Different protocols in {count(differing, 'cell')} (the published epochs hold the compilation)"
     return ""
 
 
-class _Measured(NamedTuple):
-    protocol: ProtocolKind
-    steps_ms: list[float]
+@dataclass(frozen=True)
+class _Side:
+    """One of the two sets: each cell's steps in ms and its protocol, and the cells that failed."""
 
+    record: Record
+    measured: dict[CellKey, list[float]]
+    protocols: dict[CellKey, ProtocolKind]
+    failed: dict[CellKey, Failure]
 
-def _measured(record: Record) -> dict[Cell, _Measured]:
-    return {
-        row.key(column): _Measured(row.origin.protocol, cell.steps_ms)
-        for row in summarize(record).rows
-        for column, cell in row.cells.items()
-        if cell.failure is None and cell.steps_ms
-    }
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> "_Side":
+        record = merge(records)
+        side = cls(record, {}, {}, {})
+        for row in summarize(record).rows:
+            for column, cell in row.cells.items():
+                key = row.key(column)
+                if cell.failure is not None:
+                    side.failed[key] = cell.failure
+                elif cell.steps_ms:
+                    side.measured[key] = cell.steps_ms
+                    side.protocols[key] = row.origin.protocol
+        return side
 
-
-def _failed(record: Record) -> dict[Cell, Failure]:
-    return {row.key(column): failure for row, column, failure in summarize(record).failures}
+    def source(self, cell: CellKey) -> tuple[str, str]:
+        """Return what tells a changed cell from an unchanged one."""
+        scenario, _, backend, _, options = cell
+        found = next(one for one in self.record.scenarios if one.description.name == scenario)
+        return found.source(backend, is_native(options))

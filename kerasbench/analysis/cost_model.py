@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.estimates import Estimate, t_quantile
+from kerasbench.analysis.estimates import Estimate, LogEstimate, t_quantile
 
 MIN_SIZES = 3  # two points lie on any line
 FIT_TOLERANCE = 0.1  # a line that misses a size by more than a tenth, and by more than its interval, explains nothing
@@ -67,7 +67,7 @@ def _line(sizes: Sequence[float], found: Sequence[Estimate]) -> tuple[Parameter,
     intercept = mean - slope * centre
     misfit = _dot(weights, [(time - intercept - slope * size) ** 2 for size, time in zip(sizes, times, strict=True)])
     degrees = len(sizes) - 2
-    known = any(step.log_error > 0 for step in found)
+    known = any(_log_error(step) for step in found)
     reach = t_quantile(degrees) * math.sqrt(max(1.0 if known else 0.0, misfit / degrees))
     return (
         _around(intercept, reach * math.sqrt(1 / total + centre**2 / spread)),
@@ -81,9 +81,14 @@ def _dot(a: Sequence[float], b: Sequence[float]) -> float:
 
 def _errors_ms(found: Sequence[Estimate]) -> list[float]:
     """Return the standard error of each size's step."""
-    known = [one.log_error for one in found if one.log_error > 0]
+    known = [error for one in found if (error := _log_error(one))]
     least = statistics.median(known) if known else UNKNOWN_ERROR
-    return [max(one.log_error, least) * one.value for one in found]
+    return [max(_log_error(one), least) * one.value for one in found]
+
+
+def _log_error(step: Estimate) -> float:
+    """Return the standard error as a share of the step; 0 where it is not known."""
+    return step.log_error or 0.0 if isinstance(step, LogEstimate) else 0.0
 
 
 def _around(value: float, reach: float) -> Parameter:

@@ -5,48 +5,135 @@ Student's t on their logarithms: pooling the blocks of all trials would cover 43
 (found by simulation; benchmarks/coverage.py and docs/method.md have that of the interval used here).
 """
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal, Protocol
 
 CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
+Basis = Literal["trials", "slices"]
+
+
+class Estimate(Protocol):
+    """A value with its 95 % interval; ``low``, ``high`` and ``half_width`` are None where too little is known for one.
+
+    ``half_width`` is half of the interval as a share of the value: 0.018 for ±1.8 %; the upper half.
+    """
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def half_width(self) -> float | None: ...
+    @property
+    def trials(self) -> int: ...
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval; ``low`` and ``high`` are None where there are too few trials for one.
+class LogEstimate:
+    """A positive value, or a ratio of two, by its logarithm: centre, standard error, degrees of freedom.
 
-    Of a single trial, an interval is that of a percentile within it.
+    ``log_error`` is None where there is no interval. ``basis`` says what the interval rests on: on differences between
+    trials, or on those between the slices of time in which the two sides of a ratio took turns.
     """
 
-    value: float
-    low: float | None
-    high: float | None
+    log_centre: float
+    log_error: float | None
+    degrees: float
     trials: int
-    welch_degrees: float | None = None
+    basis: Basis = "trials"
 
     @property
-    def degrees(self) -> float:
-        """Degrees of freedom of the interval: one less than the trials, or Welch's for two samples."""
-        return self.trials - 1 if self.welch_degrees is None else self.welch_degrees
+    def value(self) -> float:
+        return math.exp(self.log_centre)
 
     @property
-    def log_error(self) -> float:
-        """Standard error of the value's logarithm; 0 for fewer than three trials."""
-        if self.high is None or self.trials < MIN_TRIALS_FOR_INTERVAL:
-            return 0.0
-        return math.log(self.high / self.value) / t_quantile(self.degrees)
+    def low(self) -> float | None:
+        return None if self.log_error is None else math.exp(self.log_centre - _reach(self.log_error, self.degrees))
+
+    @property
+    def high(self) -> float | None:
+        return None if self.log_error is None else math.exp(self.log_centre + _reach(self.log_error, self.degrees))
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval as a share of the value: 0.018 for ±1.8 %. On logarithms, so the upper side's."""
         return None if self.high is None else self.high / self.value - 1
 
+    @property
+    def has_interval(self) -> bool:
+        return self.log_error is not None
 
-def estimate(values: Sequence[float]) -> Estimate:
+    def times(self, factor: float) -> "LogEstimate":
+        """Return the estimate of so many times the value."""
+        return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A value that may be zero or negative, such as a difference of times: centre, standard error, degrees of freedom.
+
+    ``error`` is None where there is no interval.
+    """
+
+    centre: float
+    error: float | None
+    degrees: float
+    trials: int
+
+    @property
+    def value(self) -> float:
+        return self.centre
+
+    @property
+    def low(self) -> float | None:
+        return None if self.error is None else self.centre - _reach(self.error, self.degrees)
+
+    @property
+    def high(self) -> float | None:
+        return None if self.error is None else self.centre + _reach(self.error, self.degrees)
+
+    @property
+    def half_width(self) -> float | None:
+        if self.error is None:
+            return None
+        return _reach(self.error, self.degrees) / abs(self.centre) if self.centre else math.inf
+
+    @property
+    def sign(self) -> int:
+        """1 for an amount that is above zero, -1 for one below, 0 for one that is not told from it."""
+        return sign(self.value, self.low, self.high)
+
+    def __neg__(self) -> "Amount":
+        return dataclasses.replace(self, centre=-self.centre)
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile of one trial's calls, between two of these calls (see ``percentile_interval``)."""
+
+    value: float
+    low: float
+    high: float
+    trials: int = 1
+
+    @property
+    def half_width(self) -> float:
+        return self.high / self.value - 1
+
+
+def _reach(error: float, degrees: float) -> float:
+    """Return half of the interval."""
+    return t_quantile(degrees) * error
+
+
+def estimate(values: Sequence[float]) -> LogEstimate:
     """Return the geometric mean of positive trial values with Student's t interval on their logarithms.
 
     Raises:
@@ -55,14 +142,10 @@ def estimate(values: Sequence[float]) -> Estimate:
     if not values or min(values) <= 0:
         raise ValueError(f"an estimate needs positive values, not {list(values)}")
     logs = [math.log(value) for value in values]
-    centre = statistics.fmean(logs)
-    if len(logs) < MIN_TRIALS_FOR_INTERVAL:
-        return Estimate(math.exp(centre), None, None, len(logs))
-    reach = t_quantile(len(logs) - 1) * math.sqrt(variance(logs) / len(logs))
-    return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), len(logs))
+    return LogEstimate(statistics.fmean(logs), standard_error(logs), len(logs) - 1, len(logs))
 
 
-def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:
+def welch(a: Sequence[float], b: Sequence[float]) -> LogEstimate:
     """Return the ratio of the geometric means of two independent samples of positive values, a over b.
 
     Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite: B. L. Welch, "The
@@ -72,28 +155,27 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:
     centre = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
     fewest = min(len(a), len(b))
     if fewest < MIN_TRIALS_FOR_INTERVAL:
-        return Estimate(math.exp(centre), None, None, fewest)
+        return LogEstimate(centre, None, fewest - 1, fewest)
     errors = [variance(sample) / len(sample) for sample in logs]
     if not any(errors):
-        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), fewest)
+        return LogEstimate(centre, 0.0, fewest - 1, fewest)
     parts = (error**2 / (len(sample) - 1) for error, sample in zip(errors, logs, strict=True))
-    degrees = sum(errors) ** 2 / sum(parts)
-    reach = t_quantile(degrees) * math.sqrt(sum(errors))
-    return Estimate(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), fewest, degrees)
+    return LogEstimate(centre, math.sqrt(sum(errors)), sum(errors) ** 2 / sum(parts), fewest)
 
 
-def mean(values: Sequence[float]) -> Estimate:
+def mean(values: Sequence[float]) -> Amount:
     """Return the arithmetic mean without an interval, for what may be zero or negative: a loss, an overhead."""
-    return Estimate(statistics.fmean(values), None, None, len(values))
+    return Amount(statistics.fmean(values), None, len(values) - 1, len(values))
 
 
-def mean_interval(values: Sequence[float]) -> Estimate:
+def mean_interval(values: Sequence[float]) -> Amount:
     """Return the arithmetic mean with Student's t interval: for differences of times, which may be about zero."""
-    centre = statistics.fmean(values)
-    if len(values) < MIN_TRIALS_FOR_INTERVAL:
-        return Estimate(centre, None, None, len(values))
-    reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values))
-    return Estimate(centre, centre - reach, centre + reach, len(values))
+    return Amount(statistics.fmean(values), standard_error(values), len(values) - 1, len(values))
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Return the standard error of the mean; None for too few values."""
+    return math.sqrt(variance(values) / len(values)) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
 def sign(value: float, low: float | None, high: float | None) -> int:

@@ -3,10 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 
-from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Column, Row
+from kerasbench.analysis.summary import Row
 from kerasbench.analysis.verdicts import Verdict, judge_all, ratio
+from kerasbench.results.keys import Column
 
 STEP, EPOCH = "steady_step_ms", "epoch_s"
 
@@ -19,7 +20,7 @@ class Price:
     keras: Column
     native: Column
     metric: str
-    ratio: Estimate
+    ratio: LogEstimate
     verdict: Verdict
 
 
@@ -28,13 +29,13 @@ def prices(rows: list[Row], effect: float) -> list[Price]:
 
     A cell that a failure withholds has no price: a twin that computes something else says nothing.
     """
-    found = [
-        (row, keras, native, metric, compared)
-        for row in rows
-        for keras, native in _pairs(row)
-        for metric in (STEP, EPOCH)
-        if (compared := _compare(row, keras, native, metric)) is not None
-    ]
+    found = []
+    for row in rows:
+        for keras, native in _pairs(row):
+            for metric in (STEP, EPOCH):
+                compared = _compare(row, keras, native, metric)
+                if compared is not None:
+                    found.append((row, keras, native, metric, compared))
     verdicts = judge_all([compared for *_, compared in found], effect)
     return [Price(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
 
@@ -47,7 +48,7 @@ def _pairs(row: Row) -> list[tuple[Column, Column]]:
     return [(keras, native) for native, keras in found.items() if keras in row.cells]
 
 
-def _compare(row: Row, keras: Column, native: Column, name: str) -> Estimate | None:
+def _compare(row: Row, keras: Column, native: Column, name: str) -> LogEstimate | None:
     cells = row.cells[keras], row.cells[native]
     if any(cell.estimate(name) is None for cell in cells):
         return None

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.estimates import Estimate, estimate, mean, percentile, percentile_interval
+from kerasbench.analysis.estimates import Estimate, Percentile, estimate, mean, percentile, percentile_interval
 from kerasbench.exchange.measurement import (
     Latency,
     Measurement,
@@ -43,7 +43,7 @@ class Metric:
         """Sum up a cell's trials: one by its own interval, several by theirs; None where none has a value."""
         having = [(value, m) for t, m in trials if (value := self.read(t, m)) is not None]
         if len(having) == 1 and (interval := self.within(having[0][1])) is not None:
-            return Estimate(having[0][0], *interval, 1)
+            return Percentile(having[0][0], *interval)
         values = [value for value, _ in having]
         if not values:
             return None
@@ -93,7 +93,7 @@ def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
     return _ms(sum(durations)) if durations else None
 
 
-def _compile_ms(measurement: Measurement) -> float | None:
+def compile_ms(measurement: Measurement) -> float | None:
     """Return what the first `fit` of one batch took beyond the same call when it is warm."""
     first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
     return None if first_ns is None or not again_ns else _ms(first_ns - statistics.median(again_ns))
@@ -166,7 +166,7 @@ METRICS = (
     Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
     Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
     Metric("first_step_ms", "ms", "First step", lambda t, m: _ms(m.training.first_step_ns)),
-    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ms(m), mean, difference=True),
+    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: compile_ms(m), mean, difference=True),
     _latency("One sample, median", "predict_p50_ms", _single, 0.5, 2),
     _latency("One sample, 90th percentile", "predict_p90_ms", _single, 0.9, 2),
     _latency("One sample, 99th percentile", "predict_p99_ms", _single, 0.99, MIN_CALLS_FOR_P99),

@@ -8,8 +8,8 @@ from kerasbench.exchange.devices import CPU
 from kerasbench.exchange.measurement import Measurement, Resolved
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import IEEE, is_native
+from kerasbench.results.keys import Column
 
-Column = tuple[str, str, str]  # backend, device label, options
 FULL = {"float32", "float64"}
 
 

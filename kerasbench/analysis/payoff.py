@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from itertools import permutations
 
-from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import HEADLINE, CellSummary, Column, Row
+from kerasbench.analysis.summary import HEADLINE, CellSummary, Row
 from kerasbench.analysis.verdicts import Verdict, judge, judge_all, ratio
 from kerasbench.exchange.devices import CPU
+from kerasbench.results.keys import Column
 
 FIRST = "first_step_ms"
 
@@ -22,6 +23,16 @@ class BreakEven:
     extra_ms: float
     steps: float
 
+    @classmethod
+    def between(cls, row: Row, slow_start: Column, rival: Column, effect: float) -> "BreakEven | None":
+        """Return (first_A - first_B) / (step_B - step_A) steps; None where one of the two is not beyond doubt."""
+        a, b = row.cells[slow_start], row.cells[rival]
+        if _judged(a, b, FIRST, effect) is not Verdict.SLOWER or _judged(a, b, HEADLINE, effect) is not Verdict.FASTER:
+            return None
+        extra_ms = _value(a, FIRST) - _value(b, FIRST)
+        saved_ms = _value(b, HEADLINE) - _value(a, HEADLINE)
+        return cls(row, slow_start, rival, extra_ms, extra_ms / saved_ms) if extra_ms else None
+
 
 @dataclass(frozen=True)
 class SpeedUp:
@@ -30,37 +41,27 @@ class SpeedUp:
     row: Row
     cpu: Column
     gpu: Column
-    ratio: Estimate
+    ratio: LogEstimate
     verdict: Verdict
 
 
 def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
-    """Return where a longer first step buys quicker later ones: (first_A - first_B) / (step_B - step_A) steps.
-
-    Only where both differences are beyond doubt, paired by round.
-    """
-    return [
-        BreakEven(row, a, b, extra, extra / (step[b] - step[a]))
-        for row in rows
-        for a, b in permutations(_measured(row), 2)
-        if _beyond(row, a, b, FIRST, effect) is Verdict.SLOWER
-        and _beyond(row, a, b, HEADLINE, effect) is Verdict.FASTER
-        if (step := {column: _value(row.cells[column], HEADLINE) for column in (a, b)})
-        if (extra := _value(row.cells[a], FIRST) - _value(row.cells[b], FIRST))
-    ]
+    """Return where a longer first step buys quicker later ones, of all pairs of columns, each judged by itself."""
+    pairs = [(row, a, b) for row in rows for a, b in permutations(_measured(row), 2)]
+    found = [BreakEven.between(row, a, b, effect) for row, a, b in pairs]
+    return [one for one in found if one is not None]
 
 
 def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
     """Return CPU against GPU for each backend and regime that was measured on both; all verdicts judged together."""
     metric = BY_NAME[HEADLINE]
-    pairs = [
-        (row, cpu, gpu, found)
-        for row in rows
-        for cpu in _measured(row)
-        for gpu in _measured(row)
-        if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2])
-        if (found := ratio(row.cells[cpu].by_round(metric), row.cells[gpu].by_round(metric))) is not None
-    ]
+    pairs = []
+    for row in rows:
+        for cpu, gpu in permutations(_measured(row), 2):
+            if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
+                found = ratio(row.cells[cpu].by_round(metric), row.cells[gpu].by_round(metric))
+                if found is not None:
+                    pairs.append((row, cpu, gpu, found))
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
     of_gpu = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
     verdicts = [of_gpu.get(verdict, verdict) for verdict in judge_all([found for *_, found in pairs], effect)]
@@ -71,9 +72,9 @@ def _measured(row: Row) -> list[Column]:
     return [column for column, cell in row.cells.items() if cell.estimate(HEADLINE) is not None]
 
 
-def _beyond(row: Row, a: Column, b: Column, name: str, effect: float) -> Verdict:
+def _judged(a: CellSummary, b: CellSummary, name: str, effect: float) -> Verdict:
     metric = BY_NAME[name]
-    return judge(ratio(row.cells[a].by_round(metric), row.cells[b].by_round(metric)), effect)
+    return judge(ratio(a.by_round(metric), b.by_round(metric)), effect)
 
 
 def _value(cell: CellSummary, name: str) -> float:

@@ -2,31 +2,37 @@
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
 
 from kerasbench.analysis.cost_model import CostModel, fit
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, Estimate, percentile, t_draws
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, percentile, t_draws
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import STEADY, Column, Row, Summary
+from kerasbench.analysis.summary import STEADY, CellSummary, Row, Summary
 from kerasbench.analysis.verdicts import Verdict, judge, ratio
 from kerasbench.exchange.devices import CPU
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import AXES, Axis, Size
+from kerasbench.results.keys import Column
 from kerasbench.text import label
 
 DRAWS = 1_000  # of the bootstrap: the ends of an interval are then known to a few hundredths of its width
-Ratios = Sequence[tuple[float, Estimate]]  # by ascending size
+Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 
 @dataclass(frozen=True)
 class Swept:
-    """One regime along one axis: its rows by ascending size, with all else equal."""
+    """One regime along one axis: its rows by ascending size, with all else equal.
+
+    ``effect`` is the smallest difference that is called one.
+    """
 
     label: str
     axis: Axis
     rows: dict[float, Row]
+    effect: float
 
     @property
     def columns(self) -> list[Column]:
@@ -34,33 +40,74 @@ class Swept:
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         """Return a column's series: the step at each size at which it was measured."""
-        cells = ((size, row.cells.get(column)) for size, row in self.rows.items())
-        return [(size, found) for size, cell in cells if cell and (found := cell.estimate(STEADY)) is not None]
+        steps = []
+        for size, row in self.rows.items():
+            found = row.cells[column].estimate(STEADY) if column in row.cells else None
+            if found is not None:
+                steps.append((size, found))
+        return steps
 
     def out_of_memory(self, column: Column) -> float | None:
         """Return the smallest size at which a column ran out of memory."""
-        failures = ((size, cell.failure) for size, row in self.rows.items() if (cell := row.cells.get(column)))
-        return next((size for size, failure in failures if failure and failure.code is Code.OOM), None)
+        for size, row in self.rows.items():
+            failure = row.cells[column].failure if column in row.cells else None
+            if failure is not None and failure.code is Code.OOM:
+                return size
+        return None
 
     def cost(self, column: Column) -> CostModel | None:
         """Return what a column's steps are made of; None along another axis than the batch, or for too few sizes."""
         return fit([(int(size), step) for size, step in self.steps_ms(column)]) if self.axis == "batch" else None
+
+    @cached_property
+    def costs(self) -> dict[Column, CostModel]:
+        """What the steps of each column are made of, where that is known."""
+        found = {column: self.cost(column) for column in self.columns}
+        return {column: model for column, model in found.items() if model is not None}
+
+    @cached_property
+    def duels(self) -> "list[Duel]":
+        """The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device."""
+        found = []
+        for a, b in combinations(self.columns, 2):
+            ratios = self._ratios(a, b) if _comparable(a, b) else []
+            if ratios:
+                found.append(duel(a, b, ratios, self.effect))
+        return found
+
+    def _ratios(self, a: Column, b: Column) -> Ratios:
+        """Return the ratio of two columns' steps at each size at which both were measured in one round."""
+        ratios = []
+        for size, row in self.rows.items():
+            if a in row.cells and b in row.cells:
+                found = _ratio(row.cells[a], row.cells[b])
+                if found is not None:
+                    ratios.append((size, found))
+        return ratios
 
 
 @dataclass(frozen=True)
 class Crossing:
     """``winner`` is faster than ``loser`` at sizes above ``at``, and slower below.
 
-    ``low`` and ``high`` are the ends of its 95 % interval, None where there were too few rounds for one; ``bracket``
-    holds the measured sizes on both sides.
+    ``bracket`` holds the measured sizes on both sides, ``ratios`` those from which its interval is drawn.
     """
 
     winner: Column
     loser: Column
     at: float
-    low: float | None
-    high: float | None
     bracket: tuple[float, float]
+    ratios: Ratios
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were enough rounds for one; unlike the interval itself this costs nothing to know."""
+        return all(ratio.has_interval for _, ratio in self.ratios)
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """Where it lies with 95 %; None without an interval."""
+        return crossing_interval(self.ratios) if self.has_interval else None
 
 
 @dataclass(frozen=True)
@@ -82,9 +129,11 @@ def swept(summary: Summary) -> list[Swept]:
     grouped: dict[tuple[str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
-            if row.size and (size := row.size.along(axis)) is not None:
+            size = row.size.along(axis) if row.size else None
+            if size is not None:
                 grouped.setdefault((_label(row, axis), axis), {})[float(size)] = row
-    return [Swept(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
+    effect = summary.record.minimal_effect
+    return [Swept(*key, dict(sorted(rows.items())), effect) for key, rows in grouped.items() if len(rows) > 1]
 
 
 def _label(row: Row, axis: Axis) -> str:
@@ -94,51 +143,47 @@ def _label(row: Row, axis: Axis) -> str:
     return f"{label(row.scenario.name, row.regime.name)} {rest.label}".strip()
 
 
-def duels(found: Swept, effect: float) -> list[Duel]:
-    """Return the pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device."""
-    pairs = [(a, b, list(_ratios(found, a, b))) for a, b in combinations(found.columns, 2) if _comparable(a, b)]
-    return [duel(a, b, ratios, effect) for a, b, ratios in pairs if ratios]
-
-
 def _comparable(a: Column, b: Column) -> bool:
     if a[2] != b[2]:
         return False
     return a[1] == b[1] if a[0] != b[0] else CPU in (a[1], b[1])
 
 
+def _ratio(a: CellSummary, b: CellSummary) -> LogEstimate | None:
+    if a.failure is not None or b.failure is not None:
+        return None
+    return ratio(a.by_round(BY_NAME[STEADY]), b.by_round(BY_NAME[STEADY]))
+
+
 def duel(a: Column, b: Column, ratios: Ratios, effect: float) -> Duel:
     """Return who is slower at which size, and the crossing between any two sizes at which that is the other one.
 
-    Between them may lie sizes at which the two cannot be told apart. A size that was interrupted before it had enough
-    rounds for an interval is left out, where others have one.
+    Between them may lie sizes at which the two cannot be told apart.
     """
-    enough = min(MIN_TRIALS_FOR_INTERVAL, max(one.trials for _, one in ratios))
-    ratios = [(size, one) for size, one in ratios if one.trials >= enough]
-    signs = [sign(one, effect) for _, one in ratios]
+    ratios = _well_known(ratios)
+    signs = [sign(found, effect) for _, found in ratios]
     settled = [index for index, found in enumerate(signs) if found]
-    crossings = [
-        crossing(*((a, b) if signs[first] > 0 else (b, a)), ratios[first : last + 1])
-        for first, last in pairwise(settled)
-        if signs[first] != signs[last]
-    ]
+    crossings = []
+    for first, last in pairwise(settled):
+        if signs[first] != signs[last]:
+            winner, loser = (a, b) if signs[first] > 0 else (b, a)
+            crossings.append(crossing(winner, loser, ratios[first : last + 1]))
     return Duel(a, b, ratios, signs, crossings)
 
 
-def _ratios(found: Swept, a: Column, b: Column) -> Iterator[tuple[float, Estimate]]:
-    metric = BY_NAME[STEADY]
-    for size, row in found.rows.items():
-        cells = [row.cells.get(a), row.cells.get(b)]
-        both = [cell.by_round(metric) for cell in cells if cell is not None and cell.failure is None]
-        if len(both) == 2 and (paired := ratio(*both)) is not None:
-            yield size, paired
+def _well_known(ratios: Ratios) -> Ratios:
+    """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
+    proven = [(size, found) for size, found in ratios if found.has_interval]
+    most = max(found.trials for _, found in ratios)
+    return proven or [(size, found) for size, found in ratios if found.trials == most]
 
 
-def sign(a_over_b: Estimate, effect: float) -> int:
+def sign(a_over_b: LogEstimate, effect: float) -> int:
     """Return 1 where a is slower by more than the minimal effect beyond doubt, -1 where it is faster, else 0.
 
-    Fewer than three rounds prove nothing: what they measured is taken as it is.
+    Without an interval nothing is proven: what was measured is taken as it is.
     """
-    if a_over_b.trials < MIN_TRIALS_FOR_INTERVAL:
+    if not a_over_b.has_interval:
         return (a_over_b.value > 1) - (a_over_b.value < 1)
     return {Verdict.SLOWER: 1, Verdict.FASTER: -1}.get(judge(a_over_b, effect), 0)
 
@@ -146,32 +191,36 @@ def sign(a_over_b: Estimate, effect: float) -> int:
 def crossing(winner: Column, loser: Column, ratios: Ratios) -> Crossing:
     """Return where the sign of d = log(a/b) changes between the ends of these sizes, at which it is known.
 
-    d is interpolated over log2(size). Its interval is a parametric bootstrap's: every d is drawn anew from Student's t
-    about its mean with its standard error, DRAWS times. Where noise makes several changes, the middle one counts.
+    d is interpolated over log2(size). Where noise makes several changes, the middle one counts.
     """
-    places = [math.log2(size) for size, _ in ratios]
-    logs = [math.log(one.value) for _, one in ratios]
-    at = 2 ** middle_change(places, logs)
-    below, above = max(s for s, _ in ratios if s <= at), min(s for s, _ in ratios if s >= at)
-    low, high = _interval(places, logs, ratios)
-    return Crossing(winner, loser, at, low, high, (below, above))
+    at = 2 ** middle_change(_places(ratios), [found.log_centre for _, found in ratios])
+    below = max(size for size, _ in ratios if size <= at)
+    above = min(size for size, _ in ratios if size >= at)
+    return Crossing(winner, loser, at, (below, above), ratios)
 
 
-def _interval(
-    places: Sequence[float], logs: Sequence[float], ratios: Ratios
-) -> tuple[float, float] | tuple[None, None]:
-    if any(one.trials < MIN_TRIALS_FOR_INTERVAL for _, one in ratios):
-        return None, None
+def crossing_interval(ratios: Ratios) -> tuple[float, float]:
+    """Return between which sizes the sign changes with 95 %, for ratios that all have an interval.
+
+    A parametric bootstrap: every d is drawn anew from Student's t about its mean with its standard error, DRAWS times.
+    """
     rng = random.Random(0)  # the same data have the same tables
-    drawn = [
-        [log + one.log_error * t for t in t_draws(one.degrees, [rng.random() for _ in range(DRAWS)])]
-        for log, (_, one) in zip(logs, ratios, strict=True)
-    ]
-    falls = logs[0] > 0
-    oriented = ([value if falls else -value for value in one] for one in zip(*drawn, strict=True))
-    changes = sorted(middle_change(places, one) for one in oriented)
+    falls = ratios[0][1].log_centre > 0
+    drawn = zip(*(_draws(found, rng) for _, found in ratios), strict=True)
+    oriented = (one if falls else [-value for value in one] for one in drawn)
+    changes = sorted(middle_change(_places(ratios), one) for one in oriented)
     tail = (1 - CONFIDENCE) / 2
     return 2 ** percentile(changes, tail), 2 ** percentile(changes, 1 - tail)
+
+
+def _draws(found: LogEstimate, rng: random.Random) -> list[float]:
+    assert found.log_error is not None
+    uniforms = [rng.random() for _ in range(DRAWS)]
+    return [found.log_centre + found.log_error * t for t in t_draws(found.degrees, uniforms)]
+
+
+def _places(ratios: Ratios) -> list[float]:
+    return [math.log2(size) for size, _ in ratios]
 
 
 def middle_change(places: Sequence[float], values: Sequence[float]) -> float:

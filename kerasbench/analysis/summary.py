@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, mean_interval, sign
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_S, Metric
-from kerasbench.analysis.verdicts import Verdict, judge_all, learned, ratio
+from kerasbench.analysis.verdicts import Verdict, judge_all, learned, ratio, rounds_to_decide
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.measurement import Measurement, Resolved
-from kerasbench.exchange.messages import Description, Failure, RegimeDescription
+from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Size, is_native
+from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
-from kerasbench.text import label
+from kerasbench.text import count, label
 
-Column = tuple[str, str, str]  # backend, device label, options
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
 
 
@@ -66,8 +67,7 @@ class CellSummary:
 
     def sign(self, name: str) -> int:
         """Return 1 for a difference of readings that is above zero, -1 for one below, 0 for one not told from it."""
-        found = mean_interval(list(self.by_round(BY_NAME[name]).values()))
-        return sign(found.value, found.low, found.high)
+        return mean_interval(list(self.by_round(BY_NAME[name]).values())).sign
 
     @property
     def steps_ms(self) -> list[float]:
@@ -101,7 +101,7 @@ class Row:
     def headline(self) -> str:
         return headline(self.size)
 
-    def key(self, column: Column) -> tuple[str, str, str, str, str]:
+    def key(self, column: Column) -> CellKey:
         """Return what tells a cell from all others, as TrialRecord.cell does."""
         options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
         return (self.scenario.name, self.regime.name, *column[:2], options)
@@ -114,11 +114,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The fastest cell of a row against one of the others: the ratio of their times, and what it means."""
+    """The fastest cell of a row against one of the others: the ratio of their times, and what it means.
+
+    ``decides``: about how many rounds in all would decide it by itself; None where no number would.
+    """
 
     rival: Column
-    ratio: Estimate
+    ratio: LogEstimate
     verdict: Verdict
+    decides: int | None
 
 
 @dataclass(frozen=True)
@@ -190,10 +194,11 @@ def summarize(record: Record) -> Summary:
         for regime in scenario.description.regimes
         for size, cells in _cells(record, scenario.description.name, regime.name)
     ]
-    rows.sort(key=lambda row: row.size is not None)  # two tables: each one's verdicts are judged together
-    plain = sum(row.size is None for row in rows)
-    standings = [one for table in (rows[:plain], rows[plain:]) for one in stand(table, record.minimal_effect)]
-    return Summary(record, columns, rows, standings, _phases_s(record, columns), _terms(record))
+    published = [row for row in rows if row.size is None]
+    sized = [row for row in rows if row.size is not None]
+    # Two tables: each one's verdicts are judged together.
+    standings = [*stand(published, record.minimal_effect), *stand(sized, record.minimal_effect)]
+    return Summary(record, columns, [*published, *sized], standings, _phases_s(record, columns), _terms(record))
 
 
 def _without_open_round(record: Record) -> Record:
@@ -253,23 +258,24 @@ def stand(rows: list[Row], effect: float) -> list[Standing]:
     All verdicts of the table are judged together, because their number matters.
     """
     pairs = [_pairs(row, BY_NAME[row.headline]) for row in rows]
+    verdicts = judge_all([ratio for _, ratios in pairs for ratio in ratios.values()], effect)
     tentative = all(row.origin.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
-    verdicts = iter(judge_all([found for _, rivals in pairs for found in rivals.values()], effect))
-    return [
-        Standing(
-            fastest,
-            comparisons := [Comparison(rival, found, next(verdicts)) for rival, found in rivals.items()],
-            bool(comparisons) and all(one.ratio.trials >= MIN_TRIALS_FOR_INTERVAL for one in comparisons),
-            tentative,
-        )
-        for fastest, rivals in pairs
-    ]
+    standings = []
+    for fastest, ratios in pairs:
+        judged, verdicts = verdicts[: len(ratios)], verdicts[len(ratios) :]
+        comparisons = [
+            Comparison(rival, found, verdict, rounds_to_decide(found, effect))
+            for (rival, found), verdict in zip(ratios.items(), judged, strict=True)
+        ]
+        proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
+        standings.append(Standing(fastest, comparisons, proven, tentative))
+    return standings
 
 
-def _pairs(row: Row, metric: Metric) -> tuple[Column | None, dict[Column, Estimate]]:
+def _pairs(row: Row, metric: Metric) -> tuple[Column | None, dict[Column, LogEstimate]]:
     """Return the fastest column of a row and the ratio of its times to those of each other.
 
-    Native twins do not compete: what they are compared with is their own backend with Keras (price.py).
+    Native twins do not compete: what they are compared with is their own backend with Keras (keras_cost.py).
     """
     competing = {column: cell for column, cell in row.cells.items() if not is_native(column[2])}
     values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(metric.name))}
@@ -297,12 +303,13 @@ def _said(resolved: Resolved, chosen: bool) -> list[str]:
     place = f" on processor{'' if resolved.processors.isdecimal() else 's'} {resolved.processors}"
     where = place if chosen and resolved.processors else ""
     computed = " and ".join(resolved.compute_dtypes)
+    threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
     return [
         "compiled" if resolved.jit else "not jit-compiled",
         resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
         f"float32 products {resolved.fp32}",
         resolved.image_data_format,
-        f"{resolved.threads} thread{'' if resolved.threads == 1 else 's'}{where}",
+        f"{threads}{where}",
     ]
 
 

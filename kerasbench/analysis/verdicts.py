@@ -8,7 +8,7 @@ from enum import StrEnum
 from kerasbench.analysis.estimates import (
     CONFIDENCE,
     MIN_TRIALS_FOR_INTERVAL,
-    Estimate,
+    LogEstimate,
     estimate,
     t_noncentrality,
     t_quantile,
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a ratio speaks for, and how probable it would be if it were not so (one-sided; None: too few rounds)."""
+    """What a ratio speaks for, and how probable it would be if it were not so (one-sided; None: no interval)."""
 
     verdict: Verdict
     p: float | None
@@ -43,7 +43,7 @@ def minimal_effect(on_battery: bool) -> float:
     return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
 
 
-def ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Estimate | None:
+def ratio(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
     """Return the ratio A/B of times, paired by round; None where no round has both."""
     common = sorted(a.keys() & b.keys())
     return estimate([a[index] / b[index] for index in common]) if common else None
@@ -54,12 +54,12 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 
 
-def judge(a_over_b: Estimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:
+def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:
     """Say what a ratio of times means for A: its whole interval must lie beyond the minimal effect, or within it."""
     return judge_all([a_over_b], effect)[0]
 
 
-def judge_all(ratios: Sequence[Estimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
+def judge_all(ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
     """Judge the ratios of one table.
 
     More than ten are corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure",
@@ -77,15 +77,15 @@ def judge_all(ratios: Sequence[Estimate | None], effect: float = MINIMAL_EFFECT)
     return verdicts
 
 
-def claim(a_over_b: Estimate | None, effect: float) -> Claim:
+def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
     """Return what a ratio speaks for: a difference beyond the minimal effect, or none of that size.
 
     A t test against the nearer edge of the effect; p at most 0.025 is the same as a 95 % interval wholly beyond it, or
     wholly within (two one-sided tests).
     """
-    if a_over_b is None or a_over_b.trials < MIN_TRIALS_FOR_INTERVAL:
+    if a_over_b is None or a_over_b.log_error is None:
         return Claim(Verdict.INCONCLUSIVE, None)
-    edge, centre, error = math.log1p(effect), math.log(a_over_b.value), a_over_b.log_error
+    edge, centre, error = math.log1p(effect), a_over_b.log_centre, a_over_b.log_error
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
     distance = abs(abs(centre) - edge)
     if error == 0:
@@ -93,11 +93,15 @@ def claim(a_over_b: Estimate | None, effect: float) -> Claim:
     return Claim(verdict, t_upper_tail(distance / error, a_over_b.degrees))
 
 
-def rounds_to_decide(a_over_b: Estimate, effect: float) -> int | None:
-    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
-    edge, centre = math.log1p(effect), math.log(a_over_b.value)
+def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
+    """Return about how many rounds in all would decide, if the ratio and its scatter stayed.
+
+    None: no number would, or the scatter is not known.
+    """
+    if a_over_b.log_error is None:
+        return None
     deviation = a_over_b.log_error * math.sqrt(a_over_b.trials)
-    distance = abs(abs(centre) - edge)
+    distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
         if t_quantile(rounds - 1) * deviation / math.sqrt(rounds) <= distance:
             return rounds

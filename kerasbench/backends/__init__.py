@@ -1,4 +1,4 @@
-"""The backends: one module each, with the same functions. A new backend is one more file in this folder.
+"""The backends: one module each, which defines what ``Backend`` lists. A new backend is one more file in this folder.
 
 The parent imports these modules too, for ``environment``: the framework itself is imported only inside functions
 that a child calls.
@@ -42,11 +42,20 @@ class Backend(Protocol):
     PACKAGE: str
     """The package whose presence means that the backend is installed."""
 
+    ALWAYS: dict[str, str]
+    """Variables of each of its children, also of one that measures nothing: KERAS_BACKEND is Keras' name for it."""
+
     VARIABLES: tuple[str, ...]
     """Patterns of its own environment variables that change figures: the doctor names those that a shell has set."""
 
+    HEEDED: tuple[str, ...]
+    """Those of them that ``environment`` takes over from the shell, because a user sets them on purpose."""
+
     OTHER_JIT: bool | None
     """What ``explain`` tries besides: the other way round from its default, None where that is not worth the time."""
+
+    count_operations: Callable[[Callable[[], object]], float] | None
+    """Takes one training step as a function, and returns the floating-point operations of it; None where it cannot."""
 
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, its own compilation caches in a folder.
@@ -56,6 +65,9 @@ class Backend(Protocol):
 
     def requirements(self, target: Target) -> list[str]:
         """Return what pip installs, beside keras, so that this backend uses the target's devices."""
+
+    def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None:
+        """Return why it cannot, unlike others, do on a device what is asked for, and what to do; None where it can."""
 
     def configure(self, device: Device, options: Options) -> None:
         """Do in the child, before the first operation, what the environment cannot."""
@@ -113,10 +125,15 @@ class Backend(Protocol):
 
 
 def names() -> list[str]:
-    """Return the names of all backends, in the order of the tables."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    """Return the names of all backends, in the order of the tables: of the modules here that have a package."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if hasattr(get(module.name), "PACKAGE"))
 
 
 def get(name: str) -> Backend:
     """Return a backend's module, one of ``names()``."""
     return cast("Backend", importlib.import_module(f"{__name__}.{name}"))
+
+
+def counting() -> str:
+    """Return the name of the backend that counts operations, whichever is measured."""
+    return next(name for name in names() if get(name).count_operations is not None)

@@ -4,7 +4,6 @@ import itertools
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import metadata
 from typing import Any
 
 from kerasbench.backends import Target
@@ -12,8 +11,11 @@ from kerasbench.exchange.devices import CPU, Device, cuda_visibility, processors
 from kerasbench.exchange.options import Options
 
 PACKAGE = "jax"
+ALWAYS = {"KERAS_BACKEND": "jax"}
 VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
+HEEDED = ()
 OTHER_JIT = False
+count_operations = None  # XLA's own analysis counts a loop's body once
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
@@ -39,6 +41,10 @@ def requirements(target: Target) -> list[str]:
         return ["jax-mps>=0.11,<0.12" if target.python >= (3, 12) else "jax-mps>=0.10,<0.11"]
     cuda = {13: "jax[cuda13]>=0.7", 12: "jax[cuda12]>=0.5"}
     return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
+
+
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
+    return None
 
 
 def configure(device: Device, options: Options) -> None:
@@ -180,6 +186,8 @@ def threads() -> int | None:
 
 
 def versions() -> dict[str, str]:
+    from importlib import metadata
+
     import jax
 
     found = {"jax": jax.__version__}

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import metadata
 from typing import Any
 
 from kerasbench.backends import Target
@@ -12,17 +11,18 @@ from kerasbench.exchange.devices import CPU, GPU, Device, cuda_visibility, proce
 from kerasbench.exchange.options import Options
 
 PACKAGE = "tensorflow"
+ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
 VARIABLES = ("TF_*", "TF2_*")
+HEEDED = ()
 OTHER_JIT = True
+count_operations = None  # its profiler counts a loop's body once
 GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
-    return cuda_visibility(device) | {
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        GROWTH: "true",  # the default takes the whole card from a display or a neighbour
-    }
+    # TensorFlow's default takes the whole card from a display or a neighbour.
+    return cuda_visibility(device) | {GROWTH: "true"}
 
 
 def requirements(target: Target) -> list[str]:
@@ -32,6 +32,12 @@ def requirements(target: Target) -> list[str]:
     if target.apple_silicon and target.gpu:
         return ["tensorflow>=2.18,<2.20", "tensorflow-metal==1.2.0"]
     return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
+
+
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
+    if options.jit and device.platform == "metal":
+        return "XLA does not compile for Metal", "--device cpu measures it compiled"
+    return None
 
 
 def configure(device: Device, options: Options) -> None:
@@ -158,6 +164,8 @@ def threads() -> int | None:
 
 
 def versions() -> dict[str, str]:
+    from importlib import metadata
+
     import tensorflow as tf
 
     build = tf.sysconfig.get_build_info()

@@ -12,9 +12,11 @@ from kerasbench.exchange.devices import CPU, Device, cuda_visibility
 from kerasbench.exchange.options import MIXED, Options
 
 PACKAGE = "torch"
+ALWAYS = {"KERAS_BACKEND": "torch"}
 VARIABLES = ("PYTORCH_*", "TORCH*")
-OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
+HEEDED = (FALLBACK,)
+OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 
@@ -36,6 +38,10 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
 def requirements(target: Target) -> list[str]:
     """Since 2.11, torch's Linux wheels are built for CUDA 13."""
     return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
+
+
+def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
+    return None
 
 
 def configure(device: Device, options: Options) -> None:
@@ -143,6 +149,17 @@ def fallbacks(step: Callable[[], object]) -> dict[str, int]:
     finally:
         torch.set_warn_always(False)
     return dict(Counter(found[1] for one in said if (found := FELL_BACK.search(str(one.message)))))
+
+
+def count_operations(step: Callable[[], object]) -> float:
+    """Count products, convolutions and attention, in a loop as often as it runs; what is elementwise is left out."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    # The flash kernel of the CPU is not counted; the plain one does the same products.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        step()
+    return float(counter.get_total_flops())
 
 
 def fp32() -> str:

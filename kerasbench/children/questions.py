@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kerasbench import backends
@@ -12,8 +12,9 @@ from kerasbench.children.process import QUICK_POLL_S
 from kerasbench.children.scratch import scratch_folder
 from kerasbench.children.trial import _not_started, _Received, _run
 from kerasbench.children.variables import NOTHING, clean, for_scratch, share_datasets
+from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import CPU, GPU, Device, visible_cuda
-from kerasbench.exchange.messages import Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.exchange.messages import Failure, Inventory, Message, ProbeReport
 from kerasbench.exchange.options import DEFAULT
 from kerasbench.exchange.requests import (
     CountRequest,
@@ -37,7 +38,7 @@ def probe(
 ) -> ProbeReport | Failure:
     """Ask one backend, in a child, what it is and what it sees."""
     limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
-    variables = visible_cuda() | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    variables = visible_cuda() | backends.get(backend).ALWAYS
     report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick, kept=kept)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
@@ -58,30 +59,27 @@ def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: N
 
 
 def describe(
-    file: str,
-    python: str,
-    backend: str | None = None,
-    on_tick: Callable[[], None] = lambda: None,
-    kept: Mapping[str, str] = NOTHING,
-) -> Description | Failure:
-    """Ask a scenario file, in a child, what is in it; ``backend`` is for files that use keras at their top."""
-    limits = _standard(DESCRIBE_TIMEOUT_S, "describing a scenario file")
-    variables = {"KERAS_BACKEND": backend} if backend else {}
-    request = DescribeRequest(file)
-    return _ask(python, request, limits, variables, lambda answer: answer.description, on_tick, kept=kept)
+    files: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+) -> list[Description] | Failure:
+    """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top."""
+    limits = _standard(DESCRIBE_TIMEOUT_S, "describing scenario files")
+    variables = backends.get(backend).ALWAYS if backend else {}
+    request = DescribeRequest(list(files))
+    return _ask(python, request, limits, variables, lambda answer: answer.descriptions, kept=kept)
 
 
 def fetch(file: str, regime: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
     """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
     limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
-    variables, request = {"KERAS_BACKEND": backend}, FetchRequest(file, regime)
+    variables, request = backends.get(backend).ALWAYS, FetchRequest(file, regime)
     return _ask(python, request, limits, variables, lambda answer: answer.fetched, real_data=True, kept=kept)
 
 
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
-    """Have torch count, in a child, the floating-point operations that a training step takes for each sample."""
+    """Have the floating-point operations that a training step takes for each sample counted, in a child."""
     limits = _standard(COUNT_TIMEOUT_S, "counting operations")
-    variables = backends.get("torch").environment(Device(CPU), DEFAULT, "") | {"KERAS_BACKEND": "torch"}
+    counting = backends.get(backends.counting())
+    variables = counting.ALWAYS | counting.environment(Device(CPU), DEFAULT, "")
     return _ask(python, request, limits, variables, lambda answer: answer.counted, kept=kept)
 
 

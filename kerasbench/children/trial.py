@@ -114,7 +114,7 @@ def _launch(
         variables = (
             clean(python, kept)
             | for_scratch(scratch)
-            | {"KERAS_BACKEND": request.backend}
+            | backends.get(request.backend).ALWAYS
             | backends.get(request.backend).environment(request.device, request.options, scratch)
         )
         if request.data == "real":

@@ -90,8 +90,9 @@ def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.envi
 
 def own_names() -> frozenset[str]:
     """Return the variables that kerasbench sets for every trial, or heeds in a way of its own."""
-    found = {"KERAS_BACKEND", MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
+    found = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
     for name in backends.names():
+        found |= backends.get(name).ALWAYS.keys()
         for device in (Device(CPU), Device("cuda")):
             found |= backends.get(name).environment(device, DEFAULT, "").keys()
     return frozenset(found)

@@ -1,11 +1,8 @@
 """Commands that measure: run, sweep and explain."""
 
-import dataclasses
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,11 +38,9 @@ from kerasbench.commands.parameters import (
 from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from kerasbench.analysis.summary import Summary
+    from kerasbench.analysis.findings import Findings
+    from kerasbench.report.drawn import Drawn
     from kerasbench.results.asked import Asked
-    from kerasbench.runs.run import Ended
-
-T = TypeVar("T")
 
 
 def run(
@@ -77,30 +72,35 @@ def run(
     Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
     of its own.
     """
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
 
-    kind = arguments.parse_protocol(protocol)
-    budget_s = _parsed(arguments.parse_duration_s, budget)
-    asked = results_asked.Asked(
+    said = words.Words(
         scenarios=split(scenario),
         backends=split(backend),
         devices=split(device),
-        options=arguments.options_of(split(jit), split(dtype), split(fp32), split(threads), native),
-        effort=arguments.effort_of(quick, rounds, rigorous, kind, budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
+        quick=quick,
+        rounds=rounds,
+        rigorous=rigorous,
+        budget=budget,
+        jit=split(jit),
+        dtype=split(dtype),
+        fp32=split(fp32),
+        threads=split(threads),
+        native=native,
         timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
+        memory_limit=memory_limit,
+        seed=seed,
+        data=data,
+        protocol=protocol,
+        keep_env=split(keep_env),
     )
-    if resume and asked != results_asked.Asked():
+    asked = words.run(said)
+    if resume and said != words.Words():
         raise UsageError(
             "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
             "--wait"
         )
-    return _finish(_measured(asked, results, python, wait, resume))
+    return _tell(_drawn(None if resume else asked, results, python, wait))
 
 
 def sweep(
@@ -130,27 +130,31 @@ def sweep(
 
     `kerasbench run --resume` goes on with one that was interrupted.
     """
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments, sizes
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
 
-    batches = sizes.parse_batches(split(batch_size) or ([] if width else sizes.DEFAULT_BATCHES))
-    terms = arguments.options_of(split(jit), split(dtype), split(fp32), split(threads))
-    budget_s = _parsed(arguments.parse_duration_s, budget)
-    asked = results_asked.Asked(
-        scenarios=[scenario],
-        backends=split(backend),
-        devices=split(device),
-        options=sizes.crossed(terms, batches, sizes.parse_widths(split(width))),
-        effort=arguments.effort_of(quick, rounds, rigorous, "sweep", budget_s),
-        seed=seed,
-        data=arguments.parse_data(data),
-        timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
-        refine=True,
+    asked = words.sweep(
+        words.Words(
+            scenarios=[scenario],
+            backends=split(backend),
+            devices=split(device),
+            quick=quick,
+            rounds=rounds,
+            rigorous=rigorous,
+            budget=budget,
+            jit=split(jit),
+            dtype=split(dtype),
+            fp32=split(fp32),
+            threads=split(threads),
+            batch_sizes=split(batch_size),
+            widths=split(width),
+            timeout_s=timeout,
+            memory_limit=memory_limit,
+            seed=seed,
+            data=data,
+            keep_env=split(keep_env),
+        )
     )
-    return _finish(_measured(asked, results, python, wait))
+    return _tell(_drawn(asked, results, python, wait))
 
 
 def explain(
@@ -168,62 +172,67 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
 ) -> int:
     """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
-    from kerasbench.children import variables
-    from kerasbench.plan import arguments
-    from kerasbench.results import asked as results_asked
+    from kerasbench.plan import words
+    from kerasbench.report import page
 
-    asked = results_asked.Asked(
-        scenarios=split(scenario),
-        backends=split(backend),
-        devices=split(device),
-        effort=arguments.effort_of(False, rounds, False),
-        seed=seed,
-        timeout_s=timeout,
-        memory_limit_bytes=_parsed(arguments.parse_size_bytes, memory_limit),
-        keep_env=variables.kept(split(keep_env)),
-        explain=True,
+    asked = words.explanation(
+        words.Words(
+            scenarios=split(scenario),
+            backends=split(backend),
+            devices=split(device),
+            rounds=rounds,
+            timeout_s=timeout,
+            memory_limit=memory_limit,
+            seed=seed,
+            keep_env=split(keep_env),
+        )
     )
-    ended = _measured(asked, results, python, wait)
-    said = _explained(ended.summary, ended.brief, as_json)
-    return _finish(dataclasses.replace(ended, brief=said))
+    drawn = _drawn(asked, results, python, wait)
+    print(_explained_as_json(drawn.found) if as_json else page.explained(drawn.found))
+    return _finish(drawn)
 
 
-def _explained(summary: "Summary", brief: str, as_json: bool) -> str:
-    """Return the explanation with what failed, or what a run says of itself where nothing could be explained."""
-    from kerasbench.analysis.anatomy import anatomies
-    from kerasbench.report import explanation
-    from kerasbench.report.failures import failures
+def _explained_as_json(found: "Findings") -> str:
+    """Return an explanation as JSON, and print to stderr what is to be said beside it."""
+    import json
 
-    found = anatomies(summary)
-    besides = failures(summary) if found else brief
-    if not as_json:
-        return "\n\n".join(part for part in (explanation.document(found), besides) if part)
-    if besides:
+    from kerasbench.report import explanation, page
+
+    if besides := page.beside(found):
         print(besides, file=sys.stderr)
-    return json.dumps(explanation.as_data(found), indent=2)
+    return json.dumps(explanation.as_data(found.anatomies), indent=2)
 
 
-def _parsed(parse: Callable[[str], T], given: str | None) -> T | None:
-    return None if given is None else parse(given)
-
-
-def _measured(asked: "Asked", results: Path, python: list[str] | None, wait: bool, resume: bool = False) -> "Ended":
+def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
+    """Measure what was asked for, or go on with what was interrupted; save the data, the tables and the plot."""
     from kerasbench import backends
     from kerasbench.environments import interpreters
-    from kerasbench.runs.run import measure
+    from kerasbench.report.audience import ConsoleAudience
+    from kerasbench.report.drawn import draw
+    from kerasbench.report.progress import to_stderr
+    from kerasbench.runs.run import measured
 
-    return measure(asked, results, interpreters.find(split(python), backends.names()), resume, wait)
+    chosen = interpreters.find(split(python), backends.names())
+    with measured(asked, results, chosen, ConsoleAudience(to_stderr()), wait) as ended:
+        return draw(ended.record, ended.store, ended.unsaved)
 
 
-def _finish(ended: "Ended") -> int:
-    """Print how a run ended and return its exit code."""
-    print(ended.brief)
-    if ended.unsaved:
-        print(f"kerasbench: {ended.unsaved}", file=sys.stderr)
+def _tell(drawn: "Drawn") -> int:
+    """Print what a run says of itself, and return its exit code."""
+    from kerasbench.report import page
+
+    print(page.brief(drawn.found))
+    return _finish(drawn)
+
+
+def _finish(drawn: "Drawn") -> int:
+    """Say where a run's files are, or why they are not, and return its exit code."""
+    if drawn.unsaved:
+        print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
         return EXIT_USAGE
-    print(f"all tables: {ended.tables}\nraw results: {ended.data}", file=sys.stderr)
-    if ended.plot is not None:
-        print(f"plot: {ended.plot}", file=sys.stderr)
-    if ended.interrupted:
+    print(f"all tables: {drawn.tables}\nraw results: {drawn.data}", file=sys.stderr)
+    if drawn.plot is not None:
+        print(f"plot: {drawn.plot}", file=sys.stderr)
+    if drawn.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED_CELLS if ended.failed_cells else EXIT_OK
+    return EXIT_FAILED_CELLS if drawn.found.summary.failures else EXIT_OK

@@ -1,6 +1,5 @@
 """Commands for the machine, before anything is measured: doctor and env create."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +17,8 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with everything that was found out.")] = False,
 ) -> int:
     """Say what each backend sees, what is wrong, and the command that mends it."""
+    import json
+
     from kerasbench import backends
     from kerasbench.doctor import diagnose
     from kerasbench.doctor.facts import gather
@@ -26,13 +27,13 @@ def doctor(
     from kerasbench.machine.lock import machine_lock
     from kerasbench.plan import arguments
     from kerasbench.report.doctor import as_data, as_text
-    from kerasbench.report.preparation import Preparation, asking
+    from kerasbench.report.preparation import Preparation
     from kerasbench.report.progress import to_stderr
 
     names = arguments.parse_backends(split(backend), backends.names()) or backends.names()
     chosen = interpreters.find(split(python), backends.names())
     # The lock, because starting every framework would disturb a run.
-    with machine_lock(), Preparation(to_stderr()).step(asking(names)):
+    with machine_lock(), Preparation(to_stderr()).asking(names):
         facts = gather(names, chosen)
     findings = diagnose(facts)
     data = as_data(facts, findings)

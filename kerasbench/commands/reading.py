@@ -1,6 +1,5 @@
 """Commands that read what there is: list, report and compare."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +20,8 @@ FORMATS = ("markdown", "csv", "json", "html")
 
 def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> int:
     """Show the scenarios and their regimes."""
+    import json
+
     from kerasbench.plan import catalog
     from kerasbench.report import listing
 
@@ -105,8 +106,10 @@ def compare(
 ) -> int:
     """Compare two sets of results cell by cell; more than two stand side by side."""
     from kerasbench.analysis import changes
+    from kerasbench.analysis.summary import summarize
     from kerasbench.report import comparison
     from kerasbench.results import shelf
+    from kerasbench.results.merge import merge
 
     if fail_on not in (None, "regression"):
         raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
@@ -116,11 +119,8 @@ def compare(
     if len(places) > 2:
         if fail_on:
             raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-        print(
-            comparison.side_by_side(
-                [(place.stem or str(place), side) for place, side in zip(places, sides, strict=True)]
-            )
-        )
+        names = [place.stem or str(place) for place in places]
+        print(comparison.side_by_side([(n, summarize(merge(side))) for n, side in zip(names, sides, strict=True)]))
         return EXIT_OK
     found = changes.compare(*sides)
     print(comparison.changes(found, *(str(place) for place in places)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kerasbench.backends.torch import FALLBACK
+from kerasbench import backends
 from kerasbench.children.variables import KEEP, own_names
 from kerasbench.doctor.facts import Facts
 from kerasbench.doctor.finding import Finding, Severity
@@ -31,7 +31,8 @@ def restless(facts: Facts) -> Iterator[Finding]:
 
 def variables(facts: Facts) -> Iterator[Finding]:
     """Name the variables that are set here and do not reach a trial, because they change what is measured."""
-    told = [name for name in facts.variables if name not in (VISIBLE, FALLBACK)]
+    heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
+    told = [name for name in facts.variables if name not in heeded]
     if told:
         own = own_names()
         keepable = ",".join(name for name in told if name not in own)

@@ -13,10 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kerasbench.errors import UsageError, unknown
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 OPTION = "--python"
+
+
+class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file may say of kerasbench: the interpreters by backend, whose names and paths are checked one by one."""
+
+    python: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -114,10 +122,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _checked(file: Path, found: Any, known: Sequence[str]) -> dict[str, str]:
-    table = found.get("python", {}) if isinstance(found, dict) else None
-    strange = sorted(found.keys() - {"python"}) if isinstance(found, dict) else []
-    if strange or not isinstance(table, dict):
-        raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"')
+    try:
+        table = msgspec.convert(found, Configuration).python
+    except msgspec.ValidationError:
+        raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"') from None
     for name, path in table.items():
         if name not in known:
             raise UsageError(f"{file}: {unknown('backend', name, known)}")

@@ -48,6 +48,11 @@ class Device:
         """``cpu``, ``gpu`` or, from the second one on, ``gpu:1``."""
         return self.kind if self.index == 0 else f"{self.kind}:{self.index}"
 
+    @property
+    def described(self) -> str:
+        """The label with the chip where it is known: ``gpu (NVIDIA H200)``."""
+        return f"{self.label} ({self.title})" if self.title else self.label
+
 
 def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that show a process every CUDA or ROCm device that the user has left visible."""

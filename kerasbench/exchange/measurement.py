@@ -13,6 +13,11 @@ class Block:
     count: int
     ns: int
 
+    @property
+    def unit_ns(self) -> float:
+        """The time of one of them."""
+        return self.ns / self.count
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -53,7 +58,7 @@ class Training:
     @cached_property
     def median_ns(self) -> float:
         """The median over blocks of the time of what they count."""
-        return statistics.median(block.ns / block.count for block in self.blocks)
+        return statistics.median(block.unit_ns for block in self.blocks)
 
 
 @dataclass(frozen=True)

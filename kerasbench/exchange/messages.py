@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
 
@@ -56,37 +57,6 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class RegimeDescription:
-    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing."""
-
-    name: str
-    train: int
-    batch: int
-    full_batch: bool
-    steps: int
-    epochs: int
-    validation: int
-    test: int
-    data: str
-    has_real_data: bool
-    keras_only: str = ""
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a scenario file says of itself."""
-
-    name: str
-    title: str
-    text: str
-    source: str
-    parameters: int | None
-    learnable: bool
-    regimes: list[RegimeDescription]
-    scalable: bool = False
-
-
-@dataclass(frozen=True)
 class ProbeReport:
     """What a backend said when it was imported."""
 
@@ -118,7 +88,7 @@ class Message:
     begun: str | None = None
     measurement: Measurement | None = None
     failure: Failure | None = None
-    description: Description | None = None
+    descriptions: list[Description] | None = None
     fetched: str | None = None
     counted: float | None = None
     probe: ProbeReport | None = None

@@ -80,9 +80,9 @@ class InventoryRequest:
 
 @dataclass(frozen=True)
 class DescribeRequest:
-    """Load a scenario file and say what is in it."""
+    """Load scenario files and say what is in each."""
 
-    file: str
+    files: list[str]
     task: Literal["describe"] = "describe"
 
 

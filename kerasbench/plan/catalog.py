@@ -3,7 +3,9 @@
 The parent never executes a scenario file. A child describes it once; the description is kept under the file's
 content hash in the user's cache folder."""
 
+import dataclasses
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,30 +13,30 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
 import platformdirs
 
 from kerasbench import backends
-from kerasbench.children import questions
-from kerasbench.children.parallel import Tick, together
-from kerasbench.children.variables import NOTHING
 from kerasbench.errors import UnusableScenario, unknown
-from kerasbench.exchange.messages import Description, Failure, RegimeDescription
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name, twin_file
 from kerasbench.text import label
+
+if TYPE_CHECKING:
+    from kerasbench.exchange.messages import Failure
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
 DESCRIBED_BY = (
     "scenario.py",
     "datasets.py",
+    "exchange/descriptions.py",
     "exchange/messages.py",
     "exchange/requests.py",
     "worker/questions/describe.py",
 )
-Ask = Callable[[str, str, str | None], Description | Failure]  # (file, interpreter, backend)
-DESCRIBERS = 4  # at once: a describing child spends most of its 50 ms in starting
+Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def builtin_files() -> list[Path]:
 
 
 def select(
-    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] | None = None
 ) -> list[Selected]:
     """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
 
@@ -87,12 +89,13 @@ def select(
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
     own, wanted = _split(patterns)
+    ask = partial(_asked, kept=kept)
     chosen: list[Selected] = []
     for found in own:
-        entry = describe(Path(found["file"]), python, backend, partial(questions.describe, kept=kept))
+        entry = describe(Path(found["file"]), python, backend, ask)
         chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
     if wanted or not patterns:
-        chosen += _match(describe_all(_candidates(wanted), python, kept), wanted)
+        chosen += _match(describe_all(_candidates(wanted), python, ask=ask), wanted)
     _require_different_names(chosen)
     return _once(chosen)
 
@@ -158,40 +161,53 @@ def _require_different_names(chosen: Sequence[Selected]) -> None:
             )
 
 
-def describe_all(files: Sequence[Path], python: str, kept: Mapping[str, str] = NOTHING) -> list[Entry]:
-    """Return the entries of these files, in their order.
+def describe(file: Path, python: str, backend: str | None = None, ask: Ask | None = None) -> Entry:
+    """Return one file's entry, as ``describe_all`` does."""
+    return describe_all([file], python, backend, ask)[0]
+
+
+def describe_all(files: Sequence[Path], python: str, backend: str | None = None, ask: Ask | None = None) -> list[Entry]:
+    """Return the entries of these files, in their order; all that are not known yet are described by one child.
+
+    A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
+    import another one that has changed.
 
     Raises:
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
-
-    def described(file: Path, tick: Tick) -> Entry:
-        return describe(file, python, ask=partial(questions.describe, on_tick=tick, kept=kept))
-
-    return together(described, files, DESCRIBERS)
-
-
-def describe(file: Path, python: str, backend: str | None = None, ask: Ask = questions.describe) -> Entry:
-    """Return one file's entry; a built-in one's from the cache, where its content has been described before.
-
-    A file of the user's own is described each time: it may import another one that has changed.
-    """
-    file_hash = _hash(file)
-    cached = _cache_file(file, file_hash) if file.parent == builtin_folder() else None
-    known = _read_cached(cached) if cached else None
-    if known is not None:
-        return Entry(file, file_hash, known, twins(file))
-    said = ask(str(file.resolve()), python, backend)
-    if isinstance(said, Failure):
-        raise UnusableScenario(f"{file} cannot be used: {said.cause}")
-    if cached:
-        _write_cached(cached, said)
-    return Entry(file, file_hash, said, twins(file))
+    hashes = {file: _hash(file) for file in files}
+    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent == builtin_folder()}
+    known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
+    new = _described([file for file in hashes if file not in known], python, backend, ask or _asked)
+    for file in new.keys() & cached.keys():
+        _write_cached(cached[file], new[file])
+    names = backends.names()
+    return [Entry(file, hashes[file], (known | new)[file], twins(file, names)) for file in files]
 
 
-def twins(file: Path) -> dict[str, str]:
-    """Return the hash of each twin that lies beside a scenario's file, by its backend."""
-    beside = {backend: twin_file(file, backend) for backend in backends.names()}
+def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
+    """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
+    if not files:
+        return {}
+    said = ask([str(file.resolve()) for file in files], python, backend)
+    if isinstance(said, list):
+        return dict(zip(files, said, strict=True))
+    if len(files) == 1:
+        raise UnusableScenario(f"{files[0]} cannot be used: {said.cause}")
+    return {file: found for one in files for file, found in _described([one], python, backend, ask).items()}
+
+
+def _asked(
+    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str] | None = None
+) -> "list[Description] | Failure":
+    from kerasbench.children import questions  # late: where all is remembered, as in `list`, there is no child
+
+    return questions.describe(files, python, backend, kept or {})
+
+
+def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
+    """Return the hash of each twin that lies beside a scenario's file, by its backend: of these, or of all."""
+    beside = {backend: twin_file(file, backend) for backend in names or backends.names()}
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 
@@ -204,17 +220,20 @@ def _hash(file: Path) -> str:
         raise UnusableScenario(str(error)) from None
 
 
-def _cache_file(file: Path, file_hash: str) -> Path:
-    # The key holds what a description is made of and by: the name, the file, and the code that reads it.
+def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
+    """Return where each file's description is remembered, by what it is made of: name, content, and code here."""
     makers = [content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
-    key = hashlib.sha256("\0".join([file.stem, file_hash, *makers]).encode()).hexdigest()
-    return Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions" / f"{key}.json"
+    folder = Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions"
+    keys = {file: "\0".join([file.stem, file_hash, *makers]) for file, file_hash in hashes.items()}
+    return {file: folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json" for file, key in keys.items()}
 
 
 def _read_cached(file: Path) -> Description | None:
+    # What was written here, under a name that says all of its contents, needs no msgspec, which is slow to load.
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Description)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        fields = json.loads(file.read_bytes())
+        return Description(**fields | {"regimes": [RegimeDescription(**one) for one in fields["regimes"]]})
+    except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
@@ -222,7 +241,7 @@ def _write_cached(file: Path, description: Description) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
-        partial.write_bytes(msgspec.json.encode(description))
+        partial.write_text(json.dumps(dataclasses.asdict(description)), "utf-8")
         partial.replace(file)
     except OSError:
         return  # a cache that cannot be written costs 50 ms the next time

@@ -2,32 +2,36 @@
 
 import dataclasses
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import backends
 from kerasbench.errors import MissingBackend
-from kerasbench.exchange.devices import APPLE, Device, parse_label, processors
+from kerasbench.exchange.devices import APPLE, Device, parse_label
 from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options, Size
+from kerasbench.exchange.requests import Protocol
+from kerasbench.machine import Machine
 from kerasbench.plan import explainable
 from kerasbench.plan.catalog import Selected
 from kerasbench.results.asked import Asked, Counted, Effort
+from kerasbench.results.keys import CellKey
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
-CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
+Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A scenario's regime on one backend and one device, with options."""
+    """A scenario's regime on one backend and one device, with options; ``protocol`` is what its trials measure."""
 
     selected: Selected
     backend: str
     device: Device
     options: Options = DEFAULT_OPTIONS
+    protocol: Protocol = field(default_factory=Protocol)
 
     @property
     def key(self) -> CellKey:
@@ -42,9 +46,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a run, those that cannot be measured, each with its reason, and what is odd about the whole."""
+    """The cells of a run on a machine, those that cannot be measured, each with its reason, and what is odd about all.
+
+    ``flops`` are the operations of each regime's step, where somebody has counted them.
+    """
 
     asked: Asked
+    machine: Machine
     cells: list[Cell]
     absent: list[tuple[Cell, Failure]]
     warnings: list[str] = field(default_factory=list)
@@ -58,14 +66,14 @@ class Plan:
 def make(
     asked: Asked,
     scenarios: Sequence[Selected],
-    probes: dict[str, ProbeReport | Failure],
+    probes: Probes,
+    here: Machine,
     named: Collection[str] = (),
 ) -> Plan:
-    """Cross scenarios, backends, devices and options.
+    """Cross scenarios, backends, devices and options, and tell the cells that can be measured from the others.
 
-    Where no devices were asked for, every device that a backend sees. A twin that does not exist is left out, unless
-    scenarios were asked for by name. A backend that is not installed is left out, unless it was asked for or is one of
-    ``named``, whose interpreters were named; one that is installed and does not load is not left out.
+    A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
+    named; one that is installed and does not load is not left out.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -73,29 +81,46 @@ def make(
     """
     if asked.explain:
         explainable.require_one(scenarios)
-    cells: list[Cell] = []
-    absent: list[tuple[Cell, Failure]] = []
-    for backend, report in probes.items():
-        if isinstance(report, Failure) and report.phase == FIND and not asked.backends and backend not in named:
-            continue
-        seen = [] if isinstance(report, Failure) else report.devices
-        for label in asked.devices or [device.label for device in seen] or ["cpu"]:
-            device = next((device for device in seen if device.label == label), None)
-            for cell in (
-                Cell(one, backend, device or _stand_in(label), each)
-                for one in scenarios
-                for each in _options(asked, backend, one)
-                if asked.scenarios or not each.native or _has_twin(one, backend)
-            ):
-                if device is None:
-                    absent.append((cell, _missing(label, report)))
-                elif (failure := _refused(asked, cell)) is not None:
-                    absent.append((cell, failure))
-                else:
-                    cells.append(cell)
+    expected = {*asked.backends, *named}
+    wanted = {name: report for name, report in probes.items() if name in expected or not _is_not_installed(report)}
+    judged = [
+        (cell, _failure(asked, cell, report, here.cores))
+        for backend, report in wanted.items()
+        for cell in _crossed(asked, scenarios, backend, report)
+    ]
+    cells = [cell for cell, failure in judged if failure is None]
+    absent = [(cell, failure) for cell, failure in judged if failure is not None]
     if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, asked.devices))
-    return Plan(asked, cells, absent, differing_keras(probes))
+    return Plan(asked, here, cells, absent, differing_keras(probes))
+
+
+def _is_not_installed(report: ProbeReport | Failure) -> bool:
+    return isinstance(report, Failure) and report.phase == FIND
+
+
+def _crossed(
+    asked: Asked, scenarios: Sequence[Selected], backend: str, report: ProbeReport | Failure
+) -> Iterator[Cell]:
+    """Yield a backend's cells on the devices that were asked for, or else on every one that it sees.
+
+    A twin that does not exist is left out, unless scenarios were asked for by name.
+    """
+    for device in _devices(asked, report):
+        for one in scenarios:
+            for options in _options(asked, backend, one):
+                if asked.scenarios or not options.native or _has_twin(one, backend):
+                    yield Cell(one, backend, device, options, _protocol(asked, options))
+
+
+def _devices(asked: Asked, report: ProbeReport | Failure) -> list[Device]:
+    """Return the devices that were asked for, as the backend sees them; one that it does not see by its label alone."""
+    seen = {device.label: device for device in _seen(report)}
+    return [seen.get(label) or Device(*parse_label(label)) for label in asked.devices or list(seen) or ["cpu"]]
+
+
+def _seen(report: ProbeReport | Failure) -> list[Device]:
+    return [] if isinstance(report, Failure) else report.devices
 
 
 def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
@@ -110,7 +135,16 @@ def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
     return list(found)
 
 
-def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
+def _protocol(asked: Asked, options: Options) -> Protocol:
+    """Return what a cell's trials measure: an explanation takes its own cells apart, and sizes are as in a sweep."""
+    protocol = asked.effort.protocol
+    if not asked.explain:
+        return protocol
+    kind = protocol.kind if options.size is None else "sweep"
+    return dataclasses.replace(protocol, kind=kind, parts=options in asked.options)
+
+
+def differing_keras(probes: Probes) -> list[str]:
     """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
     reports = [report for report in probes.values() if isinstance(report, ProbeReport)]
     found = {report.backend: report.versions.get("keras", "") for report in reports}
@@ -120,14 +154,16 @@ def differing_keras(probes: dict[str, ProbeReport | Failure]) -> list[str]:
     return [f"keras differs: {versions}; what is compared is not the backend alone"]
 
 
-def _refused(asked: Asked, cell: Cell) -> Failure | None:
-    """Return why a cell whose device is there is not measured, None where it is."""
-    failure = explainable.refusal(cell.selected) if asked.explain else None
-    return failure or unsupported(cell)
+def _failure(asked: Asked, cell: Cell, report: ProbeReport | Failure, processors: int) -> Failure | None:
+    """Return why a cell cannot be measured, None where it can."""
+    if cell.device not in _seen(report):
+        return _missing(cell.device.label, report)
+    refusal = explainable.refusal(cell.selected) if asked.explain else None
+    return refusal or unsupported(cell, processors)
 
 
-def unsupported(cell: Cell) -> Failure | None:
-    """Return why a cell's options mean nothing on its device, None where they do."""
+def unsupported(cell: Cell, processors: int) -> Failure | None:
+    """Return why a cell's options mean nothing on its device, None where they do; a run may use so many processors."""
     device, options = cell.device, cell.options
     if options.native and (failure := _without_twin(cell)) is not None:
         return failure
@@ -136,12 +172,11 @@ def unsupported(cell: Cell) -> Failure | None:
         return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
     if options.dtype == "float64" and device.platform in APPLE:
         return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
-    if options.jit and device.platform == "metal" and cell.backend == "tensorflow":
-        return Failure(Code.UNSUPPORTED, "XLA does not compile for Metal", "--device cpu measures it compiled")
-    if options.threads is not None and options.threads > processors():
-        cause = f"{options.threads} threads were asked for, {processors()} processors are there"
-        return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors()}")
-    return None
+    if options.threads is not None and options.threads > processors:
+        cause = f"{options.threads} threads were asked for, {processors} processors are there"
+        return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors}")
+    own = backends.get(cell.backend).unsupported(device, options)
+    return Failure(Code.UNSUPPORTED, *own) if own else None
 
 
 def _has_twin(selected: Selected, backend: str) -> bool:
@@ -164,18 +199,13 @@ def _without_twin(cell: Cell) -> Failure | None:
     return None
 
 
-def _stand_in(label: str) -> Device:
-    kind, index = parse_label(label)
-    return Device(kind, index)
-
-
 def _missing(label: str, report: ProbeReport | Failure) -> Failure:
     if isinstance(report, Failure):
         return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
     return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {label}", DOCTOR)
 
 
-def _nothing_there(probes: dict[str, ProbeReport | Failure], devices: Sequence[str]) -> str:
+def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:
     asked = f"no device {' or '.join(devices)}" if devices else "no backend"
     lines = [f"there is {asked} to measure on:"]
     for backend, report in probes.items():
@@ -189,7 +219,7 @@ def _nothing_there(probes: dict[str, ProbeReport | Failure], devices: Sequence[s
 def describe_probe(report: ProbeReport) -> str:
     """Return ``torch 2.13.0+cpu sees cpu``."""
     version = report.versions.get(report.backend, "")
-    seen = ", ".join(f"{device.label} ({device.title})" if device.title else device.label for device in report.devices)
+    seen = ", ".join(device.described for device in report.devices)
     return f"{report.backend} {version} sees {seen}"
 
 

@@ -1,19 +1,15 @@
-"""What every table is made of: figures with their intervals, names of columns, text that cannot break a table."""
+"""What tables of figures are made of: figures with their intervals, names of columns."""
 
 import math
-import re
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Column, Row, Standing, Summary
-from kerasbench.report.number import BELOW, NOT_TOLD, plain, with_interval
-from kerasbench.text import blanked
+from kerasbench.analysis.summary import Row, Standing, Summary
+from kerasbench.report.markdown import NOTHING, draw_table, escape
+from kerasbench.report.number import BELOW, NOT_TOLD, significant, with_interval
+from kerasbench.results.keys import Column
+from kerasbench.text import count
 
-NOTHING = "–"
-_MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
-_BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 IDLE, NOISY = " †", " ~"
 
 
@@ -60,11 +56,6 @@ def timed(row: Row, column: Column, place: Standing) -> str:
     return f"≈ {text}" if place.level and column in (place.fastest, *place.level) else text
 
 
-def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    # disable_numparse: cells are text already; tabulate would reformat "1,230".
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
-
-
 def column_names(columns: Sequence[Column]) -> list[str]:
     return [column_name(column) for column in columns]
 
@@ -74,16 +65,6 @@ def column_name(column: Column) -> str:
     return escape(" ".join(part for part in column if part))
 
 
-def count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
-    return f"{plain(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
-
-
-def escape(text: str) -> str:
-    """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
-    one_line = " ".join(blanked(text).split())
-    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line))
+    return f"{significant(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")

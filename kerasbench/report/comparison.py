@@ -6,12 +6,12 @@ from tabulate import tabulate
 
 from kerasbench.analysis.changes import Change, Comparison, cell_label
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import HEADLINE, summarize
+from kerasbench.analysis.summary import HEADLINE, Summary
 from kerasbench.analysis.verdicts import Verdict
-from kerasbench.report.cells import NOTHING, escape
+from kerasbench.report.markdown import NOTHING, escape
 from kerasbench.report.number import with_interval
-from kerasbench.results.merge import merge
-from kerasbench.results.record import Record
+from kerasbench.results.keys import Column
+from kerasbench.text import count
 
 UNIT = BY_NAME[HEADLINE].unit
 WORDS = {Verdict.FASTER: "**faster**", Verdict.SLOWER: "**slower**"}
@@ -24,8 +24,8 @@ def changes(found: Comparison, old: str, new: str) -> str:
         return "\n\n".join([*parts, "No cell was measured on both sides.", *_lists(found)]) + "\n"
     parts.append(_table(["cell", old, new, "new / old", "verdict"], found))
     if found.overall is not None:
-        cells = len(found.changes)
-        parts.append(f"Geometric mean of new / old over {cells} cell{'s' * (cells > 1)}: {found.overall:.3f}.")
+        cells = count(len(found.changes), "cell")
+        parts.append(f"Geometric mean of new / old over {cells}: {found.overall:.3f}.")
     if found.incomparable:
         parts.append(f"{found.incomparable}: there descriptive only, without verdicts.")
     if not found.incomparable or any(change.verdict for change in found.changes):
@@ -36,24 +36,25 @@ def changes(found: Comparison, old: str, new: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def side_by_side(sides: Sequence[tuple[str, Sequence[Record]]]) -> str:
+def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> str:
     """Return the training step of several machines as columns of one table; descriptive only."""
-    summaries = [(name, summarize(merge(records))) for name, records in sides]
     columns = [(name, summary, column) for name, summary in summaries for column in summary.columns]
     labels = list(dict.fromkeys(row.label for _, summary in summaries for row in summary.rows))
-    rows = []
-    for label in labels:
-        cells = []
-        for _, summary, column in columns:
-            row = next((row for row in summary.rows if row.label == label), None)
-            cell = row.cells.get(column) if row else None
-            found = cell.estimate(row.headline) if row and cell else None
-            failed = f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
-            cells.append(with_interval(found, UNIT) if found else failed)
-        rows.append([escape(label), *cells])
+    rows = [[escape(label), *(_step(summary, label, column) for _, summary, column in columns)] for label in labels]
     headers = ["scenario", *(escape(" ".join([name, *filter(None, column)])) for name, _, column in columns)]
     table = tabulate(rows, headers, tablefmt="github", disable_numparse=True)
     return f"## Training step\n\n{table}\n\nDifferent machines side by side: descriptive only, without verdicts.\n"
+
+
+def _step(summary: Summary, label: str, column: Column) -> str:
+    row = next((row for row in summary.rows if row.label == label), None)
+    cell = row.cells.get(column) if row else None
+    if row is None or cell is None:
+        return NOTHING
+    found = cell.estimate(row.headline)
+    if found is not None:
+        return with_interval(found, UNIT)
+    return f"*{cell.failure.code}*" if cell.failure else NOTHING
 
 
 def _table(headers: list[str], found: Comparison) -> str:

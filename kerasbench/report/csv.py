@@ -5,8 +5,9 @@ import io
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.metrics import METRICS
-from kerasbench.analysis.summary import CellSummary, Column, Row, Summary
+from kerasbench.analysis.summary import CellSummary, Row, Summary
 from kerasbench.exchange.options import Size
+from kerasbench.results.keys import Column
 from kerasbench.text import blanked
 
 # A contract: scripts rely on these names and their order; what is new comes last.

@@ -1,22 +1,13 @@
 """The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions."""
 
-from kerasbench.analysis.payoff import break_evens, speed_ups
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
-from kerasbench.report.cells import (
-    NOTHING,
-    column_name,
-    column_names,
-    draw_table,
-    escape,
-    metric_tables,
-    whole_steps,
-)
+from kerasbench.report.cells import column_name, column_names, metric_tables, whole_steps
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step
-from kerasbench.report.number import plain, with_interval
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.report.number import significant, with_interval
+from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
-
-GIB = 1 << 30
 
 
 def epochs(summary: Summary) -> str:
@@ -87,15 +78,14 @@ def cold_start(summary: Summary) -> str:
     )
 
 
-def repaid(summary: Summary) -> str:
+def repaid(found: Findings) -> str:
     """Return after how many steps a longer first step has paid, where that is beyond doubt."""
-    found = break_evens(summary.rows, summary.record.minimal_effect)
-    if not found:
+    if not found.break_evens:
         return ""
     lines = [
-        f"- {escape(one.row.label)}: {column_name(one.slow_start)} repays its {plain(one.extra_ms / 1e3)} s over "
+        f"- {escape(one.row.label)}: {column_name(one.slow_start)} repays its {significant(one.extra_ms / 1e3)} s over "
         f"{column_name(one.rival)} after {whole_steps(one.steps)}."
-        for one in found
+        for one in found.break_evens
     ]
     explanation = (
         "What the first step takes longer, over what each later one takes less. Only where both are beyond doubt."
@@ -103,10 +93,9 @@ def repaid(summary: Summary) -> str:
     return "## When compiling has paid\n\n" + "\n".join(lines) + f"\n\n{explanation}"
 
 
-def devices(summary: Summary) -> str:
+def devices(found: Findings) -> str:
     """Return CPU against GPU, for each backend that was measured on both."""
-    found = speed_ups(summary.rows, summary.record.minimal_effect)
-    if not found:
+    if not found.speed_ups:
         return ""
     rows = [
         [
@@ -116,7 +105,7 @@ def devices(summary: Summary) -> str:
             with_interval(one.ratio),
             f"GPU {one.verdict}",
         ]
-        for one in found
+        for one in found.speed_ups
     ]
     table = draw_table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     explanation = "Time of a step on the CPU over that on the GPU, paired by round: above 1 the GPU is faster."
@@ -171,12 +160,3 @@ def disturbances(summary: Summary) -> str:
 
 def _size(trial: TrialRecord) -> str:
     return trial.options.size.label if trial.options.size else ""
-
-
-def _versions(record: Record) -> str:
-    """Return one line of the versions that the children really ran, by package."""
-    found: dict[str, set[str]] = {}
-    for trial in record.trials:
-        for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
-            found.setdefault(package, set()).add(version)
-    return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in sorted(found.items()))

@@ -8,9 +8,9 @@ from tabulate import tabulate
 
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding
-from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Inventory, ProbeReport
-from kerasbench.report.cells import NOTHING
+from kerasbench.report.markdown import NOTHING
+from kerasbench.text import whole_gib
 
 
 def as_text(facts: Facts, findings: Sequence[Finding]) -> str:
@@ -45,7 +45,7 @@ def _machine(facts: Facts) -> str:
     here = facts.machine.fingerprint
     gpus = ", ".join(here.gpus) or "no GPU known"
     driver = f" (driver {here.driver})" if here.driver else ""
-    memory = f"{here.memory_bytes / (1 << 30):.0f} GiB"
+    memory = whole_gib(here.memory_bytes)
     return f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
 
 
@@ -63,8 +63,4 @@ def _versions(one: BackendFacts) -> str:
 def _devices(one: BackendFacts) -> str:
     if not isinstance(one.probe, ProbeReport):
         return "does not load" if one.installed else NOTHING
-    return ", ".join(_device(device) for device in one.probe.devices)
-
-
-def _device(device: Device) -> str:
-    return f"{device.label} ({device.title})" if device.title else device.label
+    return ", ".join(device.described for device in one.probe.devices)

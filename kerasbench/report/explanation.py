@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
-from kerasbench.analysis.estimates import Estimate, sign
+from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.analysis.summary import Column
-from kerasbench.report.cells import column_name, escape, whole_steps
-from kerasbench.report.number import NOT_TOLD, percent, plain
+from kerasbench.report.cells import column_name, whole_steps
+from kerasbench.report.markdown import escape
+from kerasbench.report.number import NOT_TOLD, percent, significant
+from kerasbench.results.keys import Column
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
@@ -42,7 +43,7 @@ def sentences(one: Anatomy) -> Iterator[str]:
     if abs(one.unexplained_ms) > WORTH_SAYING * one.epoch_ms.value:
         yield _unexplained(one)
     if one.rate is not None and one.peak is not None:
-        rate, peak = plain(one.rate.value / GIGA), plain(one.peak.value / GIGA)
+        rate, peak = significant(one.rate.value / GIGA), significant(one.peak.value / GIGA)
         yield (
             f"The step computes {rate} GFLOP/s, {percent(one.rate.value / one.peak.value)} of the {peak} that matrix "
             "products reach on this device in the same precision."
@@ -58,7 +59,7 @@ def sentences(one: Anatomy) -> Iterator[str]:
 
 def _once(one: Anatomy) -> str:
     what, found = "what each epoch costs once, validation included", one.overhead_ms
-    match _sign(found):
+    match found.sign:
         case 1:
             return f"; {_duration(found)} of it ({percent(found.value / one.epoch_ms.value)}) is {what}"
         case 0:
@@ -78,9 +79,9 @@ def _framework(one: Anatomy) -> str:
     return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than by itself')}."
 
 
-def _part(one: Anatomy, found: Estimate, what: str, instead: str) -> str:
+def _part(one: Anatomy, found: Amount, what: str, instead: str) -> str:
     """Say what a part of a step costs; ``instead`` says what was seen where that is less than nothing."""
-    match _sign(found):
+    match found.sign:
         case 1:
             return f"{_step(one, found)}: {what}"
         case 0:
@@ -90,15 +91,15 @@ def _part(one: Anatomy, found: Estimate, what: str, instead: str) -> str:
 
 
 def _unexplained(one: Anatomy) -> str:
-    found, share = plain(abs(one.unexplained_ms)), percent(abs(one.unexplained_ms) / one.epoch_ms.value)
+    found, share = significant(abs(one.unexplained_ms)), percent(abs(one.unexplained_ms) / one.epoch_ms.value)
     why = "measured after the steps that the epoch is made of, and differ from them"
     if one.unexplained_ms > 0:
         return f"Unexplained: {found} ms of an epoch ({share}): the parts were {why}."
     return f"Unexplained: the parts come to {found} ms more than the epoch ({share} of it): they were {why}."
 
 
-def _compiling(found: Estimate) -> str:
-    match _sign(found):
+def _compiling(found: Amount) -> str:
+    match found.sign:
         case 1:
             return f"The first step takes {_duration(found)} longer than the same call later: tracing and compiling."
         case 0:
@@ -107,8 +108,8 @@ def _compiling(found: Estimate) -> str:
             return f"The first step takes {_less(found)} than the same call later: no compiling was seen."
 
 
-def _warming(found: Estimate) -> str:
-    match _sign(found):
+def _warming(found: Amount) -> str:
+    match found.sign:
         case 1:
             return (
                 f"Until it was steady, the training took {_duration(found)} longer than as many steady steps: "
@@ -127,7 +128,7 @@ def _repaid(one: Anatomy, paid: BreakEven) -> str:
     mine = paid.slow_start == one.column
     rival = paid.rival if mine else paid.slow_start
     who, whom = ("it", _named(rival)) if mine else (_named(rival), "it")
-    extra = plain(paid.extra_ms)
+    extra = significant(paid.extra_ms)
     return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {whole_steps(paid.steps)}."
 
 
@@ -149,46 +150,41 @@ def _named(column: Column) -> str:
     return " ".join(part for part in column if part)
 
 
-def _step(one: Anatomy, part: Estimate) -> str:
-    return f"{plain(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
+def _step(one: Anatomy, part: Amount) -> str:
+    return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
-def _sign(found: Estimate) -> int:
-    return sign(found.value, found.low, found.high)
-
-
-def _not_told(ms: Estimate, of: str = "") -> str:
+def _not_told(ms: Amount, of: str = "") -> str:
     """Return that an amount cannot be told from zero, with its interval, or that there is none."""
     if ms.low is None or ms.high is None:
-        return f"{NOT_TOLD} ({plain(ms.value)} ms{of}, in too few rounds for an interval)"
-    return f"{NOT_TOLD} ({plain(ms.low)} to {plain(ms.high)} ms{of})"
+        return f"{NOT_TOLD} ({significant(ms.value)} ms{of}, in too few rounds for an interval)"
+    return f"{NOT_TOLD} ({significant(ms.low)} to {significant(ms.high)} ms{of})"
 
 
-def _less(ms: Estimate) -> str:
+def _less(ms: Amount) -> str:
     """Return an amount below zero as what was saved: ``3.20 ms (2.90 to 3.50 ms) less``."""
-    low, high = (None if edge is None else -edge for edge in (ms.high, ms.low))
-    return f"{_duration(Estimate(-ms.value, low, high, ms.trials))} less"
+    return f"{_duration(-ms)} less"
 
 
-def _duration(ms: Estimate) -> str:
+def _duration(ms: Amount) -> str:
     if ms.value < MS_PER_S:
-        return f"{plain(ms.value)} ms{_within(ms, 1, ' ms')}"
-    return f"{plain(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
+        return f"{significant(ms.value)} ms{_within(ms, 1, ' ms')}"
+    return f"{significant(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
 
 
 def _within(found: Estimate, factor: float, unit: str) -> str:
     """Return `` (0.35 to 0.41 ms)``, empty without an interval. What is above zero is nowhere below it."""
     if found.low is None or found.high is None:
         return ""
-    return f" ({plain(max(0.0, found.low) * factor)} to {plain(found.high * factor)}{unit})"
+    return f" ({significant(max(0.0, found.low) * factor)} to {significant(found.high * factor)}{unit})"
 
 
 def _data(one: Anatomy) -> dict[str, Any]:
     backend, device, options = one.column
     figures = {
-        field.name: dataclasses.asdict(value)
+        field.name: _figure(value)
         for field in dataclasses.fields(one)
-        if isinstance(value := getattr(one, field.name), Estimate)
+        if isinstance(value := getattr(one, field.name), Amount)
     }
     return {
         "scenario": one.row.scenario.name,
@@ -199,6 +195,10 @@ def _data(one: Anatomy) -> dict[str, Any]:
         "steps": one.steps,
         **figures,
         "unexplained_ms": one.unexplained_ms,
-        "advice": [dataclasses.asdict(advice) for advice in one.advice],
+        "advice": [{"what": each.what, "column": each.column, "left": _figure(each.left)} for each in one.advice],
         "sentences": list(sentences(one)),
     }
+
+
+def _figure(found: Estimate) -> dict[str, float | None]:
+    return {"value": found.value, "low": found.low, "high": found.high, "trials": found.trials}

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.messages import Code, Failure
-from kerasbench.report.cells import column_name, draw_table, escape
+from kerasbench.report.cells import column_name
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.text import printable
 
 # Those that a parent has found out; an exception has said everything in the cause.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from kerasbench.analysis.summary import Summary
-from kerasbench.report import cells, curve, page, plot
+from kerasbench.analysis.findings import Findings
+from kerasbench.report import curve, markdown, page, plot
 from kerasbench.text import blanked
 
 POLICY = (
@@ -25,7 +25,7 @@ LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phon
 class Plot(NamedTuple):
     """A plot of a section, and what it shows to those who cannot see it."""
 
-    draw: Callable[[Summary], bytes | None]
+    draw: Callable[[Findings], bytes | None]
     alternative: str
 
 
@@ -54,14 +54,14 @@ _INLINE = re.compile(
     r"|\*(?P<em>(?:\\.|[^*\\])+)\*"
 )
 _FIGURE = re.compile(r"(?:\*\*|≈ |over )?(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?)(?=$|[ *–%])")
-_WITHOUT = re.compile(rf"{cells.NOTHING}|\*[a-z-]+\*")  # a cell that has no number: a dash, or a failure's code
+_WITHOUT = re.compile(rf"{markdown.NOTHING}|\*[a-z-]+\*")  # a cell that has no number: a dash, or a failure's code
 
 
-def document(summaries: Sequence[tuple[str, Summary]]) -> str:
+def document(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return the whole file: a part for each machine, under its title."""
-    title = _text(f"kerasbench on {', '.join(name for name, _ in summaries)}")
-    several = len(summaries) > 1
-    parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(summaries, start=1)]
+    title = _text(f"kerasbench on {', '.join(name for name, _ in machines)}")
+    several = len(machines) > 1
+    parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(machines, start=1)]
     missing = [] if plot.is_available() else [f"<p>{INSTALL}</p>"]
     return "\n".join(
         [
@@ -86,12 +86,12 @@ def fragment(text: str) -> str:
     return "\n".join(lines)
 
 
-def _machine(anchor: str, name: str, summary: Summary, several: bool) -> str:
+def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    head, *sections = _sections(page.document(summary))
+    head, *sections = _sections(page.document(found))
     titles = [_inline(title) for title, _ in sections]
-    about = [block for block in head[1] if block != f"# kerasbench on {cells.escape(name)}"]  # said above
+    about = [block for block in head[1] if block != f"# kerasbench on {markdown.escape(name)}"]  # said above
     links = [f'<li><a href="#{anchor}-{number}">{title}</a></li>' for number, title in enumerate(titles, start=1)]
     lines = [
         *([f"<h2>{_text(name)}</h2>"] if several else []),
@@ -102,14 +102,14 @@ def _machine(anchor: str, name: str, summary: Summary, several: bool) -> str:
         section = f"{anchor}-{number}"
         lines.append(f'<h{level} id="{section}">{titles[number - 1]}</h{level}>')
         lines += _blocks(blocks, section)
-        lines += _plots(title, summary, section)
+        lines += _plots(title, found, section)
     return "\n".join(lines)
 
 
-def _plots(title: str, summary: Summary, section: str) -> Iterator[str]:
+def _plots(title: str, found: Findings, section: str) -> Iterator[str]:
     if title not in PLOTS or not plot.is_available():
         return
-    image = PLOTS[title].draw(summary)
+    image = PLOTS[title].draw(found)
     if image is not None:
         source = base64.b64encode(image).decode()
         alternative = escape(PLOTS[title].alternative)

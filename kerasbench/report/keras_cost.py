@@ -1,36 +1,36 @@
 """What Keras costs: a section of its own, where native twins were measured."""
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.keras_cost import Price, prices
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.keras_cost import Price
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import MANY_VERDICTS
-from kerasbench.report.cells import column_name, draw_table, escape, value
+from kerasbench.report.cells import column_name, value
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.number import with_interval
 
 TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
 
 
-def what_keras_costs(summary: Summary) -> str:
+def what_keras_costs(found: Findings) -> str:
     """Return each model's time over its twin's, of a step and of an epoch; nothing where no twin was measured."""
-    effect = summary.record.minimal_effect
-    found = prices(summary.rows, effect)
-    if not found:
+    if not found.prices:
         return ""
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
-    table = draw_table(headers, [_line(one) for one in found])
-    agreeing = "; their first six losses agree" if all(row.origin.protocol == "steady" for row in summary.rows) else ""
+    table = draw_table(headers, [_line(one) for one in found.prices])
+    steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
+    agreeing = "; their first six losses agree" if steady else ""
     explanation = (
         "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
-        f"{agreeing}. Ratio of times, paired by round: above 1 Keras costs something. {_meaning(found, effect)} "
-        "docs/method.md says what is equal and what is not."
+        f"{agreeing}. Ratio of times, paired by round: above 1 Keras costs something. "
+        f"{_meaning(found.prices, found.effect)} docs/method.md says what is equal and what is not."
     )
     return f"## What Keras costs\n\n{table}\n\n{explanation}"
 
 
 def _meaning(found: list[Price], effect: float) -> str:
     """Return what the verdicts say, or that there are none."""
-    if max(one.ratio.trials for one in found) < MIN_TRIALS_FOR_INTERVAL:
+    if not any(one.ratio.has_interval for one in found):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
     many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > MANY_VERDICTS else ""
     return f"Slower or faster: by more than {effect:.0%}, beyond doubt. Same: within {effect:.0%}, beyond doubt{many}."

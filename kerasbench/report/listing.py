@@ -2,20 +2,28 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from tabulate import tabulate
-
-from kerasbench.plan.catalog import Entry
-from kerasbench.report.cells import NOTHING, escape
+from kerasbench.exchange.descriptions import Description
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.text import label
+
+
+class Entry(Protocol):
+    """A scenario as the catalog has it."""
+
+    @property
+    def file(self) -> Path: ...
+    @property
+    def description(self) -> Description: ...
 
 
 def as_table(entries: Sequence[Entry]) -> str:
     """Return one line for each regime: parameters, batch, steps in an epoch, published epochs, what it is."""
     rows = [
         [
-            escape(label(entry.name, regime.name)),
+            escape(label(entry.description.name, regime.name)),
             NOTHING if entry.description.parameters is None else f"{entry.description.parameters:,}",
             f"{regime.batch:,}",
             f"{regime.steps:,}",
@@ -26,7 +34,7 @@ def as_table(entries: Sequence[Entry]) -> str:
         for regime in entry.description.regimes
     ]
     headers = ["scenario", "parameters", "batch", "steps", "epochs", "what"]
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    return draw_table(headers, rows)
 
 
 def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:

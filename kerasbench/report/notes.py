@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Column, Row, Summary
+from kerasbench.analysis.summary import Row, Summary
 from kerasbench.analysis.verdicts import MANY_VERDICTS
 from kerasbench.exchange.devices import APPLE
 from kerasbench.exchange.options import is_native
 from kerasbench.quiet.signals import SCATTER_WARN
-from kerasbench.report.cells import column_name, count, escape
+from kerasbench.report.cells import column_name
+from kerasbench.report.markdown import escape
+from kerasbench.results.keys import Column
 from kerasbench.results.record import Group
-from kerasbench.text import label
+from kerasbench.text import count, label
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ

@@ -8,7 +8,7 @@ DIGITS = 3
 NOT_TOLD, BELOW = "cannot be told from zero", "below zero"  # said of a cost that is none, in place of a negative number
 
 
-def plain(value: float) -> str:
+def significant(value: float) -> str:
     """Return three significant digits, thousands separated, never in exponents: 0.0123, 1.85, 12.3, 1,230."""
     if value == 0:
         return "0"
@@ -19,7 +19,7 @@ def plain(value: float) -> str:
 
 def with_interval(estimate: Estimate, unit: str = "") -> str:
     """Return ``12.3 ms ±1.8 %``, without the interval where there is none."""
-    value = f"{plain(estimate.value)} {unit}".strip()
+    value = f"{significant(estimate.value)} {unit}".strip()
     return value if estimate.half_width is None else f"{value} ±{percent(estimate.half_width)}"
 
 

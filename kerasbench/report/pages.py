@@ -12,11 +12,11 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from kerasbench.analysis.anatomy import anatomies
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import cells, details, explanation, sweep, training
+from kerasbench.report import cells, details, explanation, markdown, sweep, training
 from kerasbench.report.failures import failures
 from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.page import document
@@ -26,30 +26,29 @@ from kerasbench.results.merge import Outline, by_machine, merge_outlined, outlin
 from kerasbench.results.record import Record
 from kerasbench.results.shelf import Tell, records, refuse_damaged
 from kerasbench.results.store import load, tables_file
+from kerasbench.text import whole_gib
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
-PLAIN: dict[str, Callable[[Summary], str]] = {  # of what was measured at its published size
-    "training": training.training,
+SECTIONS: dict[str, Callable[[Findings], str]] = {
+    "training": lambda found: training.training(found.plain),
     "native": what_keras_costs,
-    "verdicts": training.verdicts,
+    "verdicts": lambda found: training.verdicts(found.plain),
     "devices": details.devices,
-    "full_epochs": details.full_epochs,
-    "predicted": details.predicted,
-    "beside_published": beside_published,
-    "epochs": details.epochs,
-    "prediction": details.prediction,
-    "cold_start": details.cold_start,
+    "full_epochs": lambda found: details.full_epochs(found.plain),
+    "predicted": lambda found: details.predicted(found.plain),
+    "beside_published": lambda found: beside_published(found.plain),
+    "epochs": lambda found: details.epochs(found.plain),
+    "prediction": lambda found: details.prediction(found.plain),
+    "cold_start": lambda found: details.cold_start(found.plain),
     "repaid": details.repaid,
-    "learning": details.learning,
-}
-WHOLE: dict[str, Callable[[Summary], str]] = {
-    "explained": lambda summary: explanation.document(anatomies(summary)),
+    "learning": lambda found: details.learning(found.plain),
+    "explained": lambda found: explanation.document(found.anatomies),
     "sweep": sweep.steps,
     "crossovers": sweep.crossovers,
     "costs": sweep.costs,
-    "phases": details.phases,
-    "failures": failures,
+    "phases": lambda found: details.phases(found.summary),
+    "failures": lambda found: failures(found.summary),
 }
 
 
@@ -122,37 +121,37 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     outlines: list[Outline] = []
     for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
-        pages[tables_file(data)] = document(summarize(record))
+        pages[tables_file(data)] = document(findings(record))
         outlines.append(outline(record, data))
     if not place.is_dir():
         return pages
     rows: list[list[str]] = []
     for group in by_machine(outlines):
-        summary, name = _merged(group), slug(group[0].machine)
-        pages[place / f"machine-{name}.md"] = _of_machine(summary, group)
-        rows.append(_index_row(name, summary, len(group)))
+        found, name = _merged(group), slug(group[0].machine)
+        pages[place / f"machine-{name}.md"] = _of_machine(found, group)
+        rows.append(_index_row(name, found.summary, len(group)))
     pages[place / INDEX] = _index(rows)
     return pages
 
 
-def _of_machine(summary: Summary, group: Sequence[Outline]) -> str:
+def _of_machine(found: Findings, group: Sequence[Outline]) -> str:
     """Return a machine's page: its runs merged, and its published epochs, which are runs of another protocol."""
-    page = document(summary)
+    page = document(found)
     published = [one for one in group if one.protocol == "published"]
     if not published or len(published) == len(group):
         return page
-    found = _merged(published)
-    return "\n\n".join([page.rstrip("\n"), details.full_epochs(found), details.predicted(found)]) + "\n"
+    epochs = _merged(published).summary
+    return "\n\n".join([page.rstrip("\n"), details.full_epochs(epochs), details.predicted(epochs)]) + "\n"
 
 
-def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Summary]:
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
     """Return what each machine's best runs amount to, by the name of its page; raise ResultsError for bad data."""
     groups = by_machine([outline(record, file) for file, record in among(places, tell)])
     return {slug(group[0].machine): _merged(group) for group in groups}
 
 
-def _merged(group: Sequence[Outline]) -> Summary:
-    return summarize(merge_outlined(group, lambda one: load(one.file)))
+def _merged(group: Sequence[Outline]) -> Findings:
+    return findings(merge_outlined(group, lambda one: load(one.file)))
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
@@ -166,12 +165,12 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     if not plot.is_available():
         raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
-    for name, summary in machines(places, tell).items():
+    for name, found in machines(places, tell).items():
         pictures = {
-            "step-times": plot.step_times(summary, "png"),
-            "sweep": curve.step_over_size(summary, "png"),
-            "speed-ups": plot.speed_ups(summary, "png"),
-            "phases": plot.phases(summary, "png"),
+            "step-times": plot.step_times(found, "png"),
+            "sweep": curve.step_over_size(found, "png"),
+            "speed-ups": plot.speed_ups(found, "png"),
+            "phases": plot.phases(found, "png"),
         }
         for title, picture in pictures.items():
             if picture is not None:
@@ -202,28 +201,27 @@ def _index(rows: list[list[str]]) -> str:
 def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
     machine = summary.record.machine
     return [
-        f"[{cells.escape(machine.chip)}](machine-{name}.md)",
+        f"[{markdown.escape(machine.chip)}](machine-{name}.md)",
         str(machine.cores),
-        f"{machine.memory_bytes / details.GIB:.0f} GiB",
-        cells.escape(", ".join(machine.gpus)) or cells.NOTHING,
+        whole_gib(machine.memory_bytes),
+        markdown.escape(", ".join(machine.gpus)) or markdown.NOTHING,
         ", ".join(cells.column_name(column) for column in summary.columns),
         str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
         str(runs),
-        cells.escape(summary.record.started),
+        markdown.escape(summary.record.started),
     ]
 
 
 def _quotation(page: Path, data: str, wanted: str) -> str:
     names = [name.strip() for name in wanted.split(",")]
     for name in names:
-        if name not in PLAIN | WHOLE:
-            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(PLAIN | WHOLE)}")
+        if name not in SECTIONS:
+            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(SECTIONS)}")
     file = next(
         (root / data for root in (page.parent, page.parent.parent) if (root / data).is_file()), page.parent / data
     )
-    summary = summarize(load(file))
-    sections = [PLAIN[name](summary.plain) if name in PLAIN else WHOLE[name](summary) for name in names]
-    return "\n\n".join(map(_demoted, sections))
+    found = findings(load(file))
+    return "\n\n".join(_demoted(SECTIONS[name](found)) for name in names)
 
 
 def _demoted(section: str) -> str:

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from kerasbench.analysis import payoff
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.summary import HEADLINE, Column, Row, Summary
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import HEADLINE, Row
+from kerasbench.results.keys import Column
 from kerasbench.text import blanked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -33,6 +35,7 @@ MARKER_SPREAD = 0.7  # the share of a row's height over which its markers lie
 LABEL_LENGTH = 48  # characters: a longer name would leave no room for what it names
 LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
 MOST_TICKS = 8
+GRID: dict[str, Any] = {"color": "#808080", "alpha": 0.3, "linewidth": 0.6}
 
 
 def is_available() -> bool:
@@ -40,24 +43,24 @@ def is_available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def step_times(summary: Summary, form: Form = "svg") -> bytes | None:
+def step_times(found: Findings, form: Form = "svg") -> bytes | None:
     """Draw what a training step costs: a line of the figure for each regime, a marker for each column measured.
 
     None where sizes alone were measured, which have a figure of their own.
     """
-    swept, summary = bool(summary.swept.rows), summary.plain
-    if swept and not summary.rows:
+    rows = found.plain.rows
+    if found.sized.rows and not rows:
         return None
-    labels = [row.label for row in summary.rows]
-    series = [(name(column), _measured(summary.rows, column)) for column in summary.columns]
+    labels = [row.label for row in rows]
+    series = [(name(column), _measured(rows, column)) for column in found.plain.columns]
     return draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
 
 
-def speed_ups(summary: Summary, form: Form = "svg") -> bytes | None:
+def speed_ups(found: Findings, form: Form = "svg") -> bytes | None:
     """Draw the time of a step on the CPU over that on the GPU; None where no backend was measured on both."""
     series: dict[str, dict[int, Estimate]] = {}
     labels: dict[str, int] = {}
-    for one in payoff.speed_ups(summary.plain.rows, summary.record.minimal_effect):
+    for one in found.speed_ups:
         pair = f"{name(one.cpu)} / {name(one.gpu)}"
         series.setdefault(pair, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
     if not series:
@@ -66,8 +69,9 @@ def speed_ups(summary: Summary, form: Form = "svg") -> bytes | None:
     return draw(lambda figure: _dots(figure, list(labels), list(series.items()), axis, reference=1.0), form)
 
 
-def phases(summary: Summary, form: Form = "svg") -> bytes:
+def phases(found: Findings, form: Form = "svg") -> bytes:
     """Draw where the time of a trial goes: a bar for each column, the mean of each phase one after the other."""
+    summary = found.summary
     return draw(lambda figure: _bars(figure, summary.columns, summary.phases_s), form)
 
 
@@ -124,26 +128,40 @@ def _dots(
     axes = _axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
     axes.set_xscale("log")
     axes.set_xlabel(axis)
-    _mark_axis(axes, *ends([one for _, found in series for one in found.values()], reference))
+    low, high = ends([one for _, found in series for one in found.values()], reference)
+    axes.set_xlim(low, high)
+    mark(axes, axes.xaxis, low, high)
+    axes.grid(axis="x", **GRID)
     if reference is not None:
         axes.axvline(reference, linestyle="--", linewidth=1, color="#808080")
     offsets = [MARKER_SPREAD * ((position + 0.5) / len(series) - 0.5) for position in range(len(series))]
-    handles = [_points(axes, found, offsets[position], position) for position, (_, found) in enumerate(series)]
+    handles = []
+    for position, (_, found) in enumerate(series):
+        placed = {index: (index + offsets[position], one) for index, one in found.items()}
+        handles.append(draw_series(axes, placed, position, upright=False))
     legend(axes, handles, [name for name, _ in series])
     if not any(found for _, found in series):
         axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
 
 
-def _points(axes: "Axes", found: Series, offset: float, position: int) -> "Line2D":
-    """Draw one column: its markers, ``points-N`` in an SVG, and before them its intervals, ``interval-N``."""
+def draw_series(axes: "Axes", found: Mapping[int, tuple[float, Estimate]], position: int, *, upright: bool) -> "Line2D":
+    """Draw one column's estimates, each at its place: over it and joined where ``upright``, else to its right.
+
+    In an SVG ``series-N`` or ``points-N``, and before them the intervals, ``interval-N``.
+    """
     colour, marker = COLOURS[position % len(COLOURS)], MARKERS[position % len(MARKERS)]
-    for index, one in found.items():
+    for index, (place, one) in found.items():
         if one.low is not None and one.high is not None:
-            ends, height = (one.low, one.high), index + offset
-            axes.plot(ends, (height, height), color=colour, linewidth=1.5, gid=f"interval-{position}-{index}")
-    heights = [index + offset for index in found]
-    values = [one.value for one in found.values()]
-    (line,) = axes.plot(values, heights, marker, color=colour, markersize=6, gid=f"points-{position}", zorder=3)
+            at, ends = (place, place), (one.low, one.high)
+            x, y = (at, ends) if upright else (ends, at)
+            axes.plot(x, y, color=colour, linewidth=1.5, gid=f"interval-{position}-{index}")
+    places, values = [place for place, _ in found.values()], [one.value for _, one in found.values()]
+    if upright:
+        look: dict[str, Any] = {"markersize": 4, "linewidth": 1, "gid": f"series-{position}"}
+        (line,) = axes.plot(places, values, marker=marker, color=colour, zorder=3, **look)
+    else:
+        look = {"markersize": 6, "linestyle": "None", "gid": f"points-{position}"}
+        (line,) = axes.plot(values, places, marker=marker, color=colour, zorder=3, **look)
     return line
 
 
@@ -203,12 +221,11 @@ def ends(found: Sequence[Estimate], reference: float | None) -> tuple[float, flo
     return low / margin, high * margin
 
 
-def _mark_axis(axes: "Axes", low: float, high: float) -> None:
-    axes.set_xlim(low, high)
+def mark(axes: "Axes", axis: "Axis", low: float, high: float) -> None:
+    """Put numbers where a logarithmic axis can be read off."""
     marks = ticks(low, high)
-    axes.set_xticks(marks, [number(mark) for mark in marks])
+    axis.set_ticks(marks, [number(mark) for mark in marks])
     axes.minorticks_off()
-    axes.grid(axis="x", color="#808080", alpha=0.3, linewidth=0.6)
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -1,7 +1,7 @@
 """What is said on stderr before a run's first trial, while backends are asked and data are downloaded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -17,6 +17,10 @@ class Preparation:
     def say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
+    def asking(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Say meanwhile that backends are asked which devices they see."""
+        return self.step(f"asking {', '.join(names)} what they see")
+
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
         """Say what goes on meanwhile: for how long already on a terminal, where it leaves nothing; elsewhere a line."""
@@ -28,8 +32,3 @@ class Preparation:
         with Progress(*columns, console=self._console, transient=True) as display:
             display.add_task(what, total=None)
             yield
-
-
-def asking(backends: list[str]) -> str:
-    """Return what is said while backends are asked which devices they see."""
-    return f"asking {', '.join(backends)} what they see"

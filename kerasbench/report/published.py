@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from kerasbench.analysis.published import Figure, Side, figures
-from kerasbench.analysis.summary import HEADLINE, Column, Row, Summary
-from kerasbench.report.cells import NOTHING, column_names, draw_table, escape, value
-from kerasbench.report.number import plain
+from kerasbench.analysis.summary import HEADLINE, Row, Summary
+from kerasbench.report.cells import column_names, value
+from kerasbench.report.markdown import NOTHING, draw_table, escape
+from kerasbench.report.number import significant
+from kerasbench.results.keys import Column
 
 
 def beside_published(summary: Summary) -> str:
@@ -56,5 +58,5 @@ def _side(side: Side | None, steps: int) -> str:
     span = side.ms_per_step(steps) if side else None
     if side is None or span is None:
         return NOTHING
-    low, high = (plain(value) for value in span)
+    low, high = (significant(value) for value in span)
     return (low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else "")

@@ -1,15 +1,17 @@
 """The sections of a sweep: the step at each size, who overtakes whom where, and what a step is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.analysis.estimates import sign
-from kerasbench.analysis.series import Crossing, Duel, Swept, duels, swept
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.summary import Row, Summary
 from kerasbench.exchange.options import AXES, Axis
-from kerasbench.report.cells import NOTHING, column_name, column_names, draw_table, escape, metric_tables, timed
+from kerasbench.report.cells import column_name, column_names, metric_tables, timed
+from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step, training_notes
-from kerasbench.report.number import BELOW, NOT_TOLD, percent, plain
+from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant
 from kerasbench.text import label
 
 STEP = (
@@ -19,37 +21,36 @@ STEP = (
 WHOLE_BATCH = 100  # from here on a crossover is told to the sample
 
 
-def document(summary: Summary) -> str:
+def document(found: Findings) -> str:
     """Return all sections of what was swept; nothing where nothing was."""
-    parts = (steps(summary), crossovers(summary), costs(summary), _besides(summary))
+    parts = (steps(found), crossovers(found), costs(found), _besides(found.sized))
     return "\n\n".join(part for part in parts if part)
 
 
-def brief(summary: Summary) -> str:
+def brief(found: Findings) -> str:
     """Return what a terminal shows."""
-    return "\n\n".join(part for part in (steps(summary), crossovers(summary), costs(summary)) if part)
+    return "\n\n".join(part for part in (steps(found), crossovers(found), costs(found)) if part)
 
 
-def steps(summary: Summary) -> str:
+def steps(found: Findings) -> str:
     """Return the time of a step: a line for each size, a column for each backend, device and options."""
-    found = summary.swept
-    if not found.rows:
+    if not found.sized.rows:
         return ""
-    notes = "\n".join([training_notes(found, STEP), *(f"- {line}" for line in _ended(found))])
-    return f"## Sweep\n\n{table(found)}\n\n{notes}"
+    notes = "\n".join([training_notes(found.sized, STEP), *(f"- {line}" for line in _ended(found.sweeps))])
+    return f"## Sweep\n\n{table(found.sized)}\n\n{notes}"
 
 
-def table(found: Summary) -> str:
+def table(sized: Summary) -> str:
     """Return the table alone, of rows that were all swept."""
-    columns = [column for column in found.columns if any(column in row.cells for row in found.rows)]
-    axes = [axis for axis in AXES if any(_at(row, axis) != NOTHING for row in found.rows)]
+    columns = [column for column in sized.columns if any(column in row.cells for row in sized.rows)]
+    axes = [axis for axis in AXES if any(_at(row, axis) != NOTHING for row in sized.rows)]
     body = [
         [
             escape(label(row.scenario.name, row.regime.name)),
             *(_at(row, axis) for axis in axes),
             *(timed(row, column, standing) for column in columns),
         ]
-        for row, standing in zip(found.rows, found.standings, strict=True)
+        for row, standing in zip(sized.rows, sized.standings, strict=True)
     ]
     return draw_table(["scenario", *axes, *column_names(columns)], body)
 
@@ -59,8 +60,8 @@ def _at(row: Row, axis: Axis) -> str:
     return NOTHING if size is None else _number(axis, size)
 
 
-def _ended(summary: Summary) -> Iterator[str]:
-    for one in swept(summary):
+def _ended(sweeps: Sequence[Swept]) -> Iterator[str]:
+    for one in sweeps:
         for column in one.columns:
             size = one.out_of_memory(column)
             if size is not None:
@@ -68,21 +69,21 @@ def _ended(summary: Summary) -> Iterator[str]:
                 yield f"{escape(one.label)} {column_name(column)}: out of memory at {where}; the series ends there."
 
 
-def crossovers(summary: Summary) -> str:
+def crossovers(found: Findings) -> str:
     """Return for each pair of series where one overtakes the other, or that none does."""
-    effect = summary.record.minimal_effect
     lines = [
         f"- {escape(one.label)}: {'; '.join(_said(one, duel))}."
-        for one in swept(summary)
-        for duel in duels(one, effect)
+        for one in found.sweeps
+        for duel in one.duels
         if len(duel.ratios) > 1
     ]
     if not lines:
         return ""
     explanation = (
-        f"Who is slower by more than {effect:.0%} is judged at each size, paired by round. A crossover lies between a "
-        "size at which it is one beyond doubt and a size at which it is the other: the ratio's logarithm, interpolated "
-        "over log2 of the size, with a 95 % interval by parametric bootstrap. Nothing is said beyond these sizes."
+        f"Who is slower by more than {found.effect:.0%} is judged at each size, paired by round. A crossover lies "
+        "between a size at which it is one beyond doubt and a size at which it is the other: the ratio's logarithm, "
+        "interpolated over log2 of the size, with a 95 % interval by parametric bootstrap. Nothing is said "
+        "beyond these sizes."
     )
     return "## Crossovers\n\n" + "\n".join(lines) + f"\n\n{explanation}"
 
@@ -96,8 +97,9 @@ def _said(found: Swept, duel: Duel) -> list[str]:
 
 def _crossing(axis: Axis, one: Crossing) -> str:
     interval = "too few rounds for an interval"
-    if one.low is not None and one.high is not None:
-        interval = f"{_number(axis, one.low)} to {_number(axis, one.high)}"
+    if one.interval is not None:
+        low, high = one.interval
+        interval = f"{_number(axis, low)} to {_number(axis, high)}"
     names = f"{column_name(one.winner)} overtakes {column_name(one.loser)}"
     return f"{names} at {axis} {_number(axis, one.at)} ({interval})"
 
@@ -116,13 +118,12 @@ def _one_sided(axis: Axis, duel: Duel) -> str:
     return f"{column_name(loser)} is slower than {column_name(winner)} at {known}"
 
 
-def costs(summary: Summary) -> str:
+def costs(found: Findings) -> str:
     """Return overhead and cost per sample of each series over batches."""
     rows = [
         [escape(one.label), column_name(column), *_cost(model)]
-        for one in swept(summary)
-        for column in one.columns
-        if (model := one.cost(column)) is not None
+        for one in found.sweeps
+        for column, model in one.costs.items()
     ]
     if not rows:
         return ""
@@ -148,17 +149,17 @@ def _cost(model: CostModel) -> list[str]:
 
 
 def _parameter(found: Parameter, factor: float = 1.0) -> str:
-    value, low, high = (plain(one * factor) for one in (found.value, found.low, found.high))
+    value, low, high = (significant(one * factor) for one in (found.value, found.low, found.high))
     said = {1: value, 0: NOT_TOLD, -1: BELOW}[sign(found.value, found.low, found.high)]
     return f"{said} ({low} to {high})"
 
 
-def _besides(summary: Summary) -> str:
+def _besides(sized: Summary) -> str:
     return metric_tables(
-        summary.swept,
+        sized,
         "Throughput and memory by size",
         ("train_samples_per_s", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
-        f"Throughput follows from the step inside an epoch. {first_step(summary)}",
+        f"Throughput follows from the step inside an epoch. {first_step(sized)}",
     )
 
 

@@ -1,15 +1,10 @@
 """The tables of the training step: who is fastest, the verdicts, the table while a run goes on."""
 
 from kerasbench.analysis.summary import Comparison, Row, Summary
-from kerasbench.analysis.verdicts import Verdict, rounds_to_decide
+from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report import sweep
-from kerasbench.report.cells import (
-    column_name,
-    column_names,
-    draw_table,
-    escape,
-    timed,
-)
+from kerasbench.report.cells import column_name, column_names, timed
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.notes import corrected, training_notes
 from kerasbench.report.number import with_interval
 
@@ -23,8 +18,8 @@ def training(summary: Summary) -> str:
 
 def table_so_far(summary: Summary) -> str:
     """Return what a run shows after each round: its tables of steps, without their titles and notes."""
-    plain, swept = summary.plain, summary.swept
-    tables = (training_table(plain) if plain.rows else "", sweep.table(swept) if swept.rows else "")
+    published, sized = summary.plain, summary.swept
+    tables = (training_table(published) if published.rows else "", sweep.table(sized) if sized.rows else "")
     return "\n\n".join(table for table in tables if table)
 
 
@@ -47,7 +42,7 @@ def _subject(row: Row) -> list[str]:
 def verdicts(summary: Summary) -> str:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     rows = [
-        [escape(row.label), column_name(standing.fastest), *_compared(comparison, summary.record.minimal_effect)]
+        [escape(row.label), column_name(standing.fastest), *_compared(comparison)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
         if standing.fastest is not None and standing.proven
         for comparison in standing.comparisons
@@ -64,8 +59,8 @@ def verdicts(summary: Summary) -> str:
     return f"## Verdicts\n\n{table}\n\n{explanation}"
 
 
-def _compared(one: Comparison, effect: float) -> list[str]:
-    made, decides = one.ratio.trials, rounds_to_decide(one.ratio, effect)
+def _compared(one: Comparison) -> list[str]:
+    made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = str(made)
     elif decides is None or decides > SCARCE_ROUNDS:

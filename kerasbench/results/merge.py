@@ -7,13 +7,13 @@ from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import Machine, told_apart
+from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, Unshown
 
 Worth = tuple[bool, bool, bool, str]
-Column = tuple[str, str, str]
+ENOUGH_ROUNDS = 3  # what an interval needs: analysis.estimates.MIN_TRIALS_FOR_INTERVAL
 
 
 class Columns(NamedTuple):
@@ -37,7 +37,7 @@ class Outline:
 
     @property
     def has_intervals(self) -> bool:
-        return self.rounds >= MIN_TRIALS_FOR_INTERVAL
+        return self.rounds >= ENOUGH_ROUNDS
 
     @property
     def worth(self) -> Worth:

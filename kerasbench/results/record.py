@@ -4,15 +4,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kerasbench import __version__
+from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Description, Failure, Phase
+from kerasbench.exchange.messages import Failure, Phase
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import DataKind, ProtocolKind
 from kerasbench.machine import Machine
 from kerasbench.quiet.signals import Signal, Surroundings
 from kerasbench.results.asked import Asked, Counted
+from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.upgrade import SCHEMA
 
 # Why a run stopped, in place of a reason to stop.
@@ -58,7 +60,7 @@ class Unshown(NamedTuple):
 
     started: str
     newer: bool
-    columns: tuple[tuple[str, str, str], ...]
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class TrialRecord:
     """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
 
     ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
-    where the first was invalid.
+    where the first was invalid. ``protocol`` is what it measured, or was to; None in a file that does not tell.
     """
 
     round: int
@@ -81,19 +83,25 @@ class TrialRecord:
     options: Options = DEFAULT_OPTIONS
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)
+    protocol: ProtocolKind | None = None
 
     @property
-    def cell(self) -> tuple[str, str, str, str, str]:
+    def cell(self) -> CellKey:
         return (self.scenario, self.regime, self.backend, self.device.label, self.options.label)
 
     @property
-    def column(self) -> tuple[str, str, str]:
+    def column(self) -> Column:
         """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
         return (self.backend, self.device.label, self.options.terms)
 
     @property
     def group(self) -> Group:
         return Group(self.scenario, self.regime, self.options.size is not None)
+
+    @property
+    def measures_epochs(self) -> bool:
+        """Whether its protocol measures whole epochs too; by its size where the file does not tell the protocol."""
+        return self.options.size is None if self.protocol is None else self.protocol != "sweep"
 
     @property
     def disturbed(self) -> bool:

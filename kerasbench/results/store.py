@@ -108,7 +108,7 @@ def result_files(place: Path) -> list[Path]:
     return [by_run[stem] for stem in sorted(by_run)]
 
 
-def sweep(folder: Path) -> None:
+def clear_leftovers(folder: Path) -> None:
     """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal.
 
     It goes by the names that runs give, because the folder may hold files of others.

@@ -37,7 +37,7 @@ def _of_trial(trial: TrialRecord) -> Iterator[str]:
     if trial.measurement is not None:
         yield from _of_measurement(trial.measurement)
         training = trial.measurement.training
-        if training.unit == "step" and not training.epochs_ns and trial.options.size is None:
+        if training.unit == "step" and not training.epochs_ns and trial.measures_epochs:
             yield "no epochs beside its steps"
 
 

@@ -3,12 +3,13 @@
 import dataclasses
 import statistics
 
-from kerasbench.analysis.series import Swept, duels, swept
-from kerasbench.analysis.summary import Column, Summary, summarize
+from kerasbench.analysis.series import Swept, swept
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Size
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.plan.sizes import between
 from kerasbench.results.asked import exactly
+from kerasbench.results.keys import Column
 from kerasbench.results.record import Record
 
 
@@ -37,19 +38,16 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
         refine=False,
     )
     named = ", ".join(size.label for size in wanted)
-    return Plan(asked, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"])
+    return Plan(
+        asked, planned.machine, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"]
+    )
 
 
 def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
     found: dict[Size, set[Column]] = {}
     for one in swept(summary):
-        for crossing in (
-            crossing
-            for duel in duels(one, summary.record.minimal_effect)
-            for crossing in duel.crossings
-            if crossing.low is not None
-        ):
+        for crossing in (crossing for duel in one.duels for crossing in duel.crossings if crossing.has_interval):
             for size in between(*crossing.bracket, whole=one.axis == "batch"):
                 found.setdefault(_at(one, size), set()).update((crossing.winner, crossing.loser))
     return dict(sorted(found.items(), key=lambda item: item[0].order))

@@ -9,7 +9,7 @@ from typing import Protocol as Interface
 
 import psutil
 
-from kerasbench import machine, text
+from kerasbench import text
 from kerasbench.analysis.verdicts import minimal_effect
 from kerasbench.children import limits
 from kerasbench.children.limits import Limits
@@ -21,8 +21,9 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.machine.state import State
 from kerasbench.plan import cells as plan_cells
-from kerasbench.plan.cells import Cell, CellKey, Plan
+from kerasbench.plan.cells import Cell, Plan
 from kerasbench.quiet.signals import Surroundings, of_machine, of_measurement, of_surroundings, top_clock
+from kerasbench.results.keys import CellKey
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, ScenarioRecord, TrialRecord
 from kerasbench.results.store import Store
 from kerasbench.runs.stopping import _half_widths, precision_of, stop_reason
@@ -85,7 +86,7 @@ class Run:
         self.record = begin(self.planned, self.state)
         if self.earlier is not None:
             self.record = going_on(self.earlier, self.record)
-        self._protocols = {cell.key: self.planned.effort.protocol for cell in self.planned.cells}
+        self._protocols = {cell.key: cell.protocol for cell in self.planned.cells}
 
     def execute(self) -> Record:
         """Measure the plan's cells round by round and return the record, each trial of which ``store`` holds at once.
@@ -202,7 +203,7 @@ def begin(planned: Plan, state: State) -> Record:
     }
     return Record(
         asked=planned.asked,
-        machine=machine.fingerprint(),
+        machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
@@ -258,7 +259,7 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         device=cell.device,
         seed=planned.asked.seed,
         data=planned.asked.data,
-        protocol=_protocol_of(cell, protocol, planned),
+        protocol=protocol,
         options=cell.options,
         twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
     )
@@ -267,14 +268,6 @@ def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
 def _not_tried(cell: Cell, failure: Failure) -> Failure:
     size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
     return Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
-
-
-def _protocol_of(cell: Cell, protocol: Protocol, planned: Plan) -> Protocol:
-    """Return the protocol of a cell's trial: an explanation takes its own cells apart, and sizes are as in a sweep."""
-    if not planned.asked.explain:
-        return protocol
-    kind = protocol.kind if cell.options.size is None else "sweep"
-    return dataclasses.replace(protocol, kind=kind, parts=cell.options in planned.asked.options)
 
 
 def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:
@@ -289,4 +282,5 @@ def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:
         measurement=outcome.measurement,
         failure=outcome.failure,
         options=cell.options,
+        protocol=cell.protocol.kind,
     )

@@ -1,188 +1,157 @@
-"""A whole run, from what was asked for to tables on disk."""
+"""A whole run, from what was asked for to a record on disk: survey, plan, run, save. Who called it draws."""
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
-
-from rich.console import Console
+from typing import Protocol as Interface
 
 from kerasbench import backends, machine, text
-from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.children import questions, trial, variables
+from kerasbench.children import scratch, trial, variables
 from kerasbench.children.limits import Limits
-from kerasbench.children.parallel import Tick, together
-from kerasbench.children.scratch import sweep
+from kerasbench.children.parallel import Tick
 from kerasbench.children.trial import Outcome
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import ResultsError, UnusableScenario
-from kerasbench.exchange.messages import Failure, ProbeReport
-from kerasbench.exchange.requests import CountRequest, TrialRequest
+from kerasbench.errors import ResultsError
+from kerasbench.exchange.requests import TrialRequest
+from kerasbench.machine import Machine
 from kerasbench.machine.lock import machine_lock
-from kerasbench.machine.state import observe
-from kerasbench.plan import arguments, catalog, cells, duration, sizes
+from kerasbench.machine.state import State
+from kerasbench.plan import catalog, duration, words
 from kerasbench.plan.cells import Plan
+from kerasbench.plan.duration import History
 from kerasbench.quiet.gate import Gate, product_canary
-from kerasbench.quiet.surroundings import Watch
-from kerasbench.report import curve, page, plot
-from kerasbench.report.preparation import Preparation, asking
-from kerasbench.report.progress import ConsoleProgress, to_stderr
-from kerasbench.results import atomic
 from kerasbench.results import store as results_store
-from kerasbench.results.asked import Asked, Counted
-from kerasbench.results.record import INTERRUPTED, Record
+from kerasbench.results.asked import Asked
+from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs import crossings, resume
 from kerasbench.runs.resume import Interrupted
-from kerasbench.runs.rounds import Run
+from kerasbench.runs.rounds import Launch, Observer, Run, Watcher
+from kerasbench.runs.surroundings import Watch
+from kerasbench.runs.survey import Surveyed, Telling, plan, survey
 
-Content = TypeVar("Content", Record, str)
-BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
+Execute = Callable[[Plan, Record | None], Record]
+
+
+class Audience(Telling, Interface):
+    """Who hears how a run goes: what it waits for, what it prepares, and then each trial."""
+
+    def say(self, line: str, /) -> None: ...
+    def observer(self, known: History, /) -> Observer: ...
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: what it measured, the tables for a terminal, the files, and what the exit code says.
+    """A run that is over: what it measured, and its files. ``unsaved`` says why the data could not be written."""
 
-    The summary is there also where the files could not be written. ``plot`` is the figure of a sweep, None where there
-    is none.
-    """
-
-    summary: Summary
-    brief: str
-    tables: Path
-    data: Path
-    failed_cells: int
-    interrupted: bool
-    unsaved: str
-    plot: Path | None = None
+    record: Record
+    store: Store
+    unsaved: str = ""
 
 
-def measure(asked: Asked, folder: Path, interpreters: Interpreters, resumed: bool = False, wait: bool = False) -> Ended:
-    """Select, probe, plan, run, save and draw.
+@dataclass(frozen=True)
+class Session:
+    """What runs the trials of a plan: the same for the further sizes of a sweep as for the first."""
 
-    ``interpreters`` run the backends. ``resumed``: go on with the newest run of the folder that was begun on this
-    machine and interrupted, as that one was asked for. ``wait``: begin when no other run holds the machine any more.
+    launch: Launch
+    watch: Watcher
+    observer: Observer
+    state: State
+
+    def execute(self, store: Store, planned: Plan, earlier: Record | None) -> Record:
+        return Run(planned, store, self.launch, self.watch, self.observer, self.state, earlier).execute()
+
+
+@contextmanager
+def measured(
+    asked: Asked | None, folder: Path, interpreters: Interpreters, audience: Audience, wait: bool = False
+) -> Iterator[Ended]:
+    """Survey, plan, run and save; then hold the machine until the block ends, because drawing would disturb others.
+
+    ``asked`` None: go on with the newest run of the folder that was begun on this machine and interrupted.
+    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    console = to_stderr()
-    asked = asked if resumed else _checked(asked, interpreters)  # before it waits, and before frameworks are started
-    with machine_lock(on_wait=Preparation(console).say if wait else None):  # first of all: probing would disturb it
-        sweep()
-        interrupted = resume.find(folder, machine.fingerprint()) if resumed else None  # not before: it may have held it
-        if interrupted:
-            variables.require_same(interrupted.record.asked.keep_env)
-            asked = _checked(interrupted.record.asked, interpreters)
-        return _measure(asked, folder, interpreters, interrupted, console)
+    if asked is not None:
+        _require_there(asked, interpreters)  # before it waits
+    with machine_lock(on_wait=audience.say if wait else None):
+        scratch.sweep()
+        here = machine.fingerprint()
+        interrupted = None
+        if asked is None:
+            interrupted = resume.find(folder, here)  # not before: it may have held the machine
+            asked = _asked_again(interrupted, interpreters)
+        yield _measured(asked, here, folder, interpreters, audience, interrupted)
 
 
-def _checked(asked: Asked, interpreters: Interpreters) -> Asked:
-    """Return what was asked for with names that are known; raise at once for a slip of the pen."""
-    arguments.require_time(asked.timeout_s)
-    arguments.require_seed(asked.seed)
+def _require_there(asked: Asked, interpreters: Interpreters) -> None:
+    """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
     catalog.require_known(asked.scenarios)
-    names = arguments.parse_backends(asked.backends, backends.names())
-    interpreters.require(names or backends.names())
-    return dataclasses.replace(asked, backends=names, devices=arguments.parse_devices(asked.devices))
+    interpreters.require(asked.backends or backends.names())
 
 
-def _measure(
-    asked: Asked, folder: Path, interpreters: Interpreters, interrupted: Interrupted | None, console: Console
+def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> Asked:
+    """Return what an interrupted run was asked for, if all of it still is as it was."""
+    variables.require_same(interrupted.record.asked.keep_env)
+    asked = words.known(interrupted.record.asked)
+    _require_there(asked, interpreters)
+    return asked
+
+
+def _measured(
+    asked: Asked,
+    here: Machine,
+    folder: Path,
+    interpreters: Interpreters,
+    audience: Audience,
+    interrupted: Interrupted | None,
 ) -> Ended:
-    state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    probes, planned = _planned(asked, interpreters, Preparation(console))
-    # Before history, whose statistics load NumPy, and before the store, which reserves the run's name.
-    watch = Watch(Gate(product_canary(), asked.effort.gate_s))
-    known = duration.recall(folder, machine.fingerprint(), planned)
-    store, earlier = _store(folder, planned, probes, interrupted)
-    progress = ConsoleProgress(console, known)
-
-    def launch(request: TrialRequest, limited: Limits, on_phase: Callable[[str], None], on_tick: Tick) -> Outcome:
-        python = interpreters.of(request.backend)
-        return trial.launch(python, request, limited, on_phase, on_tick, asked.keep_env)
-
-    def execute(planned: Plan, earlier: Record | None) -> Record:
-        return Run(planned, store, launch, watch, progress, state, earlier).execute()
-
-    began_s = time.monotonic()
-    record = execute(planned, earlier)
-    record = _refined(planned, record, time.monotonic() - began_s, execute)
-    unsaved = _saved(store.finish, record)  # before the tables: a second Ctrl-C may come while they are computed
-    summary = summarize(record)
-    unsaved = unsaved or _saved(store.save_tables, page.document(summary))
-    return Ended(
-        summary=summary,
-        brief=page.brief(summary),
-        tables=store.tables,
-        data=store.data,
-        failed_cells=len(summary.failures),
-        interrupted=record.stopped_because == INTERRUPTED,
-        unsaved=unsaved,
-        plot=_plot(store, summary),
-    )
+    """Measure on a machine that is held. Each step may refuse; the name is reserved when nothing else can."""
+    found = survey(asked, here, interpreters, audience)
+    planned = plan(asked, found, interpreters, audience)
+    session = _session(planned, found.state, folder, interpreters, audience)
+    store, earlier = _reserved(folder, planned, found, interrupted)
+    record = _executed(planned, earlier, partial(session.execute, store))
+    return _saved(store, record)
 
 
-def _planned(
-    asked: Asked, interpreters: Interpreters, telling: Preparation
-) -> tuple[dict[str, ProbeReport | Failure], Plan]:
-    """Return what the backends see and what will be measured; have everything that this needs ready."""
-    names = asked.backends or backends.names()
-    with telling.step(asking(names)):
-        probes = probe_all(names, interpreters, asked.keep_env)
-    installed = [name for name, report in probes.items() if isinstance(report, ProbeReport)]
-    describer = installed[0] if installed else None
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
-    if asked.effort.protocol.kind == "sweep":
-        sizes.require_sweepable(selected, asked.options)
-    planned = cells.make(asked, selected, probes, interpreters.named)
-    if asked.data == "real":
-        fetch_all(planned, interpreters, telling)
-    if asked.explain:
-        with telling.step("having torch count the operations of a step"):
-            planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
-    return probes, planned
+def _session(planned: Plan, state: State, folder: Path, interpreters: Interpreters, audience: Audience) -> Session:
+    """Get ready what runs the trials.
+
+    The canary first: it loads NumPy as a gate needs it, and the statistics of earlier results load it too.
+    """
+    watch = Watch(Gate(product_canary(), planned.effort.gate_s))
+    observer = audience.observer(duration.recall(folder, planned.machine, planned))
+    return Session(_launch(interpreters, planned.asked.keep_env), watch, observer, state)
 
 
-def _refined(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record | None], Record]) -> Record:
-    """Go on with further sizes where a sweep wants them; return the record of all."""
-    finer = crossings.finer(planned, record, spent_s)
-    if finer is None:
-        return record
-    try:
-        return crossings.joined(record, execute(finer, crossings.earlier(record)))
-    except ResultsError:
-        return record  # the disk takes no more, and what was measured stands
+def _launch(interpreters: Interpreters, kept: Mapping[str, str]) -> Launch:
+    """Return what runs a trial in a child, with its backend's interpreter and the variables that are let in."""
+
+    def launch(request: TrialRequest, limited: Limits, on_phase: Callable[[str], None], on_tick: Tick, /) -> Outcome:
+        return trial.launch(interpreters.of(request.backend), request, limited, on_phase, on_tick, kept)
+
+    return launch
 
 
-def _plot(store: Store, summary: Summary) -> Path | None:
-    """Draw a sweep beside its tables, where matplotlib is installed and the disk takes it."""
-    picture = curve.step_over_size(summary, "png") if plot.is_available() else None
-    if picture is None:
-        return None
-    file = store.data.with_suffix(".png")
-    try:
-        atomic.replace(file, picture)
-    except ResultsError:
-        return None  # the tables have said more
-    return file
-
-
-def _store(
-    folder: Path, planned: Plan, probes: dict[str, ProbeReport | Failure], interrupted: Interrupted | None
+def _reserved(
+    folder: Path, planned: Plan, found: Surveyed, interrupted: Interrupted | None
 ) -> tuple[Store, Record | None]:
     """Return where the run goes, and the interrupted one with the trials that still count.
 
     What no longer counts (a changed scenario, another version) is kept in a file of its own.
     """
-    results_store.sweep(folder)
+    results_store.clear_leftovers(folder)
     if interrupted is None:
         return Store.create(folder, text.now()), None
-    carried, superseded = resume.carry(interrupted.record, planned, probes)
+    carried, superseded = resume.carry(interrupted.record, planned, found.probes)
     if superseded:
         left = dataclasses.replace(
             interrupted.record, trials=superseded, stopped_because="superseded when it was resumed"
@@ -193,46 +162,31 @@ def _store(
     return Store(interrupted.file.with_suffix(results_store.JOURNAL)), earlier
 
 
-def _saved(save: Callable[[Content], None], content: Content) -> str:
-    """Save what a run that is over has left; return why that failed, so that its tables are shown all the same."""
+def _executed(planned: Plan, earlier: Record | None, execute: Execute) -> Record:
+    """Run the plan, and the further sizes that a sweep then wants."""
+    began_s = time.monotonic()
+    record = execute(planned, earlier)
+    return _refined(planned, record, time.monotonic() - began_s, execute)
+
+
+def _refined(planned: Plan, record: Record, spent_s: float, execute: Execute) -> Record:
+    """Go on with further sizes where a sweep wants them; return the record of all."""
+    finer = crossings.finer(planned, record, spent_s)
+    if finer is None:
+        return record
     try:
-        save(content)
+        return crossings.joined(record, execute(finer, crossings.earlier(record)))
+    except ResultsError:
+        return record  # the disk takes no more, and what was measured stands
+
+
+def _saved(store: Store, record: Record) -> Ended:
+    """Save at once, before anything is drawn: a second Ctrl-C ends whatever goes on then.
+
+    Where the disk refuses, what was measured can still be shown.
+    """
+    try:
+        store.finish(record)
     except ResultsError as error:
-        return str(error)
-    return ""
-
-
-def probe_all(
-    names: Sequence[str], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
-) -> dict[str, ProbeReport | Failure]:
-    """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
-
-    def probed(name: str, tick: Tick) -> ProbeReport | Failure:
-        return questions.probe(name, interpreters.of(name), tick, kept)
-
-    return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
-
-
-def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
-    """Have torch count the operations of each regime's training step; none where torch is not there or cannot."""
-    found: list[Counted] = []
-    for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
-        request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
-        said = questions.count(request, interpreters.of("torch"), planned.asked.keep_env)
-        if not isinstance(said, Failure):
-            found.append(Counted(one.entry.name, one.regime.name, said))
-    return found
-
-
-def fetch_all(planned: Plan, interpreters: Interpreters, telling: Preparation) -> None:
-    """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
-    regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
-    complaints = []
-    for title, (cell, one) in regimes.items():
-        with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
-            file, python = str(one.entry.file.resolve()), interpreters.of(cell.backend)
-            said = questions.fetch(file, one.regime.name, cell.backend, python, planned.asked.keep_env)
-        if isinstance(said, Failure):
-            complaints.append(f"{one.label}: {said.cause}")
-    if complaints:
-        raise UnusableScenario("\n".join(complaints))
+        return Ended(record, store, str(error))
+    return Ended(record, store)

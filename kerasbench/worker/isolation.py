@@ -11,6 +11,6 @@ def refuse_other_frameworks(backend: str) -> None:
     Keras imports jax in every backend where it is installed, and ``set_random_seed`` imports TensorFlow: both
     would be charged to a backend that has nothing to do with them (seconds of start-up, hundreds of MiB).
     """
-    for other in backends.names():
-        if other != backend:
-            sys.modules[backends.get(other).PACKAGE] = None  # type: ignore[assignment]
+    others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
+    for package in others:
+        sys.modules[package] = None  # type: ignore[assignment]

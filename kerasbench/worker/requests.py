@@ -51,11 +51,11 @@ def _dispatch(request: Request, pipe: Pipe) -> None:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
         case DescribeRequest():
-            from kerasbench.worker.questions.describe import describe
+            from kerasbench.worker.questions.describe import PHASE, describe_each
 
-            with pipe.phase("describe"):
-                description = describe(request)
-            pipe.send(Message(description=description))
+            with pipe.phase(PHASE):
+                descriptions = describe_each(request)
+            pipe.send(Message(descriptions=descriptions))
         case ProbeRequest():
             from kerasbench.worker.questions.probe import probe
 

@@ -3,23 +3,20 @@
 import dataclasses
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kerasbench.analysis.anatomy import Anatomy, Help, anatomies, step_ms
+from kerasbench.analysis.anatomy import Anatomy, Help, step_ms
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.analysis.summary import summarize
-from kerasbench.cli import main
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.options import Options
-from kerasbench.report.cells import escape
 from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.report.markdown import escape
 from kerasbench.results.asked import Counted
 from kerasbench.results.record import TrialRecord
-from kerasbench.runs.run import Ended
 from tests import made
 from tests.made import with_parts
 
@@ -35,7 +32,7 @@ def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy
 
 def anatomy(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> Anatomy:
     rounds = max(trial.round for trial in trials)
-    (one,) = anatomies(summarize(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))))
+    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).anatomies
     return one
 
 
@@ -168,7 +165,7 @@ def test_two_rounds_are_too_few_for_advice() -> None:
 
 
 def test_cells_without_parts_are_not_explained() -> None:
-    assert anatomies(summarize(made.record(made.trial()))) == []
+    assert findings(made.record(made.trial())).anatomies == []
     assert document([]) == ""
 
 
@@ -181,19 +178,6 @@ def test_every_sentence_of_the_text_has_a_number_and_stands_in_the_data() -> Non
     (data,) = as_data([one])
     assert data["sentences"] == list(sentences(one))
     assert data["feeding_ms"]["value"] == pytest.approx(0.5)
-
-
-def test_a_disk_that_takes_no_file_takes_no_explanation_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = summarize(made.record(*(made.trial(index, found=with_parts()) for index in ROUNDS), rounds=3))
-    page, data, full = tmp_path / "x.md", tmp_path / "x.json", f"{tmp_path / 'x.json'}: cannot be written: no space"
-    ended = Ended(found, "tables", page, data, failed_cells=0, interrupted=False, unsaved=full)
-    monkeypatch.setattr("kerasbench.runs.run.measure", lambda *asked: ended)
-    assert main(["explain", "dense", "--backend", "torch"]) == 1
-    out, err = capsys.readouterr()
-    assert all(escape(sentence) in out for one in anatomies(found) for sentence in sentences(one))
-    assert err == f"kerasbench: {full}\n"
 
 
 def test_a_step_is_the_median_over_blocks() -> None:

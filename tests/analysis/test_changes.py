@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.changes import cell_label, compare
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.exchange.options import Options
 from kerasbench.report import comparison
@@ -103,7 +104,7 @@ def test_labels_hold_what_differs() -> None:
 
 def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
-    text = comparison.side_by_side([("m1", [OLD]), ("box", [other])])
+    text = comparison.side_by_side([("m1", summarize(OLD)), ("box", summarize(other))])
     header, _, row = text.splitlines()[2:5]
     assert [cell.strip() for cell in header.strip("|").split("|")] == ["scenario", "m1 torch cpu", "box torch cpu"]
     assert "2.00 ms" in row and "1.00 ms" in row

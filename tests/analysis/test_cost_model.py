@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.cost_model import FIT_TOLERANCE, fit
-from kerasbench.analysis.estimates import Estimate, estimate
+from kerasbench.analysis.estimates import LogEstimate, estimate
+from tests import made
 
 BATCHES = [1, 4, 16, 64, 256]
 
 
-def exact(value: float) -> Estimate:
-    return Estimate(value, value, value, 3)
+def exact(value: float) -> LogEstimate:
+    return made.estimate(value, value, 3)
 
 
 @settings(deadline=None)  # the first call loads scipy
@@ -48,8 +49,8 @@ def test_the_intervals_hold_what_was_planted_in_noise() -> None:
 def test_a_size_that_is_known_well_draws_the_line() -> None:
     loose, tight = 0.5, 0.01
 
-    def sized(value: float, error: float) -> Estimate:
-        return Estimate(value, value * math.exp(-error), value * math.exp(error), 5)
+    def sized(value: float, error: float) -> LogEstimate:
+        return made.estimate(value, value * math.exp(error), 5)
 
     found = fit([(0, sized(1, tight)), (10, sized(2, tight)), (20, sized(3, tight)), (30, sized(8, loose))])
     assert found is not None
@@ -59,10 +60,8 @@ def test_a_size_that_is_known_well_draws_the_line() -> None:
 
 
 def test_three_trials_that_happen_to_agree_do_not_draw_the_line() -> None:
-    lucky = Estimate(3.0, 3.0 * (1 - 1e-9), 3.0 * (1 + 1e-9), 3)
-    steps = [
-        (batch, Estimate(1.0 + 0.1 * batch, 0.9 + 0.09 * batch, 1.1 + 0.11 * batch, 3)) for batch in (1, 5, 20, 40)
-    ]
+    lucky = made.estimate(3.0, 3.0 * (1 + 1e-9), 3)
+    steps = [(batch, made.estimate(1.0 + 0.1 * batch, 1.1 + 0.11 * batch, 3)) for batch in (1, 5, 20, 40)]
     found = fit([*steps[:2], (10, lucky), *steps[2:]])
     assert found is not None
     assert found.overhead.value + 10 * found.per_sample.value < 2.7
@@ -76,8 +75,8 @@ def test_a_series_that_is_no_line_is_not_explained() -> None:
 
 
 def test_what_a_size_s_own_interval_allows_is_no_misfit() -> None:
-    wide = Estimate(1.5, 0.5, 4.5, 3)
-    found = fit([(1, Estimate(1.01, 0.9, 1.13, 3)), (10, wide), (100, Estimate(2.0, 1.8, 2.2, 3))])
+    wide = made.estimate(1.5, 4.5, 3)
+    found = fit([(1, made.estimate(1.01, 1.13, 3)), (10, wide), (100, made.estimate(2.0, 2.2, 3))])
     assert found is not None
     assert found.deviation > FIT_TOLERANCE
     assert found.fits
@@ -86,7 +85,7 @@ def test_what_a_size_s_own_interval_allows_is_no_misfit() -> None:
 def test_one_round_has_no_errors_and_intervals_from_the_misfit_alone() -> None:
     found = fit(
         [
-            (batch, Estimate(2 + 0.05 * batch * wobble, None, None, 1))
+            (batch, made.estimate(2 + 0.05 * batch * wobble))
             for batch, wobble in zip(BATCHES, (1, 1.2, 0.9, 1, 1.01), strict=True)
         ]
     )

@@ -5,7 +5,10 @@ import statistics
 import pytest
 
 from kerasbench.analysis.estimates import (
+    Basis,
+    LogEstimate,
     estimate,
+    mean_interval,
     percentile,
     percentile_interval,
     sign,
@@ -86,7 +89,7 @@ def test_the_standard_error_is_that_of_the_logarithm() -> None:
     logs = [math.log(value) for value in (10, 11, 12)]
     spread = math.sqrt(sum((log - sum(logs) / 3) ** 2 for log in logs) / 2)
     assert found.log_error == pytest.approx(spread / math.sqrt(3))
-    assert estimate([10.0, 11.0]).log_error == 0
+    assert estimate([10.0, 11.0]).log_error is None
 
 
 def test_the_tail_of_t_is_the_quantile_s_inverse() -> None:
@@ -140,3 +143,33 @@ def test_welch_covers_what_it_promises_for_unequal_spreads() -> None:
         assert found.low is not None and found.high is not None
         covered += found.low <= 1 <= found.high
     assert 0.93 < covered / runs < 0.98
+
+
+@pytest.mark.parametrize("basis", ["trials", "slices"])
+def test_a_ratio_is_made_of_centre_error_and_degrees_also_of_one_trial(basis: Basis) -> None:
+    found = LogEstimate(math.log(2), 0.1, 4, trials=1, basis=basis)
+    assert found.value == pytest.approx(2)
+    assert found.high == pytest.approx(2 * math.exp(2.776445 * 0.1))
+    assert found.half_width == pytest.approx(math.exp(2.776445 * 0.1) - 1)
+    assert found.has_interval
+
+
+def test_an_estimate_times_a_number_keeps_its_relative_interval() -> None:
+    found = estimate([10.0, 11.0, 12.0])
+    half = found.times(0.5)
+    assert half.value == pytest.approx(found.value / 2)
+    assert half.high == pytest.approx((found.high or 0) / 2)
+    assert half.half_width == pytest.approx(found.half_width)
+
+
+def test_the_error_of_an_amount_is_that_of_its_values_and_not_of_their_logarithms() -> None:
+    found = mean_interval([-1.0, 0.0, 4.0])
+    assert found.value == pytest.approx(1)
+    assert found.error == pytest.approx(math.sqrt(7 / 3))
+    assert found.low == pytest.approx(1 - 4.302653 * math.sqrt(7 / 3))
+    assert found.sign == 0
+    assert (-found).value == pytest.approx(-1)
+    assert (-found).high == pytest.approx(-(found.low or 0))
+    assert found.half_width == pytest.approx(4.302653 * math.sqrt(7 / 3))
+    assert mean_interval([1.0, 2.0]).half_width is None
+    assert mean_interval([-1.0, 0.0, 1.0]).half_width == math.inf

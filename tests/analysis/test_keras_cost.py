@@ -1,5 +1,6 @@
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.keras_cost import prices
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
@@ -41,8 +42,8 @@ def test_a_twin_is_never_the_fastest_of_its_row() -> None:
     (standing,) = summarize(record).standings
     assert standing.fastest == ("jax", "cpu", "")
     assert [one.rival for one in standing.comparisons] == [("torch", "cpu", "")]
-    assert "**2.00 ms" in document(summarize(record))
-    assert "**1.00 ms" not in document(summarize(record))
+    assert "**2.00 ms" in document(findings(record))
+    assert "**1.00 ms" not in document(findings(record))
 
 
 def test_a_twin_is_compared_under_its_own_other_options() -> None:
@@ -56,7 +57,7 @@ def test_a_twin_that_computes_something_else_has_no_price() -> None:
     wrong = made.trial(1, options=NATIVE, found=made.measurement(losses=(2.3, 9.0, 9.0, 9.0, 9.0, 9.0)))
     record = made.record(made.trial(1), wrong, rounds=1)
     assert prices(summarize(record).rows, 0.03) == []
-    text = document(summarize(record))
+    text = document(findings(record))
     assert "What Keras costs\n" not in text
     assert "*parity*" in text
 
@@ -70,8 +71,8 @@ def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
 
 
 def test_the_section_shows_both_times_their_ratio_and_the_verdict() -> None:
-    summary = summarize(run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5)))
-    for text in (document(summary), brief(summary)):
+    found = findings(run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5)))
+    for text in (document(found), brief(found)):
         below = text[text.index("## What Keras costs") :]
         line = next(line for line in below.splitlines() if line.startswith("| dense"))
         assert [cell.strip() for cell in line.strip("|").split("|")] == [
@@ -82,9 +83,9 @@ def test_the_section_shows_both_times_their_ratio_and_the_verdict() -> None:
 
 def test_one_round_is_said_to_be_no_verdict() -> None:
     record = made.record(made.trial(1), made.trial(1, options=NATIVE))
-    assert "Fewer than 3 rounds: no interval, no verdict." in document(summarize(record))
+    assert "Fewer than 3 rounds: no interval, no verdict." in document(findings(record))
 
 
 def test_without_twins_there_is_no_such_section() -> None:
-    text = document(summarize(run(("torch", KERAS, 3.0))))
+    text = document(findings(run(("torch", KERAS, 3.0))))
     assert "What Keras costs" not in text

@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.payoff import break_evens, speed_ups
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
@@ -35,7 +36,7 @@ def test_a_longer_first_step_is_repaid_by_quicker_ones() -> None:
     (found,) = break_evens(summarize(record).rows, 0.03)
     assert (found.slow_start[0], found.rival[0]) == ("jax", "torch")
     assert [found.extra_ms, found.steps] == pytest.approx([1_000, 1_000])
-    assert "- dense: jax cpu repays its 1 s over torch cpu after 1,000 steps." in document(summarize(record)).replace(
+    assert "- dense: jax cpu repays its 1 s over torch cpu after 1,000 steps." in document(findings(record)).replace(
         "1.00 s", "1 s"
     )
 
@@ -48,17 +49,17 @@ def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step
 
 def test_the_gpu_is_judged_by_how_much_slower_the_cpu_is() -> None:
     record = run(("torch", made.CPU, 2.0, 100), ("torch", CARD, 1.0, 100), ("jax", made.CPU, 1.0, 100))
-    (found,) = speed_ups(summarize(record).rows, 0.03)
+    (found,) = speed_ups(findings(record).plain.rows, 0.03)
     assert (found.cpu[:2], found.gpu[:2]) == (("torch", "cpu"), ("torch", "gpu"))
     assert found.ratio.value == pytest.approx(2.0)
     assert found.verdict is Verdict.FASTER
-    assert "GPU faster" in document(summarize(record))
+    assert "GPU faster" in document(findings(record))
 
 
 def test_a_gpu_that_is_slower_than_the_cpu_is_called_so() -> None:
     record = run(("torch", made.CPU, 1.0, 100), ("torch", CARD, 1.4, 100))
-    assert [one.verdict for one in speed_ups(summarize(record).rows, 0.03)] == [Verdict.SLOWER]
+    assert [one.verdict for one in speed_ups(findings(record).plain.rows, 0.03)] == [Verdict.SLOWER]
 
 
 def test_without_a_gpu_there_is_no_such_table() -> None:
-    assert "CPU against GPU" not in document(summarize(run(("torch", made.CPU, 1.0, 100))))
+    assert "CPU against GPU" not in document(findings(run(("torch", made.CPU, 1.0, 100))))

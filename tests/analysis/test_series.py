@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerasbench.analysis.estimates import Estimate, estimate
-from kerasbench.analysis.series import Duel, Swept, duel, duels, middle_change, sign, swept
+from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.series import Duel, Swept, duel, middle_change, sign, swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure
@@ -43,7 +43,7 @@ def only(record: Record) -> Swept:
     return found
 
 
-def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[float, Estimate]]:
+def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[float, LogEstimate]]:
     return [
         (float(size), estimate([value * math.exp(-error), value, value * math.exp(error)]))
         for size, value in values.items()
@@ -84,7 +84,7 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
     gpu = Device("cuda", 0, "H200")
     steps = {1: 1.0, 2: 2.0}
     columns = [("jax", made.CPU, ""), ("jax", gpu, ""), ("torch", made.CPU, ""), ("torch", made.CPU, "float16")]
-    found = duels(only(sweep(dict.fromkeys(columns, steps))), EFFECT)
+    found = only(sweep(dict.fromkeys(columns, steps))).duels
     assert {(one.a, one.b) for one in found} == {
         (("jax", "cpu", ""), ("jax", "gpu", "")),
         (("jax", "cpu", ""), ("torch", "cpu", "")),
@@ -95,7 +95,7 @@ def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> 
     gpu = Device("cuda", 0, "H200")
     cpu_ms = {batch: 0.5 + 0.01 * batch for batch in (1, 8, 64, 512)}
     gpu_ms = {batch: 1.0 + 0.001 * batch for batch in cpu_ms}
-    (found,) = duels(only(sweep({("torch", made.CPU, ""): cpu_ms, ("torch", gpu, ""): gpu_ms})), EFFECT)
+    (found,) = only(sweep({("torch", made.CPU, ""): cpu_ms, ("torch", gpu, ""): gpu_ms})).duels
     (crossing,) = found.crossings
     assert (crossing.winner[1], crossing.loser[1]) == ("gpu", "cpu")
     assert crossing.bracket == (8, 64)
@@ -111,8 +111,9 @@ def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, 
     (crossing,) = found.crossings
     assert (crossing.winner, crossing.loser) == ((A, B) if falls else (B, A))
     assert crossing.at == pytest.approx(planted, rel=1e-3)
-    assert crossing.low is not None and crossing.high is not None
-    assert crossing.low <= planted * 1.001 and planted <= crossing.high * 1.001
+    assert crossing.interval is not None
+    low, high = crossing.interval
+    assert low <= planted * 1.001 and planted <= high * 1.001
     assert crossing.bracket[0] <= crossing.at <= crossing.bracket[1]
 
 
@@ -124,9 +125,8 @@ def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
             (2.0**k, estimate([math.exp(0.3 * (math.log2(planted) - k) + rng.gauss(0, 0.05)) for _ in range(4)]))
             for k in range(10)
         ]
-        hits += any(
-            one.low <= planted <= one.high for one in duel(A, B, found, EFFECT).crossings if one.low and one.high
-        )
+        intervals = [one.interval for one in duel(A, B, found, EFFECT).crossings if one.interval]
+        hits += any(low <= planted <= high for low, high in intervals)
     assert hits >= 85  # benchmarks/crossovers.py asks thousands
 
 
@@ -151,10 +151,10 @@ def test_a_series_that_comes_back_has_all_its_crossings() -> None:
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_too_few_rounds_give_a_place_without_an_interval(rounds: int) -> None:
     record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 4.0}, ("torch", made.CPU, ""): {1: 2.0, 2: 2.0}}, rounds)
-    (found,) = duels(only(record), EFFECT)
+    (found,) = only(record).duels
     (crossing,) = found.crossings
     assert crossing.at == pytest.approx(math.sqrt(2))
-    assert (crossing.low, crossing.high) == (None, None)
+    assert not crossing.has_interval and crossing.interval is None
 
 
 def test_a_size_that_was_interrupted_takes_no_interval_away() -> None:
@@ -174,6 +174,7 @@ def test_a_sign_is_beyond_the_minimal_effect_and_beyond_doubt(values: Sequence[f
 def test_the_same_data_have_the_same_interval() -> None:
     found: list[Duel] = [duel(A, B, ratios({1: 2.0, 4: 0.5}, 0.1), EFFECT) for _ in range(2)]
     assert found[0] == found[1]
+    assert found[0].crossings[0].interval == found[1].crossings[0].interval
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_a_cell_that_failed_has_no_point_and_ends_its_series() -> None:
     found = only(record)
     assert [size for size, _ in found.steps_ms(A)] == [1, 2]
     assert (found.out_of_memory(A), found.out_of_memory(B)) == (4, None)
-    assert [size for size, _ in duels(found, EFFECT)[0].ratios] == [1, 2]
+    assert [size for size, _ in found.duels[0].ratios] == [1, 2]
 
 
 def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:

@@ -1,10 +1,13 @@
+import dataclasses
+import math
 import random
 
 import pytest
 
 from kerasbench.analysis import verdicts
-from kerasbench.analysis.estimates import Estimate, estimate
+from kerasbench.analysis.estimates import LogEstimate, estimate
 from kerasbench.analysis.verdicts import Verdict, judge, judge_all, learned, ratio
+from tests import made
 
 
 @pytest.mark.parametrize(
@@ -19,7 +22,7 @@ from kerasbench.analysis.verdicts import Verdict, judge, judge_all, learned, rat
     ],
 )
 def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -> None:
-    assert judge(Estimate((low * high) ** 0.5, low, high, 5)) is verdict
+    assert judge(made.estimate((low * high) ** 0.5, high, 5)) is verdict
 
 
 def test_two_rounds_decide_nothing() -> None:
@@ -49,7 +52,7 @@ def test_a_loss_that_stays_the_same_means_that_nothing_was_learned(before: float
     assert learned(before, after) is answer
 
 
-def measured(value: float, spread: float) -> Estimate:
+def measured(value: float, spread: float) -> LogEstimate:
     """Return a ratio of five rounds with about that standard deviation of its logarithm."""
     return estimate([value * (1 + spread * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
 
@@ -121,3 +124,15 @@ def test_what_a_plan_calls_visible_is_called_nine_times_in_ten(rounds: int) -> N
 
 def test_on_battery_a_difference_must_be_larger() -> None:
     assert verdicts.minimal_effect(on_battery=True) > verdicts.minimal_effect(on_battery=False)
+
+
+def test_one_trial_whose_slices_tell_its_error_decides() -> None:
+    sliced = LogEstimate(math.log(0.8), 0.01, 20, trials=1, basis="slices")
+    assert judge(sliced) is Verdict.FASTER
+    assert judge(dataclasses.replace(sliced, log_error=None)) is Verdict.INCONCLUSIVE
+    assert judge(dataclasses.replace(sliced, log_error=0.2)) is Verdict.INCONCLUSIVE
+    assert verdicts.claim(sliced, 0.03) == verdicts.claim(dataclasses.replace(sliced, trials=21, basis="trials"), 0.03)
+
+
+def test_how_many_rounds_would_decide_is_not_known_without_an_error() -> None:
+    assert verdicts.rounds_to_decide(estimate([1.0, 2.0]), 0.03) is None

@@ -3,6 +3,8 @@
 import inspect
 import sys
 from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,46 @@ def test_the_backends_are_the_modules_of_the_folder() -> None:
     assert backends.names() == ["jax", "tensorflow", "torch"]
 
 
+def test_a_module_of_the_folder_that_is_no_backend_is_no_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words.py").write_text("SOME = 'words that two backends share'\n")
+    (tmp_path / "other.py").write_text("PACKAGE = 'other'\n")
+    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    assert backends.names() == ["jax", "other", "tensorflow", "torch"]
+
+
+def test_keras_knows_each_backend_by_its_own_name() -> None:
+    assert [backends.get(name).ALWAYS["KERAS_BACKEND"] for name in backends.names()] == backends.names()
+
+
+def test_operations_are_counted_by_one_backend_whichever_is_measured() -> None:
+    assert backends.counting() == "torch"
+    assert [name for name in backends.names() if backends.get(name).count_operations is not None] == ["torch"]
+
+
+@pytest.mark.parametrize("name", backends.names())
+def test_each_variable_that_a_backend_heeds_is_one_of_its_own(name: str) -> None:
+    module = backends.get(name)
+    assert all(any(fnmatchcase(variable, own) for own in module.VARIABLES) for variable in module.HEEDED)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "jit", "cause"),
+    [
+        ("tensorflow", Device("metal"), True, "XLA does not compile for Metal"),
+        ("tensorflow", Device("metal"), False, None),
+        ("tensorflow", CPU, True, None),
+        ("torch", MPS, True, None),
+        ("jax", MPS, True, None),
+    ],
+)
+def test_what_a_backend_cannot_do_it_says_itself(name: str, device: Device, jit: bool, cause: str | None) -> None:
+    found = backends.get(name).unsupported(device, Options(jit=jit))
+    assert (found and found[0]) == cause
+
+
 @pytest.mark.parametrize("name", backends.names())
 def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
     module = backends.get(name)
@@ -31,7 +73,7 @@ def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
         for found, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == f"{backends.__name__}.{name}"
     }
-    assert {name for name in public if not name.startswith("_")} == FUNCTIONS
+    assert {name for name in public if not name.startswith("_")} - Backend.__annotations__.keys() == FUNCTIONS
 
 
 @pytest.mark.parametrize(

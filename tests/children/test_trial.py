@@ -118,7 +118,7 @@ def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
 ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
-    "describe": lambda python, kept: questions.describe("/mine.py", python, kept=kept),
+    "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
     "launch": lambda python, kept: trial.launch(python, REQUEST, Limits(60, "60 s"), kept=kept),

@@ -2,15 +2,22 @@
 
 import dataclasses
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from kerasbench import cli
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.messages import Message, ProbeReport
 from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.plan import cells
 from kerasbench.plan.catalog import Selected
+from kerasbench.report.explanation import sentences
+from kerasbench.report.markdown import escape
 from kerasbench.results import asked
+from kerasbench.results.store import Store
+from kerasbench.runs.run import Ended
 from tests import made, stand_in
 from tests.stand_in import Command
 
@@ -28,7 +35,7 @@ def describe(folder: Path, *others: str) -> None:
     """Have the scenario say that it has a short regime, beside the others."""
     regimes = [*(made.regime(name) for name in others), SHORT]
     found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
-    stand_in.answer(folder, "describe", Message(description=found))
+    stand_in.answer(folder, "describe", Message(descriptions=[found]))
 
 
 def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
@@ -79,11 +86,26 @@ def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None
     assert "died from SIGSEGV" in err
 
 
+def test_a_disk_that_takes_no_file_takes_no_explanation_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = made.record(*(made.trial(index, found=made.with_parts()) for index in (1, 2, 3)), rounds=3)
+    store = Store.create(tmp_path, record.started)
+    full = f"{store.data}: cannot be written: no space"
+    monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(Ended(record, store, full)))
+    assert cli.main(["explain", "dense", "--backend", "torch"]) == 1
+    out, err = capsys.readouterr()
+    found = findings(record).anatomies
+    assert all(escape(sentence) in out for one in found for sentence in sentences(one))
+    assert err == f"kerasbench: {full}\n"
+    assert not store.tables.exists()
+
+
 def test_a_short_regime_has_no_rivals_that_might_help() -> None:
     entry = made.entry()
     chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
     probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = cells.make(asked.Asked(explain=True), chosen, {"jax": probe})
+    found = cells.make(asked.Asked(explain=True), chosen, {"jax": probe}, made.MACHINE)
     assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
     assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
         ("dense/short jax cpu", True)

@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+from typing import Any
 
 import pytest
 import typer
@@ -50,19 +51,19 @@ def test_every_command_is_one_that_its_program_takes(facts: Facts) -> None:
             assert words[0] == "sudo"
 
 
-def parse(arguments: list[str]) -> dict[str, object]:
+def parse(arguments: list[str]) -> dict[str, Any]:
     """Have the command line's own parser read ``env create ...``, without executing it."""
     root = typer.main.get_command(cli.app)
     group = root.get_command(None, arguments[0])  # type: ignore[attr-defined]
     command = group.get_command(None, arguments[1])
-    given: dict[str, object] = command.make_context("create", arguments[2:]).params
+    given: dict[str, Any] = command.make_context("create", arguments[2:]).params
     return given
 
 
 def test_an_environment_s_command_means_what_it_says() -> None:
     words = shlex.split(finding.create("torch", "--cuda", "--interpreter", "/my python/bin/python3.12"))
     given = parse(words[3:])
-    assert (given["backend"], given["cuda"], given["cpu"]) == (["torch"], True, False)
+    assert (list(given["backend"]), given["cuda"], given["cpu"]) == (["torch"], True, False)
     assert (given["interpreter"], given["force"]) == ("/my python/bin/python3.12", True)
 
 

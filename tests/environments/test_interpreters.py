@@ -84,6 +84,7 @@ def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, com
         ("[python", "not TOML"),
         ("python = 3", "knows one table"),
         ("[pythons]\n", "knows one table"),
+        ("[python]\n[more]\n", "knows one table"),
         ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
         ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
         ('[python]\ntorch = ""\n', "takes the path of an interpreter"),

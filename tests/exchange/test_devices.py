@@ -66,3 +66,8 @@ def test_labels_are_parsed() -> None:
 def test_other_words_are_no_labels(text: str) -> None:
     with pytest.raises(ValueError, match="no device label"):
         parse_label(text)
+
+
+def test_a_device_is_described_by_its_chip_where_that_is_known() -> None:
+    assert Device("cuda", 1, "NVIDIA H200").described == "gpu:1 (NVIDIA H200)"
+    assert Device("cpu").described == "cpu"

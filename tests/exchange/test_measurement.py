@@ -21,7 +21,7 @@ TRIAL = TrialRequest(
 )
 
 
-@pytest.mark.parametrize("request_", [TRIAL, ProbeRequest("jax"), DescribeRequest("/a b.py")])
+@pytest.mark.parametrize("request_", [TRIAL, ProbeRequest("jax"), DescribeRequest(["/a b.py"])])
 def test_a_request_arrives_as_it_was_sent(request_: TrialRequest | ProbeRequest | DescribeRequest) -> None:
     assert decode_request(encode_request(request_)) == request_
 

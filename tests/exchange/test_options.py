@@ -81,7 +81,7 @@ def test_where_there_is_no_twin_the_reason_is_said(
 ) -> None:
     entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
     regime = dataclasses.replace(made.regime(), keras_only=keras_only)
-    failure = cells.unsupported(cells.Cell(Selected(entry, regime), backend, made.CPU, options))
+    failure = cells.unsupported(cells.Cell(Selected(entry, regime), backend, made.CPU, options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 
@@ -116,7 +116,7 @@ def test_unknown_values_are_refused(
 def test_what_means_nothing_on_a_device_is_unsupported_before_it_is_tried(
     device: Device, options: Options, reason: str | None
 ) -> None:
-    failure = cells.unsupported(made.cell(device=device, options=options))
+    failure = cells.unsupported(made.cell(device=device, options=options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 

@@ -20,7 +20,7 @@ REQUESTS: list[Request] = [
     TRIAL,
     requests.ProbeRequest("torch"),
     requests.InventoryRequest("tensorflow"),
-    requests.DescribeRequest("/a\nb.py"),
+    requests.DescribeRequest(["/a\nb.py", "/c.py"]),
     requests.FetchRequest("/mine.py", "tiny"),
     requests.CountRequest("/mine.py", "hash", "tiny"),
 ]

@@ -1,11 +1,13 @@
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
-from kerasbench.exchange.messages import Code, Description, Failure, RegimeDescription
+from kerasbench.exchange.descriptions import Description, RegimeDescription
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.plan import catalog
 from kerasbench.scenario import content_hash, twin_file
 
@@ -85,9 +87,9 @@ def test_a_builtin_description_is_remembered_until_the_file_changes(
 ) -> None:
     asked: list[str] = []
 
-    def ask(file: str, python: str, backend: str | None) -> Description:
-        asked.append(file)
-        return Description("mine", str(len(asked)), "", "", None, True, [])
+    def ask(files: Sequence[str], python: str, backend: str | None) -> list[Description]:
+        asked.extend(files)
+        return [Description("mine", str(len(asked)), "", "", None, True, [])]
 
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     titles = [catalog.describe(mine, "", ask=ask).description.title for _ in range(3)]
@@ -99,21 +101,66 @@ def test_a_builtin_description_is_remembered_until_the_file_changes(
 def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
     asked: list[str] = []
 
-    def ask(file: str, python: str, backend: str | None) -> Description:
-        asked.append(file)
-        return Description("mine", "", "", "", None, True, [])
+    def ask(files: Sequence[str], python: str, backend: str | None) -> list[Description]:
+        asked.extend(files)
+        return [Description("mine", "", "", "", None, True, [])]
 
     for _ in range(2):
         catalog.describe(mine, "", ask=ask)
     assert len(asked) == 2
 
 
+def test_all_files_that_are_not_remembered_are_described_by_one_child(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def ask(files: Sequence[str], python: str, backend: str | None) -> list[Description]:
+        asked.append([Path(file).stem for file in files])
+        return [Description(Path(file).stem, "", "", "", None, True, []) for file in files]
+
+    files = [mine, *(mine.with_name(f"{name}.py") for name in ("one", "two", "three"))]
+    for file in files:
+        file.write_text(SOURCE + f"# of several: {file.stem}")
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    catalog.describe_all(files[2:3], "", ask=ask)
+    found = catalog.describe_all(files, "", ask=ask)
+    assert [one.name for one in found] == ["mine", "one", "two", "three"]
+    catalog.describe_all(files, "", ask=ask)
+    assert asked == [["two"], ["mine", "one", "three"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("x = 1", "this one has none"),
+        ("x = 1 / 0", r"bad\.py, line 1: ZeroDivisionError"),
+        ("import os; os.abort()", "died from SIGABRT"),
+    ],
+)
+def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, content: str, complaint: str) -> None:
+    bad = mine.with_name("bad.py")
+    bad.write_text(content)
+    with pytest.raises(UnusableScenario, match=complaint) as caught:
+        catalog.describe_all([mine, bad], sys.executable)
+    assert str(caught.value).startswith(f"{bad} cannot be used")
+
+
+def test_several_files_are_described_in_their_order(mine: Path) -> None:
+    other = mine.with_name("another.py")
+    other.write_text(SOURCE.replace("Mine.", "Another."))
+    assert [one.description.title for one in catalog.describe_all([mine, other], sys.executable)] == [
+        "Mine.",
+        "Another.",
+    ]
+
+
 @pytest.mark.real
 def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'numpy'\n"
+    top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'jax'\n"
     file.write_text(SOURCE.replace("import keras\n", top, 1))
-    assert catalog.describe(file, sys.executable, "numpy").name == "mine"
+    assert catalog.describe(file, sys.executable, "jax").name == "mine"
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,11 +169,13 @@ def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: py
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
-def test_a_damaged_cache_is_not_believed(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("damaged", ['{"name": 3', "[]", "3", '{"name": "mine"}', '{"regimes": [{}]}', "\ufeff{}", ""])
+def test_a_damaged_cache_is_not_believed(mine: Path, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     catalog.describe(mine, sys.executable)
-    cached = catalog._cache_file(mine, content_hash(mine))
-    cached.write_text('{"name": 3')
+    (cached,) = catalog._cache_files({mine: content_hash(mine)}).values()
+    assert cached.is_file()
+    cached.write_text(damaged)
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
@@ -256,4 +305,4 @@ def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> N
     file = tmp_path / "mine.py"
     file.touch()
     with pytest.raises(UnusableScenario, match="because"):
-        catalog.describe(file, "", ask=lambda name, python, backend: Failure(Code.CRASH, "because", "mend it"))
+        catalog.describe(file, "", ask=lambda files, python, backend: Failure(Code.CRASH, "because", "mend it"))

@@ -7,7 +7,7 @@ from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.exchange.options import Options
 from kerasbench.plan import cells as plan_cells
-from kerasbench.results.asked import Asked
+from kerasbench.results.asked import PUBLISHED, Asked
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -24,7 +24,7 @@ def make(
     interpreters: tuple[str, ...] = (),
 ) -> plan_cells.Plan:
     asked = Asked(backends=list(probes) if named else [], devices=list(devices))
-    return plan_cells.make(asked, [made.selected()], probes, interpreters)
+    return plan_cells.make(asked, [made.selected()], probes, made.MACHINE, interpreters)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: 
     chosen = made.selected()
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
     asked = Asked(named, devices=["cpu"], options=[Options(), Options(native=True)])
-    found = plan_cells.make(asked, [chosen], {"torch": TORCH, "jax": JAX})
+    found = plan_cells.make(asked, [chosen], {"torch": TORCH, "jax": JAX}, made.MACHINE)
     assert labels([*found.cells, *(cell for cell, _ in found.absent)]) == expected
 
 
@@ -90,6 +90,24 @@ def test_a_backend_that_is_installed_and_does_not_load_is_never_left_out() -> No
 def test_no_backend_at_all_says_what_to_install() -> None:
     with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
         make({"jax": GONE})
+
+
+def test_a_plan_says_what_each_cell_s_trials_measure() -> None:
+    published = plan_cells.make(Asked(effort=PUBLISHED), [made.selected()], {"jax": JAX}, made.MACHINE)
+    assert [cell.protocol for cell in published.cells] == [PUBLISHED.protocol]
+    found = plan_cells.make(Asked(explain=True), [made.selected()], {"jax": JAX}, made.MACHINE).cells
+    assert [(cell.options.label, cell.protocol.kind, cell.protocol.parts) for cell in found] == [
+        ("", "steady", True),
+        ("jit=off", "steady", False),
+        ("batch=128", "sweep", False),
+    ]
+
+
+def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
+    asked = Asked(options=[Options(threads=3)])
+    for cores, measured in ((2, 0), (3, 1)):
+        here = dataclasses.replace(made.MACHINE, cores=cores)
+        assert len(plan_cells.make(asked, [made.selected()], {"jax": JAX}, here).cells) == measured
 
 
 def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.requests import Protocol
@@ -98,7 +98,7 @@ def test_the_published_protocol_runs_every_epoch() -> None:
 
 def test_a_model_that_never_learns_is_found(faults: Path) -> None:
     file = faults / "never_learns.py"
-    text = brief(summarize(record_of(file, trials.measured(trials.run(file, "torch")))))
+    text = brief(findings(record_of(file, trials.measured(trials.run(file, "torch")))))
     assert "does not learn, its loss is the same before and after training: never_learns torch cpu." in text
 
 

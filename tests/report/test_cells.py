@@ -1,21 +1,10 @@
 import pytest
-from markdown_it import MarkdownIt
 
 from kerasbench.analysis.summary import Standing, Summary, summarize
 from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.cells import (
-    NOTHING,
-    column_name,
-    count,
-    draw_table,
-    escape,
-    metric_tables,
-    timed,
-    title_of,
-    value,
-    whole_steps,
-)
+from kerasbench.report.cells import column_name, metric_tables, timed, title_of, value, whole_steps
+from kerasbench.report.markdown import NOTHING
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.report import table
@@ -34,54 +23,9 @@ def of_three(backend: str, step_ms: float, noise: tuple[Signal, ...] = ()) -> li
     return [made.trial(index, backend=backend, found=one, noise=noise) for index, one in enumerate(found, start=1)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a|b",
-        "<b>",
-        "`x`",
-        "*a*",
-        "_a_",
-        "[a](b)",
-        "# a",
-        "- a",
-        "1. a",
-        "1) a",
-        "+ a",
-        "a\nb",
-        "&lt;",
-        "---",
-        "~~a~~",
-        "\\|",
-    ],
-)
-def test_no_text_is_markup(text: str) -> None:
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(escape(text))
-    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    assert {one.type for one in tokens[1].children or ()} <= {"text", "text_special"}
-    assert tokens[1].children is not None
-    assert "".join(one.content for one in tokens[1].children) == " ".join(text.split())
-
-
-@pytest.mark.parametrize("text", ["mixed_float16", "batch=64 width=2", "gpu:1", "mnist_mlp/tiny", "12.3 ms"])
-def test_names_stay_as_they_are(text: str) -> None:
-    assert escape(text) == text
-
-
-def test_a_cell_stays_in_its_column_whatever_it_holds() -> None:
-    drawn = draw_table(["a", "b"], [["1,230", escape("x|y")], ["007", "1e5"]])
-    assert len({line.replace("\\|", "").count("|") for line in drawn.splitlines()}) == 1
-    assert table.rows(drawn)[2] == ["007", "1e5"]  # no number is written anew
-
-
 def test_a_column_is_named_by_what_is_not_empty() -> None:
     assert column_name(("jax", "gpu:1", "threads=1")) == "jax gpu:1 threads=1"
     assert column_name(JAX) == "jax cpu"
-
-
-@pytest.mark.parametrize(("number", "text"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells")])
-def test_what_is_counted_agrees_with_its_number(number: int, text: str) -> None:
-    assert count(number, "cell") == text
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.changes import compare
+from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.report import comparison
-from kerasbench.report.cells import NOTHING
+from kerasbench.report.markdown import NOTHING
 from kerasbench.results.record import Record
 from tests import made
 from tests.report import table
@@ -69,7 +70,7 @@ def test_nothing_in_common_leaves_lists_and_no_empty_table() -> None:
 
 def test_every_column_of_every_machine_stands_beside_the_others() -> None:
     there = dataclasses.replace(run(0.5, ("jax", "torch")), machine=OTHER)
-    page = comparison.side_by_side([("m1", [run()]), ("box", [there])])
+    page = comparison.side_by_side([("m1", summarize(run())), ("box", summarize(there))])
     assert table.rows(page) == [
         ["scenario", "m1 torch cpu", "box jax cpu", "box torch cpu"],
         ["dense", "2.00 ms ±0.2 %", "1.00 ms ±0.2 %", "1.00 ms ±0.2 %"],
@@ -79,11 +80,14 @@ def test_every_column_of_every_machine_stands_beside_the_others() -> None:
 
 def test_what_one_machine_has_not_measured_is_left_open_and_what_failed_is_named() -> None:
     conv = made.record(made.trial(name="conv"), made.trial(failure=made.FAILURE))
-    found = {line[0]: line[1:] for line in table.rows(comparison.side_by_side([("m1", [run()]), ("box", [conv])]))}
+    found = {
+        line[0]: line[1:]
+        for line in table.rows(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(conv))]))
+    }
     assert found["dense"] == ["2.00 ms ±0.2 %", "*crash*"]
     assert found["conv"] == [NOTHING, "2.10 ms"]
 
 
 def test_a_sweep_s_sizes_stand_in_lines_of_their_own_by_the_step_inside_an_epoch() -> None:
     sized = run(options=Options(batch=8))
-    assert table.rows(comparison.side_by_side([("m1", [sized])]))[1] == ["dense batch=8", "2.00 ms ±0.2 %"]
+    assert table.rows(comparison.side_by_side([("m1", summarize(sized))]))[1] == ["dense batch=8", "2.00 ms ±0.2 %"]

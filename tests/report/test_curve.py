@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.options import Options
 from kerasbench.report import curve, plot
 from kerasbench.report.pages import draw
@@ -16,14 +16,14 @@ pytest.importorskip("matplotlib")
 
 
 def test_a_sweep_is_an_image_in_both_forms() -> None:
-    summary = summarize(swept(**CROSSING))
-    assert ET.fromstring(curve.step_over_size(summary) or b"").tag == f"{SVG}svg"
-    assert (curve.step_over_size(summary, "png") or b"").startswith(b"\x89PNG\r\n\x1a\n")
+    found = findings(swept(**CROSSING))
+    assert ET.fromstring(curve.step_over_size(found) or b"").tag == f"{SVG}svg"
+    assert (curve.step_over_size(found, "png") or b"").startswith(b"\x89PNG\r\n\x1a\n")
 
 
 @pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
 def test_each_series_has_a_line_its_intervals_and_its_name(rounds: int, intervals: int) -> None:
-    image = curve.step_over_size(summarize(swept(rounds, **CROSSING))) or b""
+    image = curve.step_over_size(findings(swept(rounds, **CROSSING))) or b""
     assert len(groups(image, "series-")) == 2
     assert len(groups(image, "interval-")) == intervals
     assert len(groups(image, "crossing")) == 1
@@ -36,7 +36,7 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
         for batch in (1, 2)
         for width in (1.0, 2.0)
     ]
-    image = curve.step_over_size(summarize(made.record(*trials))) or b""
+    image = curve.step_over_size(findings(made.record(*trials))) or b""
     labels = {text.split(";")[0] for text in texts(image) if "dashed" in text}
     assert labels == {
         "batch (dense width=1", "width (dense batch=1", "batch (dense width=2", "width (dense batch=2",
@@ -44,13 +44,13 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
 
 
 def test_nothing_swept_has_no_figure_and_a_sweep_alone_no_other() -> None:
-    assert curve.step_over_size(summarize(made.record(made.trial()))) is None
-    assert plot.step_times(summarize(swept(**CROSSING))) is None
+    assert curve.step_over_size(findings(made.record(made.trial()))) is None
+    assert plot.step_times(findings(swept(**CROSSING))) is None
 
 
 def test_a_series_of_which_all_failed_is_left_out() -> None:
     trials = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
-    assert curve.step_over_size(summarize(made.record(*trials))) is None
+    assert curve.step_over_size(findings(made.record(*trials))) is None
 
 
 def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:

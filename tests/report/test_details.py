@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.quiet.signals import Severity, Signal
@@ -32,7 +32,7 @@ def rounds(step_ms: float, backend: str = "torch", device: Device = made.CPU, fi
 
 
 def page(*trials: TrialRecord) -> str:
-    return document(summarize(made.record(*trials, rounds=max((one.round for one in trials), default=0))))
+    return document(findings(made.record(*trials, rounds=max((one.round for one in trials), default=0))))
 
 
 def test_an_epoch_is_its_overhead_and_its_steps() -> None:

@@ -3,29 +3,30 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
-from kerasbench.analysis.estimates import Estimate
+from kerasbench.analysis.estimates import Amount
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.analysis.summary import Column, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.results.keys import Column
 from tests import made
 
 ROW = summarize(made.record(made.trial())).rows[0]
 MINE: Column = ("torch", "cpu", "")
 
 
-def exactly(value: float) -> Estimate:
-    return Estimate(value, None, None, 1)
+def exactly(value: float) -> Amount:
+    return made.amount(value)
 
 
 ANATOMY = Anatomy(
     row=ROW,
     column=MINE,
     steps=100,
-    epoch_ms=Estimate(2_000.0, 1_900.0, 2_100.0, 3),
+    epoch_ms=made.amount(2_000.0, 100.0, 3),
     overhead_ms=exactly(500.0),
     feeding_ms=exactly(3.0),
     framework_ms=exactly(2.0),
-    computation_ms=Estimate(10.0, 9.0, 11.0, 3),
+    computation_ms=made.amount(10.0, 1.0, 3),
     unexplained_ms=0.0,
     rate=None,
     peak=None,
@@ -90,7 +91,7 @@ def test_who_repays_what_is_told_from_this_cell(slow_start: Column, rival: Colum
     assert text in said(repaid=[BreakEven(ROW, slow_start, rival, 300.0, 77.5)])
 
 
-HALF = Estimate(0.5, 0.45, 0.56, 3)
+HALF = made.estimate(0.5, 0.56, 3)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ HALF = Estimate(0.5, 0.45, 0.56, 3)
 )
 def test_each_kind_of_help_is_told_with_what_is_left(what: Help, column: Column, text: str) -> None:
     found = said(advice=[Advice(what, column, HALF)])
-    assert found[-1].startswith(f"{text} 50 % of today's time (45.0 to 56.0 %)")
+    assert found[-1].startswith(f"{text} 50 % of today's time (44.6 to 56.0 %)")
     assert not any("Nothing that was measured" in one for one in found)
 
 
@@ -134,7 +135,12 @@ def test_the_data_have_every_figure_as_it_was_measured() -> None:
     assert (found["scenario"], found["regime"], found["backend"], found["device"], found["options"]) == (
         "dense", "default", "torch", "cpu", "",
     )  # fmt: skip
-    assert found["epoch_ms"] == dataclasses.asdict(ANATOMY.epoch_ms)
+    assert found["epoch_ms"] == {
+        "value": 2_000.0,
+        "low": pytest.approx(1_900),
+        "high": pytest.approx(2_100),
+        "trials": 3,
+    }
     assert "rate" not in found and "compile_ms" not in found
     assert found["advice"][0]["what"] is Help.JIT
     assert found["sentences"] == said(advice=[Advice(Help.JIT, MINE, HALF)])

@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report import html
@@ -67,7 +68,7 @@ def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> N
 
 def test_the_last_words_are_no_markup_on_a_web_page() -> None:
     failure = Failure(Code.CRASH, "because", "mend it", "build", "<script>alert(1)</script>\n- # `x`")
-    page = html.document([("here", summarize(made.record(made.trial(failure=failure))))])
+    page = html.document([("here", findings(made.record(made.trial(failure=failure))))])
     assert page.count("<script>") == 1
     assert "&lt;script&gt;alert(1)&lt;/script&gt; / - # `x`" in page
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from kerasbench.analysis import changes
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import comparison, html, listing, plot
@@ -50,13 +51,13 @@ def record(text: str) -> Record:
 
 def pages(found: Record, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
-    summary = summarize(found)
+    run = findings(found)
     compared, text = changes.compare([found], [found]), f"{text}z"  # a title is never empty
     return [
-        document(summary),
-        brief(summary),
+        document(run),
+        brief(run),
         comparison.changes(compared, text, text),
-        comparison.side_by_side([(text, [found])]),
+        comparison.side_by_side([(text, run.summary)]),
         listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 
@@ -70,7 +71,7 @@ def parts(page: str) -> list[str]:
 @cache
 def harmless() -> tuple[list[list[str]], list[str]]:
     found = record("z")
-    return [parts(page) for page in pages(found, "z")], Page(html.document([("z", summarize(found))])).tags
+    return [parts(page) for page in pages(found, "z")], Page(html.document([("z", findings(found))])).tags
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +94,7 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
     for page, expected in zip(pages(found, text), known, strict=True):
         assert parts(page) == expected
         assert all(c.isprintable() or c == "\n" for c in page)
-    shown = Page(html.document([(text, summarize(found))]))
+    shown = Page(html.document([(text, findings(found))]))
     assert shown.tags == tags
     assert all(c.isprintable() or c == "\n" for c in shown.text)
 

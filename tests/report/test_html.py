@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings, findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.machine import Machine
@@ -78,7 +78,7 @@ def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plot, "is_available", lambda: False)
 
 
-def summary(text: str = "harmless") -> Summary:
+def summary(text: str = "harmless") -> Findings:
     """Everything that a page can show, with this text wherever a file can put text that the tables escape."""
     noise = (Signal("others", Severity.INVALID, text),)
     trials = [
@@ -97,7 +97,7 @@ def summary(text: str = "harmless") -> Summary:
     failed = made.trial(1, backend="tensorflow", failure=Failure(Code.CRASH, text, text))
     record = made.record(*trials, failed, rounds=3)
     machine = Machine(text, 2, 8 << 30, text, text)
-    return summarize(dataclasses.replace(record, machine=machine, noise=list(noise)))
+    return findings(dataclasses.replace(record, machine=machine, noise=list(noise)))
 
 
 def rendered(cell: str) -> str:
@@ -108,7 +108,7 @@ def rendered(cell: str) -> str:
 
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
 def test_every_cell_of_the_markdown_page_is_on_the_page(file: Path) -> None:
-    found = summarize(store.load(file))
+    found = findings(store.load(file))
     lines = [line for line in document(found).splitlines() if line.startswith("| ")]
     expected = [rendered(cell.strip()) for line in lines for cell in line.strip("|").split("|")]
     assert len(expected) > 100
@@ -151,7 +151,7 @@ def test_what_no_table_escapes_is_no_markup_either(text: str) -> None:
     record = made.record(*(made.trial(backend=backend) for backend in (text, "jax")))
     trials = [dataclasses.replace(trial, phases=[Phase(text, 0, 1)]) for trial in record.trials]
     record = dataclasses.replace(record, started=text, stopped_because=text, trials=trials)
-    page = Page(html.document([(text, summarize(record))]))
+    page = Page(html.document([(text, findings(record))]))
     assert set(page.tags) <= TAGS
     assert page.tags.count("h1") == page.tags.count("script") == page.tags.count("style") == 1
     assert {name for name, _ in page.attributes} <= ATTRIBUTES
@@ -172,7 +172,7 @@ def levels(page: Page) -> list[int]:
 
 
 def test_one_machine_has_its_title_above_and_sections_below() -> None:
-    page = Page(html.document([("Chip 9", summarize(made.record(made.trial())))]))
+    page = Page(html.document([("Chip 9", findings(made.record(made.trial())))]))
     assert levels(page)[0] == 1
     assert set(levels(page)[1:]) == {2}
     assert page.text.count("kerasbench on Chip 9") == 2  # the title of the window and the heading
@@ -240,7 +240,7 @@ def test_a_cell_is_sorted_by_the_number_that_it_begins_with(cell: str, value: fl
 
 def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
     trials = [made.trial(backend="jax"), made.trial(name="conv", backend="jax", failure=made.FAILURE)]
-    page = html.document([("here", summarize(made.record(*trials)))])
+    page = html.document([("here", findings(made.record(*trials)))])
     assert '<th scope="col" class="number">jax cpu</th>' in page
     assert '<td class="number" data-value="2.1">2.10 ms</td>' in page
     assert '<td class="number"><em>crash</em></td>' in page
@@ -248,4 +248,4 @@ def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
 
 
 def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
-    assert "Training step" in Page(html.document([("here", summarize(made.record(rounds=0)))])).text
+    assert "Training step" in Page(html.document([("here", findings(made.record(rounds=0)))])).text

@@ -1,4 +1,4 @@
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.verdicts import MANY_VERDICTS
 from kerasbench.exchange.options import Options
 from kerasbench.report.keras_cost import what_keras_costs
@@ -21,7 +21,7 @@ def twins(keras_ms: float, native_ms: float, name: str = "dense", rounds: int = 
 
 def page(*trials: TrialRecord, rounds: int = 3) -> str:
     found: Record = made.record(*trials, rounds=rounds)
-    return what_keras_costs(summarize(found))
+    return what_keras_costs(findings(found))
 
 
 def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
-from kerasbench.report.cells import escape
+from kerasbench.report.markdown import escape
 from kerasbench.report.notes import let_in, training_notes
 from kerasbench.report.page import brief, document
 from kerasbench.results.merge import merge
@@ -60,7 +61,7 @@ def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
 
 @pytest.mark.parametrize(("device", "kept"), [(M1, True), (Device("cuda", 0, "NVIDIA H200"), False), (made.CPU, False)])
 def test_that_macos_keeps_metal_s_kernels_is_said_where_they_were_used(device: Device, kept: bool) -> None:
-    text = document(summarize(made.record(made.trial(backend="jax"), made.trial(device=device))))
+    text = document(findings(made.record(made.trial(backend="jax"), made.trial(device=device))))
     assert "with empty compilation caches" in text
     assert ("Metal's own" in text) is kept
 
@@ -93,7 +94,7 @@ def test_an_operation_s_name_cannot_break_the_page() -> None:
     ("device", "title"), [(M1, "Apple M1 (mps)"), (Device("cuda", 0, "NVIDIA H200"), "NVIDIA H200")]
 )
 def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: str) -> None:
-    text = document(summarize(made.record(made.trial(device=device))))
+    text = document(findings(made.record(made.trial(device=device))))
     assert f"- torch gpu: {title}, not jit-compiled, float32" in text
 
 
@@ -102,15 +103,15 @@ def with_let_in(record: Record, **variables: str) -> Record:
 
 
 def test_what_was_let_in_from_the_shell_stands_in_the_heading_and_is_no_markup() -> None:
-    summary = summarize(with_let_in(made.record(made.trial()), OMP_PROC_BIND="true", LD_PRELOAD="<b>"))
-    assert let_in(summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
-    for page in (document(summary), brief(summary)):
-        assert f"\n\n{escape(let_in(summary))}\n\n" in page
+    found = findings(with_let_in(made.record(made.trial()), OMP_PROC_BIND="true", LD_PRELOAD="<b>"))
+    assert let_in(found.summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
+    for page in (document(found), brief(found)):
+        assert f"\n\n{escape(let_in(found.summary))}\n\n" in page
     assert let_in(summarize(made.record(made.trial()))) == ""
 
 
 def test_of_several_runs_each_row_s_own_variables_are_named() -> None:
     plain = made.record(made.trial(name="dense"))
     bound = with_let_in(made.record(made.trial(name="wide")), OMP_PROC_BIND="true")
-    summary = summarize(merge([plain, bound]))
-    assert let_in(summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide)."
+    found = findings(merge([plain, bound]))
+    assert let_in(found.summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide)."

@@ -1,7 +1,7 @@
 import pytest
 
-from kerasbench.analysis.estimates import Estimate
-from kerasbench.report.number import percent, plain, seconds, with_interval
+from kerasbench.report.number import percent, seconds, significant, with_interval
+from tests import made
 
 
 @pytest.mark.parametrize(
@@ -10,12 +10,12 @@ from kerasbench.report.number import percent, plain, seconds, with_interval
      (0, "0"), (-14.83, "-14.8"), (9.999, "10.0")],
 )  # fmt: skip
 def test_three_digits_without_exponents(value: float, text: str) -> None:
-    assert plain(value) == text
+    assert significant(value) == text
 
 
 def test_an_interval_stands_behind_its_unit() -> None:
-    assert with_interval(Estimate(12.3, 12.08, 12.5214, 3), "ms") == "12.3 ms ±1.8 %"
-    assert with_interval(Estimate(12.3, None, None, 1), "ms") == "12.3 ms"
+    assert with_interval(made.estimate(12.3, 12.5214, 3), "ms") == "12.3 ms ±1.8 %"
+    assert with_interval(made.estimate(12.3), "ms") == "12.3 ms"
 
 
 @pytest.mark.parametrize(

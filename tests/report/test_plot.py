@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings, findings
 from kerasbench.exchange.devices import Device
 from kerasbench.report import plot
 from kerasbench.results.record import Record
@@ -24,13 +24,13 @@ def run(names: tuple[str, ...] = ("dense",), backends: tuple[str, ...] = ("jax",
     return made.record(*trials, rounds=rounds)
 
 
-def both_devices() -> Summary:
+def both_devices() -> Findings:
     trials = [
         made.trial(index, backend=backend, found=made.measurement(step_ms * (1 + index / 100)), device=device)
         for index in (1, 2, 3)
         for backend, device, step_ms in (("torch", made.CPU, 4.0), ("torch", GPU, 2.0), ("jax", made.CPU, 1.0))
     ]
-    return summarize(made.record(*trials, rounds=3))
+    return findings(made.record(*trials, rounds=3))
 
 
 def parsed(svg: bytes | None) -> ET.Element:
@@ -63,14 +63,14 @@ def test_each_measured_cell_has_a_marker_and_a_failed_row_stays() -> None:
     record.trials.append(made.trial(1, "lost", "jax", failure=made.FAILURE))
     record.trials.append(made.trial(2, "conv", "torch", failure=made.FAILURE))
     record.scenarios.append(made.record(made.trial(name="lost")).scenarios[0])
-    image = plot.step_times(summarize(record))
+    image = plot.step_times(findings(record))
     assert markers(image) == [2, 1]
     assert {"dense", "conv", "lost", "jax cpu", "torch cpu", "training step, ms"} <= set(texts(image))
 
 
 @pytest.mark.parametrize(("rounds", "count"), [(1, 0), (3, 2)])
 def test_an_interval_is_drawn_where_there_is_one(rounds: int, count: int) -> None:
-    image = plot.step_times(summarize(run(rounds=rounds)))
+    image = plot.step_times(findings(run(rounds=rounds)))
     assert len(groups(image, "interval-")) == count
     assert markers(image) == [1, 1]
 
@@ -79,7 +79,7 @@ def test_an_interval_is_drawn_where_there_is_one(rounds: int, count: int) -> Non
 def test_every_row_and_column_is_named(rows: int, columns: int) -> None:
     names = tuple(f"scenario{number}" for number in range(rows))
     backends = tuple(f"backend{number:02}" for number in range(columns))
-    image = plot.step_times(summarize(run(names, backends, rounds=1)))
+    image = plot.step_times(findings(run(names, backends, rounds=1)))
     assert markers(image) == [rows] * columns
     assert {*names, *(f"{backend} cpu" for backend in backends)} <= set(texts(image))
 
@@ -89,7 +89,7 @@ def test_speed_ups_have_a_marker_where_both_devices_were_measured() -> None:
     assert image is not None
     assert markers(image) == [1]
     assert {"dense", "torch cpu / torch gpu"} <= set(texts(image))
-    assert plot.speed_ups(summarize(run())) is None
+    assert plot.speed_ups(findings(run())) is None
 
 
 def test_phases_have_a_bar_for_each_column_and_a_name_for_each_phase() -> None:
@@ -98,7 +98,7 @@ def test_phases_have_a_bar_for_each_column_and_a_name_for_each_phase() -> None:
 
 
 def test_a_run_without_anything_has_figures_too() -> None:
-    nothing = summarize(made.record(rounds=0))
+    nothing = findings(made.record(rounds=0))
     assert "nothing was measured" in texts(plot.step_times(nothing))
     assert markers(plot.step_times(nothing)) == []
     assert ET.fromstring(plot.phases(nothing)).tag == f"{SVG}svg"
@@ -117,7 +117,7 @@ def test_a_run_without_anything_has_figures_too() -> None:
     ],
 )
 def test_names_are_text_and_nothing_else(name: str, shown: str) -> None:
-    image = plot.step_times(summarize(run((name,), (name,))))
+    image = plot.step_times(findings(run((name,), (name,))))
     column = shown if shown.endswith("…") else f"{shown} cpu"
     assert {shown, column} <= set(texts(image))
     assert {element.tag.removeprefix(SVG) for element in parsed(image).iter()}.isdisjoint({"script", "image"})

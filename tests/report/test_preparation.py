@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kerasbench.report.preparation import Preparation, asking
+from kerasbench.report.preparation import Preparation
 
 
 def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:
@@ -16,7 +16,7 @@ def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:
 def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing() -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"})
-    with Preparation(console).step(asking(["jax", "torch"])):
+    with Preparation(console).asking(["jax", "torch"]):
         assert "asking jax, torch what they see" in out.getvalue()
         assert "0:00:00" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")  # its line is erased

@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.published import Figure, Side
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import published
-from kerasbench.report.cells import NOTHING
+from kerasbench.report.markdown import NOTHING
 from kerasbench.report.published import beside_published
 from tests import made
 from tests.report import table

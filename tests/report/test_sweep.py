@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.cost_model import CostModel, Parameter
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
@@ -36,7 +36,7 @@ CROSSING = {"jax": (0.2, 0.5, 3.0, 24.0), "torch": (1.0, 1.1, 1.7, 6.0)}
 
 
 def test_the_table_has_a_line_for_each_size() -> None:
-    text = document(summarize(swept(**CROSSING)))
+    text = document(findings(swept(**CROSSING)))
     assert cells_of(text, "scenario") == ["scenario", "batch", "jax cpu", "torch cpu"]
     table = [line for line in text.splitlines() if line.startswith("| dense")][:4]
     assert [line.split("|")[2].strip() for line in table] == ["1", "8", "64", "512"]
@@ -46,7 +46,7 @@ def test_the_table_has_a_line_for_each_size() -> None:
 
 
 def test_a_crossover_is_said_with_its_interval() -> None:
-    text = sweep.crossovers(summarize(swept(**CROSSING)))
+    text = sweep.crossovers(findings(swept(**CROSSING)))
     (line,) = (line for line in text.splitlines() if line.startswith("- "))
     assert line.startswith("- dense: torch cpu overtakes jax cpu at batch 26.8 (26.8 to 26.8).")
 
@@ -66,21 +66,21 @@ def test_a_crossover_is_said_with_its_interval() -> None:
     ],
 )
 def test_nothing_is_said_beyond_what_was_measured(torch: tuple[float, ...], said: str) -> None:
-    assert f"- dense: {said}" in sweep.crossovers(summarize(swept(jax=CROSSING["jax"], torch=torch)))
+    assert f"- dense: {said}" in sweep.crossovers(findings(swept(jax=CROSSING["jax"], torch=torch)))
 
 
 def test_one_round_has_a_place_and_says_that_it_has_no_interval() -> None:
-    text = sweep.crossovers(summarize(swept(1, **CROSSING)))
+    text = sweep.crossovers(findings(swept(1, **CROSSING)))
     assert "(too few rounds for an interval)" in text
 
 
 def test_one_column_crosses_nothing() -> None:
-    assert sweep.crossovers(summarize(swept(jax=CROSSING["jax"]))) == ""
+    assert sweep.crossovers(findings(swept(jax=CROSSING["jax"]))) == ""
 
 
 def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
     steps = tuple(0.5 + 0.01 * batch for batch in BATCHES)
-    text = sweep.costs(summarize(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0))))
+    text = sweep.costs(findings(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0))))
     line = cells_of(text, "dense      | jax")
     assert line[2].startswith("0.501 (") and line[3].startswith("10.0 (")
     assert line[5] == "yes"
@@ -100,7 +100,7 @@ def test_an_overhead_is_a_number_only_where_it_is_above_zero(
 ) -> None:
     model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
     monkeypatch.setattr("kerasbench.analysis.series.fit", lambda steps_ms: model)
-    assert cells_of(sweep.costs(summarize(swept(jax=CROSSING["jax"]))), "dense      | jax")[2] == said
+    assert cells_of(sweep.costs(findings(swept(jax=CROSSING["jax"]))), "dense      | jax")[2] == said
 
 
 def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
@@ -108,7 +108,7 @@ def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
     for batch, cause in ((64, "no memory"), (512, "not tried: out of memory at batch 64")):
         failure = Failure(Code.OOM, cause, "less of it")
         record.trials.append(made.trial(1, backend="jax", failure=failure, options=Options(batch=batch)))
-    text = document(summarize(record))
+    text = document(findings(record))
     assert "- dense jax cpu: out of memory at batch 64; the series ends there." in text
     assert cells_of(text[text.index("## Failures") :], "dense batch=512")[3] == "not tried: out of memory at batch 64"
     assert "*oom*" in text
@@ -118,13 +118,13 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     record = swept(**CROSSING)
     plain = [made.trial(index, backend=backend) for backend in ("jax", "torch") for index in (1, 2, 3)]
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
-    text, alone = document(summarize(both)), document(summarize(made.record(*plain, rounds=3)))
+    text, alone = document(findings(both)), document(findings(made.record(*plain, rounds=3)))
     assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
-    assert training.training(summarize(both).plain) in alone
+    assert training.training(findings(both).plain) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:
-    assert sweep.document(summarize(made.record(made.trial()))) == ""
+    assert sweep.document(findings(made.record(made.trial()))) == ""
 
 
 def test_widths_have_a_column_and_no_cost_model() -> None:
@@ -132,12 +132,12 @@ def test_widths_have_a_column_and_no_cost_model() -> None:
         made.trial(1, options=Options(width=width), found=made.measurement(width), device=Device("cuda", 0, "H200"))
         for width in (0.5, 1.0, 2.0)
     ]
-    summary = summarize(made.record(*trials))
-    assert cells_of(sweep.steps(summary), "scenario") == ["scenario", "width", "torch gpu"]
-    assert sweep.costs(summary) == ""
+    found = findings(made.record(*trials))
+    assert cells_of(sweep.steps(found), "scenario") == ["scenario", "width", "torch gpu"]
+    assert sweep.costs(found) == ""
 
 
 def test_the_html_page_has_the_same_sections() -> None:
-    summary: Summary = summarize(swept(**CROSSING))
-    page = html.document([("here", summary)])
+    found = findings(swept(**CROSSING))
+    page = html.document([("here", found)])
     assert all(f">{title}</h2>" in page for title in ("Sweep", "Crossovers", "Overhead and cost per sample"))

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.summary import Row, summarize
 from kerasbench.exchange.options import Options
 from kerasbench.report import training
 from kerasbench.report.notes import training_notes
 from kerasbench.results import asked as results_asked
-from kerasbench.results.merge import Outline, merge, merge_outlined, outline
+from kerasbench.results.merge import ENOUGH_ROUNDS, Outline, merge, merge_outlined, outline
 from kerasbench.results.record import Record
 from tests import made
 
@@ -184,3 +185,7 @@ def test_each_row_says_which_data_it_was_fed() -> None:
             record.scenarios[index] = dataclasses.replace(scenario, description=description)
     lines = training.training_table(summarize(merge([real, fed]))).splitlines()
     assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
+
+
+def test_enough_rounds_are_those_of_an_interval() -> None:
+    assert ENOUGH_ROUNDS == MIN_TRIALS_FOR_INTERVAL

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError
-from kerasbench.results.store import MAX_FILE_BYTES, Store, load, result_files, sweep
+from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -100,17 +100,17 @@ def test_a_run_that_was_killed_before_it_had_begun_is_no_result(store: Store, tm
         result_files(tmp_path)
 
 
-def test_what_killed_runs_have_left_is_swept_up_after_a_while(tmp_path: Path) -> None:
+def test_what_killed_runs_have_left_is_removed_after_a_while(tmp_path: Path) -> None:
     written = Store.create(tmp_path, STARTED)
     written.begin(made.record())
     reserved = Store.create(tmp_path, STARTED).journal
     half = tmp_path / f"{written.data.name}.partial"
     half.write_text("{")
-    sweep(tmp_path)
+    clear_leftovers(tmp_path)
     assert reserved.exists() and half.exists()
     for file in (written.journal, reserved, half):
         os.utime(file, (0, 0))
-    sweep(tmp_path)
+    clear_leftovers(tmp_path)
     assert list(tmp_path.iterdir()) == [written.journal]
 
 
@@ -118,11 +118,11 @@ def test_what_killed_runs_have_left_is_swept_up_after_a_while(tmp_path: Path) ->
     "name",
     ["movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl", "2026-01-02T030405-old.json.partial"],
 )
-def test_a_file_of_others_is_never_swept_up(tmp_path: Path, name: str) -> None:
+def test_a_file_of_others_is_never_removed(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.touch()
     os.utime(file, (0, 0))
-    sweep(tmp_path)
+    clear_leftovers(tmp_path)
     assert file.exists()
 
 

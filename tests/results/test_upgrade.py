@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.options import DEFAULT
 from kerasbench.report import page
@@ -34,7 +34,7 @@ def test_a_file_of_every_schema_is_read_and_drawn(schema: int) -> None:
     assert json.loads(file.read_text())["schema"] == schema
     record = load(file)
     assert (record.schema, record.asked.seed, record.asked.effort.protocol.kind) == (SCHEMA, 0, "steady")
-    assert "| iris_mlp " in page.document(summarize(record))
+    assert "| iris_mlp " in page.document(findings(record))
 
 
 def test_an_older_file_that_lacks_what_its_schema_has_is_refused(tmp_path: Path) -> None:

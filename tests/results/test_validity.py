@@ -78,3 +78,23 @@ def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: 
 
 def test_what_was_written_is_valid(tmp_path: Path) -> None:
     assert len(load(written(tmp_path)[0]).trials) == 6
+
+
+@pytest.mark.parametrize(
+    ("protocol", "batch", "valid"),
+    [("sweep", 64, True), ("sweep", None, True), ("steady", 64, False), (None, 64, True), (None, None, False)],
+)
+def test_what_a_trial_measured_is_told_by_its_protocol_and_by_its_size_where_the_file_is_older(
+    tmp_path: Path, protocol: str | None, batch: int | None, valid: bool
+) -> None:
+    def edit(content: Any) -> None:
+        of_first("epochs_ns", [], "measurement", "training")(content)
+        of_first("batch", batch, "options")(content)
+        of_first("protocol", protocol)(content)
+
+    file = edited(tmp_path, edit)
+    if valid:
+        assert load(file).trials[0].protocol == protocol
+    else:
+        with pytest.raises(ResultsError, match="no epochs beside its steps"):
+            load(file)

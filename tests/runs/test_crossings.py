@@ -18,9 +18,13 @@ BACKENDS = ("jax", "tensorflow", "torch")
 
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    cells = [made.cell(backend=backend, options=one) for one in options for backend in BACKENDS]
     effort = dataclasses.replace(arguments.effort_of(False, None, False, "sweep"), budget_s=budget_s)
-    return Plan(asked.Asked(options=options, effort=effort, refine=True), cells, [])
+    cells = [
+        dataclasses.replace(made.cell(backend=backend, options=one), protocol=effort.protocol)
+        for one in options
+        for backend in BACKENDS
+    ]
+    return Plan(asked.Asked(options=options, effort=effort, refine=True), made.MACHINE, cells, [])
 
 
 def crossing(planted: float = 20.0, rounds: int = 3) -> Record:

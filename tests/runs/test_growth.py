@@ -15,11 +15,11 @@ from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.quiet.gate import Gate
-from kerasbench.quiet.surroundings import Watch
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results import asked
 from kerasbench.results.store import Store
 from kerasbench.runs.rounds import Run
+from kerasbench.runs.surroundings import Watch
 from tests import made, stand_in
 
 SETTLED = 0.2  # of the trials: by then everything that is imported late has been

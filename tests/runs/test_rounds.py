@@ -70,6 +70,22 @@ def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(sto
     assert record.scenarios[0].twins == {"torch": "hash of its twin"}
 
 
+def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> None:
+    steady, sized = (
+        dataclasses.replace(made.cell(options=Options(batch=batch)), protocol=protocol)
+        for batch, protocol in ((None, Protocol(parts=True)), (64, SWEEP))
+    )
+    planned = dataclasses.replace(made.plan(effort=exactly(2)), cells=[steady, sized], absent=[(sized, made.FAILURE)])
+    worker = FakeWorker(torch=noisy(1))
+    record = execute(planned, store, worker, Silent())
+    assert {(one.options.batch, one.protocol.kind, one.protocol.parts) for one in worker.requests} == {
+        (None, "steady", True),
+        (64, "sweep", False),
+    }
+    assert {(one.options.batch, one.protocol) for one in record.trials} == {(None, "steady"), (64, "sweep")}
+    assert load(store.journal).trials == record.trials
+
+
 def test_a_cell_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
     observer = Silent()

@@ -1,4 +1,4 @@
-"""A whole run is tried with real children; here is what it does when a sweep wants further sizes."""
+"""A whole run is tried with real children; here are its steps, one by one."""
 
 import dataclasses
 import io
@@ -8,12 +8,11 @@ import pytest
 from rich.console import Console
 
 from kerasbench import machine
-from kerasbench.children import questions
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import ResultsError, UnusableScenario, UsageError
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.plan.cells import Cell, Plan
-from kerasbench.report.preparation import Preparation
+from kerasbench.errors import MachineBusy, ResultsError, UsageError
+from kerasbench.machine.lock import machine_lock
+from kerasbench.plan.cells import Plan
+from kerasbench.report.audience import ConsoleAudience
 from kerasbench.results.asked import Asked
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
@@ -52,30 +51,6 @@ def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
     assert run._refined(swept_plan(), first, 0.0, execute) is first
 
 
-def with_real_rows(title: str) -> Cell:
-    cell = made.cell(name=title.lower())
-    regime = dataclasses.replace(cell.selected.regime, data=title, has_real_data=True)
-    return dataclasses.replace(cell, selected=dataclasses.replace(cell.selected, regime=regime))
-
-
-def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    out = io.StringIO()
-    seen: list[int] = []
-
-    def fetch(file: str, *rest: str) -> str | Failure:
-        seen.append(out.getvalue().count("\n"))
-        return "Iris" if "iris" in file else Failure(Code.UNAVAILABLE, "no network", "")
-
-    monkeypatch.setattr(questions, "fetch", fetch)
-    planned = made.plan(*map(with_real_rows, ("Iris", "MNIST", "MNIST")))
-    with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
-        run.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
-    assert seen == [1, 2]
-    assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]
-
-
 def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,5 +59,35 @@ def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
     begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=machine.fingerprint())
     store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
-    with pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"):
-        run.measure(Asked(), tmp_path, Interpreters(), resumed=True)
+    audience = ConsoleAudience(Console(file=io.StringIO()))
+    with (
+        pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"),
+        run.measured(None, tmp_path, Interpreters(), audience),
+    ):
+        pytest.fail("it measured")
+
+
+def test_the_machine_is_held_until_what_was_measured_has_been_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audience = ConsoleAudience(Console(file=io.StringIO()))
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    monkeypatch.setattr(run, "_measured", lambda *_: run.Ended(made.record(made.trial()), store))
+    with (
+        run.measured(Asked(scenarios=["mnist_dense"]), tmp_path, Interpreters(), audience),
+        pytest.raises(MachineBusy),
+        machine_lock(),
+    ):
+        pytest.fail("another run measures meanwhile")
+    with machine_lock():
+        pass
+
+
+def test_what_the_disk_refuses_is_kept_to_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(record: Record) -> None:
+        raise ResultsError("no space left")
+
+    store, record = Store.create(tmp_path, "2026-01-02T03:04:05Z"), made.record(made.trial())
+    assert run._saved(store, record) == run.Ended(record, store)
+    monkeypatch.setattr(store, "finish", full)
+    assert run._saved(store, record) == run.Ended(record, store, "no space left")

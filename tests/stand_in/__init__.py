@@ -28,8 +28,7 @@ def furnish(folder: Path, name: str = "mine") -> Path:
     """Put a stand-in for the interpreter and its answers into a folder; return the scenario that it describes."""
     interpreter = folder / "python"
     shutil.copy(HERE / "python.sh", interpreter)
-    description = made.entry(name).description
-    answer(folder, "describe", Message(description=description))
+    answer(folder, "describe", Message(descriptions=[made.entry(name).description]))
     for number, backend in enumerate(BACKENDS, start=1):
         answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
         for kind, found in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):

@@ -21,8 +21,8 @@ from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
 from kerasbench.machine import lock
 from kerasbench.quiet.signals import Surroundings
-from kerasbench.report import page, progress  # noqa: F401
-from kerasbench.runs import rounds
+from kerasbench.report import audience, drawn, page  # noqa: F401
+from kerasbench.runs import rounds, survey
 from kerasbench.runs import run as runs_run
 from tests import made
 
@@ -45,8 +45,8 @@ class Watch:
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
+    vars(survey).update(observe=lambda sample_s: made.state())
     vars(runs_run).update(
-        observe=lambda sample_s: made.state(),
         Watch=partial(Watch, random.Random(seed)),
         product_canary=lambda: lambda: 1,
     )

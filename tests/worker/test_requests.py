@@ -62,19 +62,20 @@ def failure(messages: list[Message]) -> Failure:
 
 def test_an_answer_comes_last_after_the_phases_that_led_to_it(file: Path) -> None:
     file.write_text(SCENARIO + "print('no newline', end='')\n")
-    messages, ended = serve(DescribeRequest(str(file)))
+    messages, ended = serve(DescribeRequest([str(file)]))
     began, begun, done, answer = messages
     assert began.phase is not None and began.phase.name == "worker"
     assert begun.begun == "describe"
     assert done.phase is not None and done.phase.name == "describe"
     assert began.phase.end_ns <= done.phase.start_ns <= done.phase.end_ns
-    assert answer.description is not None and answer.description.title == "Mine, in one line."
+    assert answer.descriptions is not None
+    assert [one.title for one in answer.descriptions] == ["Mine, in one line."]
     assert (ended.status, ended.stdout) == (0, "no newline")
 
 
 def test_a_file_that_is_no_scenario_is_the_file_s_fault(file: Path) -> None:
     file.write_text("")
-    messages, ended = serve(DescribeRequest(str(file)))
+    messages, ended = serve(DescribeRequest([str(file)]))
     found = failure(messages)
     assert (found.code, found.phase, ended.status) == (Code.INVALID, "describe", 0)
     assert "mine.py" in found.cause and "docs/scenarios.md" in found.remedy
@@ -82,7 +83,7 @@ def test_a_file_that_is_no_scenario_is_the_file_s_fault(file: Path) -> None:
 
 def test_what_a_file_raises_is_told_with_its_traceback(file: Path) -> None:
     file.write_text("1 / 0\n")
-    messages, _ = serve(DescribeRequest(str(file)))
+    messages, _ = serve(DescribeRequest([str(file)]))
     found = failure(messages)
     assert (found.code, found.phase) == (Code.ERROR, "describe")
     assert "ZeroDivisionError" in found.cause
@@ -96,7 +97,7 @@ def test_rows_that_cannot_be_had_are_no_fault_of_the_file_s(file: Path) -> None:
 
 def test_a_worker_leaves_with_its_parent(file: Path) -> None:
     file.write_text("import os, time\nprint(os.getpid(), flush=True)\nwhile True: time.sleep(1)\n")
-    line = TOKEN + b" " + encode_request(DescribeRequest(str(file)))
+    line = TOKEN + b" " + encode_request(DescribeRequest([str(file)]))
     read_end, write_end = os.pipe()
     command = [sys.executable, str(process.WORKER), str(write_end)]
     worker = psutil.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(write_end,))
@@ -119,7 +120,7 @@ def test_the_processor_time_of_a_pool_that_lives_to_the_end_is_counted(file: Pat
     for text in (SCENARIO, SCENARIO + WITH_A_WORKER):
         file.write_text(text)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        _, ended = serve(DescribeRequest(str(file)))
+        _, ended = serve(DescribeRequest([str(file)]))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert ended.left_cpu_s == 0.0

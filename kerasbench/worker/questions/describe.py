@@ -7,19 +7,35 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kerasbench.exchange.messages import Description, RegimeDescription
+from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.requests import DescribeRequest
-from kerasbench.scenario import Regime, Scenario, load
+from kerasbench.scenario import Regime, Scenario, ScenarioError, load
+from kerasbench.worker.failure import TrialFailure, failure_of
+
+PHASE = "describe"
 
 
-def describe(request: DescribeRequest) -> Description:
-    """Load the file and return its description.
+def describe_each(request: DescribeRequest) -> list[Description]:
+    """Load the files and return their descriptions, in their order.
 
     Raises:
-        ScenarioError: the file holds no usable scenario. Whatever the file itself raises passes through.
+        ScenarioError: a file holds no usable scenario. TrialFailure: it raised an exception; the failure says where.
     """
     sys.modules["keras"] = Deferred("keras")
-    file = Path(request.file)
+    return [_describe(file) for file in request.files]
+
+
+def _describe(file: str) -> Description:
+    try:
+        return describe(Path(file))
+    except ScenarioError:
+        raise
+    except Exception as error:
+        raise TrialFailure(failure_of(error, PHASE, file)) from error
+
+
+def describe(file: Path) -> Description:
+    """Load a file and return its description. Whatever the file itself raises passes through."""
     scenario, module = load(file)
     text = inspect.cleandoc(module.__doc__ or "")
     return Description(

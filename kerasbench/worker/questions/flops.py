@@ -1,11 +1,8 @@
-"""How many floating-point operations a training step takes, counted by torch, whatever the backend that is measured.
-
-torch counts the products, convolutions and attention that really run, loops of recurrent layers included; XLA's cost
-analysis counts a loop's body once, and TensorFlow's profiler likewise. Elementwise operations are left out by all.
-"""
+"""How many floating-point operations a training step takes, by the backend that can count, whichever is measured."""
 
 from pathlib import Path
 
+from kerasbench import backends
 from kerasbench.exchange.requests import CountRequest
 from kerasbench.scenario import load, require_unchanged
 from kerasbench.worker.isolation import refuse_other_frameworks
@@ -20,10 +17,9 @@ def count(request: CountRequest) -> float:
     Raises:
         ScenarioError: the scenario cannot be used.
     """
-    refuse_other_frameworks("torch")
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.utils.flop_counter import FlopCounterMode
-
+    refuse_other_frameworks(backends.counting())
+    count_operations = backends.get(backends.counting()).count_operations
+    assert count_operations is not None  # by this it was chosen
     file = Path(request.file)
     require_unchanged(file, request.file_hash)
     scenario, _ = load(file)
@@ -32,7 +28,4 @@ def count(request: CountRequest) -> float:
     rows = draw(scenario.dataset(regime), SAMPLES, 0, "synthetic")
     x, y = (rows.x, rows.y) if regime.feed is None else regime.feed(rows.x, rows.y, SAMPLES)[0]
     model.train_on_batch(x, y)  # the first step builds the model, symbolically too, and would be counted three times
-    # The flash kernel of the CPU is not counted; the plain one does the same products.
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        model.train_on_batch(x, y)
-    return float(counter.get_total_flops()) / SAMPLES
+    return count_operations(lambda: model.train_on_batch(x, y)) / SAMPLES

@@ -18,7 +18,7 @@ from kerasbench.machine import nvidia
 from kerasbench.machine.nvidia import Sample
 from kerasbench.quiet.gate import Gate
 from kerasbench.quiet.signals import Surroundings
-from kerasbench.quiet.surroundings import Watch, on_card
+from kerasbench.runs.surroundings import Watch, on_card
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 

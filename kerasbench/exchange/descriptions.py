@@ -1,0 +1,34 @@
+"""What a scenario file says of itself: a message's part that is remembered, and listed without all the others."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RegimeDescription:
+    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing."""
+
+    name: str
+    train: int
+    batch: int
+    full_batch: bool
+    steps: int
+    epochs: int
+    validation: int
+    test: int
+    data: str
+    has_real_data: bool
+    keras_only: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scenario file says of itself."""
+
+    name: str
+    title: str
+    text: str
+    source: str
+    parameters: int | None
+    learnable: bool
+    regimes: list[RegimeDescription]
+    scalable: bool = False

@@ -1,0 +1,98 @@
+"""What a user asks for, in words: the one place where those of the command line and of Python become ``Asked``."""
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from kerasbench import backends
+from kerasbench.children import variables
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import ProtocolKind
+from kerasbench.plan import arguments, sizes
+from kerasbench.results.asked import Asked
+
+
+@dataclass(frozen=True)
+class Words:
+    """What was said, option by option; what was left out is empty. A number of seconds or bytes is a word too."""
+
+    scenarios: list[str] = field(default_factory=list)
+    backends: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    quick: bool = False
+    rounds: int | None = None
+    rigorous: bool = False
+    budget: str | float | None = None
+    jit: list[str] = field(default_factory=list)
+    dtype: list[str] = field(default_factory=list)
+    fp32: list[str] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)
+    native: bool = False
+    batch_sizes: list[str] = field(default_factory=list)
+    widths: list[str] = field(default_factory=list)
+    timeout_s: float | None = None
+    memory_limit: str | int | None = None
+    seed: int = 0
+    data: str = "synthetic"
+    protocol: str = "steady"
+    keep_env: list[str] = field(default_factory=list)
+
+
+def run(words: Words) -> Asked:
+    """Return what a run is asked for; raise UsageError for a word that means nothing, as the others here do."""
+    return _asked(words, arguments.parse_protocol(words.protocol), _terms(words))
+
+
+def sweep(words: Words) -> Asked:
+    """Return what a sweep is asked for: each of the terms at each size, and more of them where series cross."""
+    batches = sizes.parse_batches(words.batch_sizes or ([] if words.widths else sizes.DEFAULT_BATCHES))
+    options = sizes.crossed(_terms(words), batches, sizes.parse_widths(words.widths))
+    return dataclasses.replace(_asked(words, "sweep", options), refine=True)
+
+
+def explanation(words: Words) -> Asked:
+    """Return what is asked for where a step is to be taken apart."""
+    return dataclasses.replace(_asked(words, "steady", _terms(words)), explain=True)
+
+
+def _terms(words: Words) -> list[Options]:
+    return arguments.options_of(words.jit, words.dtype, words.fp32, words.threads, words.native)
+
+
+def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
+    effort = arguments.effort_of(words.quick, words.rounds, words.rigorous, kind, _seconds(words.budget))
+    return known(
+        Asked(
+            scenarios=words.scenarios,
+            backends=words.backends,
+            devices=words.devices,
+            options=options,
+            effort=effort,
+            seed=words.seed,
+            data=arguments.parse_data(words.data),
+            timeout_s=words.timeout_s,
+            memory_limit_bytes=_bytes(words.memory_limit),
+            keep_env=variables.kept(words.keep_env),
+        )
+    )
+
+
+def known(asked: Asked) -> Asked:
+    """Return it with backends and devices that there can be, each once; raise UsageError for what there cannot be.
+
+    What a file says was asked for is no surer than a user's words.
+    """
+    arguments.require_time(asked.timeout_s)
+    arguments.require_seed(asked.seed)
+    return dataclasses.replace(
+        asked,
+        backends=arguments.parse_backends(asked.backends, backends.names()),
+        devices=arguments.parse_devices(asked.devices),
+    )
+
+
+def _seconds(budget: str | float | None) -> float | None:
+    return arguments.parse_duration_s(budget) if isinstance(budget, str) else budget
+
+
+def _bytes(limit: str | int | None) -> int | None:
+    return arguments.parse_size_bytes(limit) if isinstance(limit, str) else limit

@@ -1,0 +1,62 @@
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.plan import words
+from kerasbench.plan.words import Words
+from kerasbench.results.asked import PUBLISHED, SWEEP, Asked
+
+
+def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
+    assert words.run(Words()) == Asked()
+    assert words.explanation(Words()) == Asked(explain=True)
+
+
+def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
+    asked = words.run(Words(backends=["torch", "jax", "torch"], devices=["gpu:0", "gpu"], protocol="published"))
+    assert (asked.backends, asked.devices, asked.effort) == (["torch", "jax"], ["gpu"], PUBLISHED)
+
+
+@pytest.mark.parametrize("words_of", [words.run, words.sweep, words.explanation])
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Words(backends=["pytorch"]), "did you mean 'torch'"),
+        (Words(devices=["tpu"]), "unknown device 'tpu'"),
+        (Words(seed=-1), "--seed takes"),
+        (Words(timeout_s=0), "--timeout takes"),
+        (Words(data="none"), "unknown kind of data"),
+        (Words(dtype=["bf16"]), "unknown value of --dtype"),
+        (Words(budget="soon"), "not a duration"),
+        (Words(memory_limit="lots"), "not a size of memory"),
+        (Words(keep_env=["A=1"]), "--keep-env takes the names"),
+    ],
+)
+def test_a_word_that_means_nothing_is_refused_whatever_is_asked_for(
+    words_of: Callable[[Words], Asked], said: Words, complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        words_of(said)
+
+
+def test_numbers_and_words_of_a_budget_and_of_memory_mean_the_same() -> None:
+    assert words.run(Words(budget="10m", memory_limit="1g")) == words.run(Words(budget=600.0, memory_limit=1 << 30))
+
+
+def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
+    asked = words.sweep(Words(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
+    assert asked.options == [
+        Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)
+    ]  # fmt: skip
+    assert (asked.refine, asked.effort.protocol) == (True, SWEEP)
+    assert [options.batch for options in words.sweep(Words(["dense"])).options][-1] == 4096
+    assert {options.batch for options in words.sweep(Words(["dense"], widths=["1", "2"])).options} == {None}
+
+
+def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
+    with pytest.raises(UsageError, match="unknown device"):
+        words.known(dataclasses.replace(Asked(), devices=["toaster"]))
+    assert words.known(Asked(options=[DEFAULT])) == Asked()

@@ -1,0 +1,40 @@
+"""A backend is one file: a copy of one, under a name that nothing else knows, is measured like any other."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kerasbench
+from kerasbench.results import store
+
+pytestmark = [pytest.mark.real, pytest.mark.alone]
+
+PACKAGE = Path(kerasbench.__file__).parent
+NAME = "newcomer"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the package in which there is one more backend."""
+    shutil.copytree(PACKAGE, tmp_path / "kerasbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE.parent / "results" / "published", tmp_path / "kerasbench" / "published")  # as in a wheel
+    known = tmp_path / "kerasbench" / "backends"
+    shutil.copy(known / "jax.py", known / f"{NAME}.py")
+    return tmp_path
+
+
+def test_one_more_file_among_the_backends_is_one_more_column(package: Path, faults: Path) -> None:
+    options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
+    command = [sys.executable, "-m", "kerasbench", *options, "--results", str(package / "results")]
+    environment = os.environ | {"PYTHONPATH": str(package)}
+    ended = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert f"| {NAME} cpu" in ended.stdout
+    (data,) = (package / "results").glob("*.json")
+    trials = store.load(data).trials  # one, or two where others disturbed it
+    assert {trial.backend for trial in trials} == {NAME}
+    assert all(trial.measurement and trial.measurement.resolved.versions["jax"] for trial in trials)

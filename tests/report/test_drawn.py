@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import ResultsError
+from kerasbench.report import curve, plot
+from kerasbench.report.drawn import draw
+from kerasbench.results import atomic
+from kerasbench.results.record import INTERRUPTED
+from kerasbench.results.store import Store
+from tests import made
+
+RECORD = made.record(made.trial())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
+
+
+def refuse(*_: object) -> None:
+    raise ResultsError("no space left")
+
+
+def test_the_tables_are_saved_beside_the_data(store: Store) -> None:
+    drawn = draw(RECORD, store)
+    assert "## Training step" in drawn.tables.read_text()
+    assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (store.data, None, "", False)
+    interrupted = made.record(made.trial())
+    interrupted.stopped_because = INTERRUPTED
+    assert draw(interrupted, store).interrupted
+
+
+def test_tables_that_the_disk_refuses_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "save_tables", refuse)
+    drawn = draw(RECORD, store)
+    assert (drawn.unsaved, drawn.found.summary.record) == ("no space left", RECORD)
+
+
+def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(store: Store) -> None:
+    assert draw(RECORD, store, "no space left").unsaved == "no space left"
+    assert not store.tables.exists()
+
+
+def test_a_sweep_s_plot_lies_beside_its_tables_where_the_disk_takes_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plot, "is_available", lambda: True)
+    monkeypatch.setattr(curve, "step_over_size", lambda summary, form: b"a picture")
+    found = draw(RECORD, store).plot
+    assert found == store.data.with_suffix(".png") and found.read_bytes() == b"a picture"
+    monkeypatch.setattr(atomic, "replace", refuse)
+    assert draw(RECORD, store).plot is None

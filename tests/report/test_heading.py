@@ -1,0 +1,68 @@
+"""What a page begins with."""
+
+import dataclasses
+
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.report.heading import heading
+from kerasbench.results.record import Record, TrialRecord
+from tests import made
+
+
+def headed(*trials: TrialRecord, **said: object) -> str:
+    record = made.record(*trials)
+    return heading(summarize(Record(**(vars(record) | said))))
+
+
+def of_version(package: str, version: str) -> Measurement:
+    found = made.measurement()
+    return dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, versions={package: version}))
+
+
+def test_the_machine_is_named_with_all_that_it_has() -> None:
+    machine = dataclasses.replace(
+        made.MACHINE,
+        chip="Chip <9>",
+        cores=12,
+        cores_by_kind={"super": 4, "performance": 8},
+        memory_bytes=16 << 30,
+        gpus=["NVIDIA H200"],
+        driver="580.1",
+    )
+    title, run = headed(machine=machine).split("\n\n")[:2]
+    assert title == "# kerasbench on Chip \\<9\\>"
+    assert run.startswith("12 cores (4 super, 8 performance), 16 GiB, NVIDIA H200 (driver 580.1), ")
+
+
+def test_a_machine_without_kinds_of_cores_and_gpus_says_nothing_of_them() -> None:
+    machine = dataclasses.replace(made.MACHINE, cores=2, cores_by_kind={}, memory_bytes=8 << 30, gpus=[], driver="")
+    assert headed(machine=machine).split("\n\n")[1].startswith(f"2 cores, 8 GiB, {made.MACHINE.system} ")
+
+
+def test_a_run_says_when_it_began_and_why_it_ended() -> None:
+    text = headed(made.trial(), started="2026-01-02T03:04:05Z", rounds_completed=1)
+    assert "Begun 2026-01-02T03:04:05Z, 1 complete round, seed 0; stopped because the test is over." in text
+    assert "stopped because" not in headed(made.trial(), stopped_because="")
+
+
+def test_a_run_that_was_resumed_names_each_time() -> None:
+    text = headed(made.trial(), started="one", resumed=["two", "three"])
+    assert "Begun one, interrupted and resumed two and three, " in text
+
+
+def test_each_package_is_named_once_with_every_version_that_ran() -> None:
+    trials = [made.trial(index, found=of_version("keras", version)) for index, version in ((1, "3.2"), (2, "3.1"))]
+    failed = made.trial(3, failure=made.FAILURE)
+    assert "keras 3.1 and 3.2" in headed(*trials, failed, rounds_completed=3).split("\n\n")
+
+
+def test_what_the_machine_showed_before_the_run_is_said() -> None:
+    power = Signal("power", Severity.WARN, "runs on battery")
+    assert "Before the run: runs on battery." in headed(made.trial(), noise=[power]).split("\n\n")
+    assert "Before the run" not in headed(made.trial())
+
+
+def test_the_terms_of_a_column_are_said() -> None:
+    terms = "- torch cpu: not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
+    assert terms in headed(made.trial()).splitlines()

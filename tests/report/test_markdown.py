@@ -1,0 +1,61 @@
+"""Tables that hold whatever text comes, and text that is no markup."""
+
+import pytest
+from markdown_it import MarkdownIt
+
+from kerasbench.report.markdown import draw_table, escape
+from tests.report import table
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b",
+        "<b>",
+        "`x`",
+        "*a*",
+        "_a_",
+        "[a](b)",
+        "# a",
+        "- a",
+        "1. a",
+        "1) a",
+        "+ a",
+        "a\nb",
+        "&lt;",
+        "---",
+        "~~a~~",
+        "\\|",
+    ],
+)
+def test_no_text_is_markup(text: str) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(escape(text))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert {one.type for one in tokens[1].children or ()} <= {"text", "text_special"}
+    assert tokens[1].children is not None
+    assert "".join(one.content for one in tokens[1].children) == " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["mixed_float16", "batch=64 width=2", "gpu:1", "mnist_mlp/tiny", "12.3 ms"])
+def test_names_stay_as_they_are(text: str) -> None:
+    assert escape(text) == text
+
+
+def test_a_cell_stays_in_its_column_whatever_it_holds() -> None:
+    drawn = draw_table(["a", "b"], [["1,230", escape("x|y")], ["007", "1e5"]])
+    assert len({line.replace("\\|", "").count("|") for line in drawn.splitlines()}) == 1
+    assert table.rows(drawn)[2] == ["007", "1e5"]  # no number is written anew
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("<script>", "\\<script\\>"),
+        ("two\nlines\r\x1b[31m", "two lines \\[31m"),
+        ("mnist_dense", "mnist_dense"),
+        ("`code` *bold*", "\\`code\\` \\*bold\\*"),
+    ],
+)
+def test_text_from_elsewhere_cannot_break_a_table(text: str, escaped: str) -> None:
+    assert escape(text) == escaped

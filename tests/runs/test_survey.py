@@ -1,0 +1,66 @@
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from kerasbench.children import questions
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.errors import UnusableScenario
+from kerasbench.exchange.messages import Code, Failure, ProbeReport
+from kerasbench.plan import catalog
+from kerasbench.plan.cells import Cell
+from kerasbench.report.preparation import Preparation
+from kerasbench.results.asked import Asked
+from kerasbench.runs import survey
+from tests import made
+
+
+def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    went: list[str] = []
+
+    def observe(sample_s: float) -> object:
+        went.append("machine")
+        return made.state()
+
+    def probe(name: str, *rest: object) -> ProbeReport | Failure:
+        went.append(name)
+        return made.FAILURE if name == "jax" else ProbeReport(name, "3.11.7", {}, [made.CPU])
+
+    def select(names: list[str], python: str, describer: str | None, kept: object) -> list[catalog.Selected]:
+        went.append(f"described by {describer}")
+        return [made.selected()]
+
+    monkeypatch.setattr(survey, "observe", observe)
+    monkeypatch.setattr(questions, "probe", probe)
+    monkeypatch.setattr(catalog, "select", select)
+    out = io.StringIO()
+    asked = Asked(backends=["jax", "torch"])
+    found = survey.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
+    assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "described by torch")
+    assert (found.here, found.probes["jax"], found.selected) == (made.MACHINE, made.FAILURE, [made.selected()])
+    assert out.getvalue() == "asking jax, torch what they see\n"
+
+
+def with_real_rows(title: str) -> Cell:
+    cell = made.cell(name=title.lower())
+    regime = dataclasses.replace(cell.selected.regime, data=title, has_real_data=True)
+    return dataclasses.replace(cell, selected=dataclasses.replace(cell.selected, regime=regime))
+
+
+def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    seen: list[int] = []
+
+    def fetch(file: str, *rest: str) -> str | Failure:
+        seen.append(out.getvalue().count("\n"))
+        return "Iris" if "iris" in file else Failure(Code.UNAVAILABLE, "no network", "")
+
+    monkeypatch.setattr(questions, "fetch", fetch)
+    planned = made.plan(*map(with_real_rows, ("Iris", "MNIST", "MNIST")))
+    with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
+        survey.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
+    assert seen == [1, 2]
+    assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]

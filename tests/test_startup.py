@@ -1,0 +1,64 @@
+"""What the quick commands do not load. Durations are benchmarks/startup.py's."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# What measures, what starts processes, what computes, and what only some of the commands need.
+SLOW = {
+    "concurrent",
+    "filelock",
+    "keras",
+    "msgspec",
+    "numpy",
+    "psutil",
+    "pydantic",
+    "rich",
+    "scipy",
+    "tomlkit",
+}
+ROOMS = {"analysis", "children", "doctor", "environments", "machine", "native", "quiet", "results", "runs", "worker"}
+OF_LIST = {"platformdirs", "tabulate"}
+LOADED = """
+import sys
+from kerasbench import cli
+try:
+    cli.main([ARGUMENT])
+except SystemExit:
+    pass
+print(*sys.modules)
+"""
+
+
+def loaded(argument: str, cache: Path) -> set[str]:
+    """Return the modules that a command has loaded: packages of others by name, our own by room."""
+    code = LOADED.replace("ARGUMENT", repr(argument))
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    modules = ended.stdout.splitlines()[-1].split()
+    return {name.partition(".")[0] for name in modules} | {
+        ".".join(name.split(".")[:2]) for name in modules if name.startswith("kerasbench.")
+    }
+
+
+OWN = {f"kerasbench.{room}" for room in ROOMS}
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str, tmp_path: Path) -> None:
+    found = loaded(argument, tmp_path)
+    rest = {"kerasbench.backends", "kerasbench.plan", "kerasbench.report", "kerasbench.scenario", "kerasbench.exchange"}
+    assert "typer" in found
+    assert not found & (SLOW | OF_LIST | OWN | rest)
+
+
+def test_list_loads_nothing_that_measures_once_all_is_remembered(tmp_path: Path) -> None:
+    first = loaded("list", tmp_path)
+    assert {"kerasbench.children", "psutil"} <= first  # a child described the files
+    found = loaded("list", tmp_path)
+    assert found >= OF_LIST
+    assert not found & (SLOW | OWN)
