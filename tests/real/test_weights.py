@@ -17,7 +17,7 @@ BUILD = """
 import json
 import keras
 import numpy as np
-from kerasbench.worker import weights
+from kerasbench.worker.trial import weights
 
 weights.remember_origins()
 
