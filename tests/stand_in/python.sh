@@ -16,5 +16,5 @@ if [ -e "$here/$answer.hangs" ]; then
     : >"$here/$answer.hung.$$"
     exec sleep 600
 fi
-echo "${LET_IN-no}" >"$here/let_in"
+echo "${LET_IN-no}" >"$here/let_in.$$" && mv "$here/let_in.$$" "$here/let_in" # as a whole: it may be killed meanwhile
 exec sed "s/^/$token /" "$here/$answer.jsonl" >"/dev/fd/$2"
