@@ -74,7 +74,7 @@ def test_a_run_that_waited_is_measured_when_the_other_has_ended(command: Command
         stand_in.wait_for(lambda: "waiting for another kerasbench run" in _progress(command))
         assert not command.results.exists()
     assert command.ended() == 0
-    assert _journaled(command) == 1
+    assert _journaled(command) in (1, 2)  # a disturbed trial is repeated
 
 
 def test_what_is_resumed_is_looked_for_when_the_waiting_is_over(command: Command) -> None:
