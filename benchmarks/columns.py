@@ -1,0 +1,115 @@
+"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, a cell and its slowed copy.
+
+What is measured and how is the package's own (children/bout.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
+"""
+
+import dataclasses
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from kerasbench.analysis.summary import CellSummary
+from kerasbench.children import bout
+from kerasbench.children.bout import Entrant, Rules
+from kerasbench.children.limits import Limits
+from kerasbench.exchange.devices import CPU, Device
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.plan import catalog
+from kerasbench.plan.catalog import Selected
+from kerasbench.results.record import TrialRecord
+from kerasbench.runs import cycles, orders
+from kerasbench.runs.rows import freeze
+
+LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
+STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole bout's slices may take
+
+
+class Silent:
+    """Nobody is told."""
+
+    def began(self, index: int) -> None: ...
+    def phase(self, index: int, name: str) -> None: ...
+    def tick(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a regime of a scenario on a backend's CPU."""
+
+    name: str
+    selected: Selected
+    backend: str
+
+    def request(self, protocol: Protocol) -> TrialRequest:
+        entry = self.selected.entry
+        return TrialRequest(
+            scenario=entry.name,
+            file=str(entry.file.resolve()),
+            file_hash=entry.file_hash,
+            regime=self.selected.regime.name,
+            backend=self.backend,
+            device=Device(CPU),
+            seed=0,
+            data="synthetic",
+            protocol=protocol,
+        )
+
+
+def chosen(pattern: str) -> list[Selected]:
+    """Return a scenario's regimes by its name, or those of a file."""
+    return catalog.select([pattern], sys.executable, "jax")
+
+
+def bouts(columns: list[Column], count: int, protocol: Protocol = STEPS, seed: int = 0) -> dict[str, CellSummary]:
+    """Measure so many bouts of all columns and return what each column's trials amount to, by its name."""
+    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
+    protocols = dict.fromkeys(found, protocol)
+    for index in range(1, count + 1):
+        for name, trial, measured in held(columns, protocols, index, f"{seed}/{index}"):
+            found[name].append((trial, measured))
+            protocols[name] = freeze(protocols[name], measured)
+    return {name: CellSummary(trials, None) for name, trials in found.items()}
+
+
+def held(
+    columns: list[Column], protocols: Mapping[str, Protocol], index: int, seed: str
+) -> Iterator[tuple[str, TrialRecord, Measurement]]:
+    """Hold one bout; raise RuntimeError where a column fails, for a benchmark has no use for half of one."""
+    entrants = [Entrant(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
+    any_protocol = next(iter(protocols.values()))
+    shares = cycles.shares(any_protocol, columns[0].selected.regime)
+    rules = Rules(orders.drawn(seed), partial(cycles.enough, any_protocol, shares), lambda: True)
+    outcomes = bout.measure(entrants, rules, Silent(), alone=index <= 3)
+    for column, outcome in zip(columns, outcomes, strict=True):
+        if outcome is None or outcome.measurement is None:
+            raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
+        trial = TrialRecord(
+            round=index,
+            scenario=column.selected.entry.name,
+            regime=column.selected.regime.name,
+            backend=column.backend,
+            device=Device(CPU),
+            wall_ns=outcome.wall_ns,
+            phases=outcome.phases,
+            measurement=outcome.measurement,
+            protocol=protocols[column.name].kind,
+            bout=index,
+        )
+        yield column.name, trial, outcome.measurement
+
+
+def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]:
+    """Return the steps, in ms, of so many trials of one column, each by itself."""
+    summary = bouts([column], count, protocol)[column.name]
+    return [measured.training.median_ns / 1e6 for _, measured in summary.trials]
+
+
+def shorter(protocol: Protocol, slices_s: float) -> Protocol:
+    """Return the protocol with slices that take so long in all."""
+    return dataclasses.replace(protocol, slices_max_ns=int(slices_s * 1e9))
+
+
+SLOWED = Path(__file__).with_name("slowed.py")

@@ -1,0 +1,64 @@
+"""Are the verdicts right? The same cell as two columns, and two whose steps are prolonged by exactly 5 % and 10 %.
+
+    python benchmarks/power.py 12            twelve bouts on each backend
+
+All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn anew from those
+that were measured, with replacement, 2,000 times (a bootstrap over bouts): how often is each pair called different at
+so many bouts? What a plan says that it will see (``verdicts.visible_difference``) is printed beside.
+"""
+
+import math
+import random
+import statistics
+import sys
+
+from columns import SLOWED, Column, bouts, chosen
+
+from kerasbench import backends
+from kerasbench.analysis.estimates import estimate
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.summary import STEADY, CellSummary
+from kerasbench.analysis.verdicts import Verdict, judge, visible_difference
+from kerasbench.machine.lock import machine_lock
+
+VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")
+PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slow_10", "same_1"), ("slow_10", "same_2"))
+DRAWS = 2_000
+
+
+def main(count: int) -> None:
+    regimes = {one.regime.name: one for one in chosen(str(SLOWED))}
+    for backend in backends.names():
+        found = bouts([Column(name, regimes[name], backend) for name in VARIANTS], count)
+        for slower, faster in PAIRS:
+            say(backend, f"{slower} / {faster}", by_bout(found[slower], found[faster]))
+
+
+def by_bout(a: CellSummary, b: CellSummary) -> list[float]:
+    """Return the ratio of each bout."""
+    single = (
+        between(CellSummary([mine], None), CellSummary([other], None), STEADY)
+        for mine, other in zip(a.trials, b.trials, strict=True)
+    )
+    return [found.value for found in single if found is not None]
+
+
+def say(backend: str, pair: str, ratios: list[float]) -> None:
+    rng, whole = random.Random(0), estimate(ratios)
+    assert whole.half_width is not None
+    called = {
+        count: statistics.fmean(judge(estimate(rng.choices(ratios, k=count))) is Verdict.SLOWER for _ in range(DRAWS))
+        for count in (3, 6, 12)
+    }
+    scatter = statistics.stdev(map(math.log, ratios))
+    seen = ", ".join(f"{count} bouts {share:.0%}" for count, share in called.items())
+    print(
+        f"{backend:<10} {pair:<16} {whole.value:.3f} ±{whole.half_width:.1%}, bouts scatter by {scatter:.1%}; called "
+        f"slower in {seen}; 12 bouts see {visible_difference(12, scatter):.1%}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    with machine_lock():
+        main(int(sys.argv[1]))

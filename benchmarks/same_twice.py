@@ -1,0 +1,110 @@
+"""The same cell as two columns: by how much do bouts let them differ, and trials that run one after the other?
+
+    python benchmarks/same_twice.py mnist_dense 16            sixteen bouts on each backend, and as many trials in sequence
+    python benchmarks/same_twice.py mnist_dense 16 --load     meanwhile something takes one core for one second in two
+
+The standard deviation, over bouts, of the logarithm of the ratio of two columns that are the same: 0 would be perfect.
+``within`` is the part that the slices of a bout explain, ``between`` what is left: by how much processes differ.
+Each bout has both columns of a backend; the sequential pairs of 2 s each run right before and after it, so that both
+ways meet the same hour.
+"""
+
+import argparse
+import math
+import multiprocessing
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from columns import STEPS, Column, alone, chosen, held, shorter
+
+from kerasbench import backends
+from kerasbench.analysis.ratios import between, spread
+from kerasbench.analysis.summary import STEADY, CellSummary
+from kerasbench.analysis.verdicts import Verdict, judge
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.machine.lock import machine_lock
+from kerasbench.plan.catalog import Selected
+from kerasbench.results.record import TrialRecord
+from kerasbench.runs.rows import freeze
+
+SEQUENTIAL_S = 2.0
+
+
+def main(pattern: str, count: int, names: list[str], load: bool) -> None:
+    (selected, *_) = chosen(pattern)
+    print(f"{selected.label}, {count} bouts{', under load' if load else ''}")
+    with loaded() if load else machine_lock():
+        for name in names:
+            study(selected, name, count)
+
+
+def study(selected: Selected, backend: str, count: int) -> None:
+    columns = [Column(f"{backend} {which}", selected, backend) for which in ("a", "b")]
+    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
+    protocols = dict.fromkeys(found, STEPS)
+    sequential = []
+    for index in range(1, count + 1):
+        pair = [alone(column, 1, shorter(STEPS, SEQUENTIAL_S))[0] for column in columns]
+        sequential.append(math.log(pair[0] / pair[1]))
+        for name, trial, measured in held(columns, protocols, index, str(index)):
+            found[name].append((trial, measured))
+            protocols[name] = freeze(protocols[name], measured)
+    a, b = (CellSummary(found[column.name], None) for column in columns)
+    say(backend, a, b, sequential)
+
+
+def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -> None:
+    parts, ratio = spread(a, b, STEADY), between(a, b, STEADY)
+    assert parts is not None and ratio is not None and ratio.half_width is not None
+    each = [one for index in range(len(a.trials)) if (one := of_bout(a, b, index)) is not None]
+    slices = statistics.median(len(measured.training.blocks) for _, measured in a.trials)
+    print(
+        f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts.within:.3f}, between "
+        f"{parts.between:.3f}; {slices:.0f} slices), in sequence {statistics.stdev(sequential):.3f}; ratio "
+        f"{ratio.value:.3f} ±{ratio.half_width:.1%}; bouts: {' '.join(f'{one:+.3f}' for one in each)}",
+        flush=True,
+    )
+    thirds = [between(few(a, start), few(b, start), STEADY) for start in range(0, len(a.trials) - 2, 3)]
+    called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in thirds]
+    print(f"  {'':<10} of {len(called)} comparisons of three bouts {sum(called)} called different", flush=True)
+
+
+def of_bout(a: CellSummary, b: CellSummary, index: int) -> float | None:
+    found = between(CellSummary(a.trials[index : index + 1], None), CellSummary(b.trials[index : index + 1], None), STEADY)
+    return found and found.log_centre
+
+
+def few(cell: CellSummary, start: int) -> CellSummary:
+    return CellSummary(cell.trials[start : start + 3], None)
+
+
+@contextmanager
+def loaded() -> Iterator[None]:
+    """Keep one core busy for one second in two."""
+    with machine_lock():
+        busy = multiprocessing.get_context("spawn").Process(target=in_bursts, daemon=True)
+        busy.start()
+        try:
+            yield
+        finally:
+            busy.kill()
+
+
+def in_bursts() -> None:
+    while True:
+        until_s = time.monotonic() + 1
+        while time.monotonic() < until_s:
+            pass
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario")
+    parser.add_argument("bouts", type=int)
+    parser.add_argument("--backend", default=",".join(backends.names()))
+    parser.add_argument("--load", action="store_true")
+    asked = parser.parse_args()
+    main(asked.scenario, asked.bouts, asked.backend.split(","), asked.load)

@@ -1,0 +1,75 @@
+"""Does a column take the same time in turns as when it runs on? One process measured both ways, again and again.
+
+    python benchmarks/stretches.py mnist_dense 3            three bouts on each backend
+
+Each backend is a column of a bout beside the two others. Its slices in turn are laid beside stretches of some 2 s in which it has one
+turn after another and nobody else has any; of these the first three slices, which still follow a stranger, are left
+out. The two alternate every few cycles, so that drift hits both alike. Printed is the ratio of the medians of neighbouring groups.
+"""
+
+import math
+import random
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+
+from columns import LIMITS, STEPS, Column, Silent, chosen
+
+from kerasbench import backends
+from kerasbench.analysis.estimates import percentile_interval
+from kerasbench.children import bout
+from kerasbench.children.bout import Entrant, Rules
+from kerasbench.exchange.measurement import Block
+from kerasbench.machine.lock import machine_lock
+
+IN_TURN = 6  # cycles before a stretch
+STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
+LED_IN = 3
+GROUPS = 12
+
+
+def main(pattern: str, count: int) -> None:
+    (selected, *_) = chosen(pattern)
+    names = backends.names()
+    ratios: dict[str, list[float]] = {name: [] for name in names}
+    for index in range(count):
+        for subject in range(len(names)):
+            columns = [Column(name, selected, name) for name in names]
+            ratios[names[subject]] += of_one(columns, subject, random.Random(f"{index}/{subject}"))
+    for name, found in ratios.items():
+        found.sort()
+        low, high = percentile_interval(found, 0.5) or (math.nan, math.nan)
+        print(
+            f"{selected.label} {name}: in turn / unbroken {statistics.median(found):.4f} [{low:.4f}, {high:.4f}], "
+            f"{len(found)} groups",
+            flush=True,
+        )
+
+
+def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[float]:
+    """Hold a bout in which one column has stretches; return in turn over unbroken, for each group."""
+
+    def orders(count: int) -> Iterator[list[int]]:
+        while True:
+            for _ in range(IN_TURN):
+                yield rng.sample(range(count), count)
+            yield [subject] * STRETCH
+
+    def enough(stage: str, slices: Sequence[Sequence[Block]]) -> bool:
+        return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
+
+    entrants = [Entrant(sys.executable, column.request(STEPS), LIMITS) for column in columns]
+    outcome = bout.measure(entrants, Rules(orders, enough, lambda: True), Silent(), alone=True)[subject]
+    assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
+    steps = [block.unit_ns for block in outcome.measurement.training.blocks]
+    found = []
+    for start in range(0, GROUPS * (IN_TURN + STRETCH), IN_TURN + STRETCH):
+        before, unbroken = steps[start : start + IN_TURN], steps[start + IN_TURN : start + IN_TURN + STRETCH]
+        after = steps[start + IN_TURN + STRETCH : start + 2 * IN_TURN + STRETCH]
+        found.append(statistics.median([*before, *after]) / statistics.median(unbroken[LED_IN:]))
+    return found
+
+
+if __name__ == "__main__":
+    with machine_lock():
+        main(sys.argv[1], int(sys.argv[2]))
