@@ -8,10 +8,18 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Block:
-    """``count`` training steps (or whole epochs) between two synchronisations."""
+    """``count`` training steps (or epochs, or calls) between two synchronisations.
+
+    ``cycle`` and ``position`` tell when it was measured: in which cycle of its stage, as the how-manieth column of the
+    bout, both from 0 on. ``cpu_ns`` is the processor time of the process meanwhile. All three are None for a warm-up,
+    and in files of an older kerasbench, which measured one column after another.
+    """
 
     count: int
     ns: int
+    cycle: int | None = None
+    position: int | None = None
+    cpu_ns: int | None = None
 
     @property
     def unit_ns(self) -> float:
@@ -39,7 +47,7 @@ class Training:
 
     ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
     ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
-    same call right after it, several times. ``epochs_ns`` are short epochs of
+    same call right after it, several times. ``blocks`` are the measured slices. ``epochs`` count short epochs of
     ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
     cost per epoch follows; empty where the unit is the epoch, and in a sweep.
     """
@@ -51,7 +59,7 @@ class Training:
     steady: bool
     blocks: list[Block]
     epoch_steps: int
-    epochs_ns: list[int]
+    epochs: list[Block]
     again_ns: list[int] = field(default_factory=list)
     parts: Parts | None = None
 
@@ -63,10 +71,14 @@ class Training:
 
 @dataclass(frozen=True)
 class Latency:
-    """Durations of single ``predict_on_batch`` calls at one batch size, in the order of the calls."""
+    """Durations of single ``predict_on_batch`` calls at one batch size, in the order of the calls.
+
+    ``slices`` tell which of them were made in one turn: each counts its calls.
+    """
 
     batch: int
     calls_ns: list[int]
+    slices: list[Block] = field(default_factory=list)
 
     @cached_property
     def ordered_ns(self) -> list[int]:
@@ -76,11 +88,15 @@ class Latency:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Durations of whole passes of `predict` over the same samples, without the first, which compiles."""
+    """Durations of whole passes of `predict` over the same samples, without the first, which compiles.
+
+    ``slices`` tell which of them were made in one turn: each counts its passes.
+    """
 
     samples: int
     batch: int
     passes_ns: list[int]
+    slices: list[Block] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -171,14 +187,18 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the process used while steps were measured.
+    """What the process used while steps were measured, in its own turns.
 
     ``involuntary_switches`` count how often the kernel took a processor away from it; None where it was not counted.
+    ``parked_ns`` is how long it waited for its turns over the whole bout, ``parked_cpu_ns`` the processor time that it
+    used meanwhile, which should be none.
     """
 
     cpu_ns: int
     wall_ns: int
     involuntary_switches: int | None
+    parked_ns: int = 0
+    parked_cpu_ns: int = 0
 
     @property
     def processors(self) -> float:
@@ -226,9 +246,9 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
     """
     step_ns, training = steady_step_ns(measurement), measurement.training
-    if step_ns is None or not training.epochs_ns:
+    if step_ns is None or not training.epochs:
         return None
-    return statistics.median(training.epochs_ns) - training.epoch_steps * step_ns
+    return statistics.median(block.unit_ns for block in training.epochs) - training.epoch_steps * step_ns
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:

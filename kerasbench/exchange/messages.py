@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.measurement import Block, Measurement
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
@@ -34,15 +34,20 @@ class Code(StrEnum):
 
 @dataclass(frozen=True)
 class Phase:
-    """One span of a trial. ``start_ns`` and ``end_ns`` are readings of the monotonic clock."""
+    """One span of a trial. ``start_ns`` and ``end_ns`` are readings of the monotonic clock.
+
+    ``waited_ns`` of it went by while other columns had their turns.
+    """
 
     name: str
     start_ns: int
     end_ns: int
+    waited_ns: int = 0
 
     @property
     def duration_ns(self) -> int:
-        return self.end_ns - self.start_ns
+        """How long it took, without the turns of others."""
+        return self.end_ns - self.start_ns - self.waited_ns
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,14 @@ class Inventory:
 
 @dataclass(frozen=True)
 class Message:
-    """One line on the pipe: exactly one of its fields is set."""
+    """One line on the pipe: exactly one of its fields is set.
 
+    ``ready`` names the stage (``turns.STAGES``) whose slices a child can measure now; ``slice`` is one that it has
+    measured. After each of the two it waits for its next turn.
+    """
+
+    ready: str | None = None
+    slice: Block | None = None
     phase: Phase | None = None
     begun: str | None = None
     measurement: Measurement | None = None

@@ -50,7 +50,7 @@ class Options:
     Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
     ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
-    backend's own framework, without Keras.
+    backend's own framework, without Keras. ``control``: the same cell a second time, which should measure the same.
     """
 
     jit: bool | None = None
@@ -60,6 +60,7 @@ class Options:
     batch: int | None = None
     width: float | None = None
     native: bool = False
+    control: bool = False
 
     @property
     def label(self) -> str:
@@ -76,6 +77,7 @@ class Options:
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
                 "native": "on" if self.native else None,
+                "control": "on" if self.control else None,
             }
         )
 
@@ -99,3 +101,8 @@ DEFAULT = Options()
 def is_native(label: str) -> bool:
     """Tell whether a label of options is that of a native twin."""
     return "native=on" in label.split()
+
+
+def is_control(label: str) -> bool:
+    """Tell whether a label of options is that of a column that was measured a second time."""
+    return "control=on" in label.split()

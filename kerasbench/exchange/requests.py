@@ -25,20 +25,17 @@ class Protocol:
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
     ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
+    ``block_ns`` is how long a slice is to measure; ``slices_max_ns`` how long all slices of a column measure in one
+    bout, ``min_cycles`` how many of them each stage has at least.
     """
 
     kind: ProtocolKind = "steady"
-    blocks: int = 10
     block_ns: int = 100_000_000
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
-    measure_max_ns: int = 20_000_000_000
-    epochs_max_ns: int = 2_000_000_000
-    predict_min_calls: int = 200
-    predict_max_calls: int = 1_000
     predict_warmup_ns: int = 200_000_000
-    predict_min_ns: int = 1_000_000_000
-    predict_max_ns: int = 3_000_000_000
+    slices_max_ns: int = 15_000_000_000
+    min_cycles: int = 6
     steps_per_block: int | None = None
     warmup_blocks: int | None = None
     parts: bool = False

@@ -8,7 +8,7 @@ from kerasbench.exchange.requests import DataKind, Protocol
 from kerasbench.quiet.gate import PATIENCE_S, QUICK_PATIENCE_S
 
 SECOND_NS = 1_000_000_000
-MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 5, 10  # three trials are the fewest that carry an interval
+MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three bouts are the fewest that carry an interval
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,7 @@ QUICK = Effort(
     1,
     protocol=Protocol(
         warmup_max_ns=3 * SECOND_NS,
-        measure_max_ns=4 * SECOND_NS,
-        epochs_max_ns=SECOND_NS // 2,
-        predict_min_ns=SECOND_NS // 5,
-        predict_max_ns=SECOND_NS,
+        slices_max_ns=4 * SECOND_NS,
     ),
     gate_s=QUICK_PATIENCE_S,
 )
@@ -44,7 +41,7 @@ SWEEP = Protocol(
     block_ns=SECOND_NS // 20,
     warmup_min_ns=SECOND_NS // 2,
     warmup_max_ns=3 * SECOND_NS,
-    measure_max_ns=4 * SECOND_NS,
+    slices_max_ns=4 * SECOND_NS,
 )
 DEFAULT = Effort()
 
@@ -60,7 +57,8 @@ class Asked:
 
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
     ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
-    ``keep_env``: variables of the shell that are let in to every child, with their values.
+    ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
+    column of each row twice.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -75,6 +73,7 @@ class Asked:
     refine: bool = False
     explain: bool = False
     keep_env: dict[str, str] = field(default_factory=dict)
+    control: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ class TrialRecord:
     """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
 
     ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
-    where the first was invalid. ``protocol`` is what it measured, or was to; None in a file that does not tell.
+    where the first was invalid, in files of an older kerasbench. ``protocol`` is what it measured, or was to; None in a
+    file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
+    ``started_alone``: nothing else ran while it started, so that its start-up and first step count.
     """
 
     round: int
@@ -84,6 +86,8 @@ class TrialRecord:
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)
     protocol: ProtocolKind | None = None
+    bout: int = 0
+    started_alone: bool = True
 
     @property
     def cell(self) -> CellKey:
@@ -104,8 +108,13 @@ class TrialRecord:
         return self.options.size is None if self.protocol is None else self.protocol != "sweep"
 
     @property
+    def own_ns(self) -> int:
+        """How long it took, without the turns of the other columns of its bout."""
+        return self.wall_ns - sum(phase.waited_ns for phase in self.phases)
+
+    @property
     def disturbed(self) -> bool:
-        """Whether something disturbed it so much that it must be repeated."""
+        """Whether something disturbed it so much that it is marked."""
         return any(signal.invalidates for signal in self.noise)
 
 

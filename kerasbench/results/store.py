@@ -15,6 +15,7 @@ import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.results.atomic import PARTIAL, replace
+from kerasbench.results.keys import CellKey
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.upgrade import SCHEMA, Incomplete, upgrade
 
@@ -30,8 +31,8 @@ MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier sch
 class Store:
     """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
 
-    The journal has a line for the run and a line for each trial, on disk before the next trial begins. At the end the
-    data file replaces it as a whole: whatever happens, at most the trial in flight is lost.
+    The journal has a line for the run and a line for each trial, on disk, a bout at once, before the next bout begins.
+    At the end the data file replaces it as a whole: whatever happens, at most the bout in flight is lost.
     """
 
     def __init__(self, journal: Path) -> None:
@@ -60,16 +61,16 @@ class Store:
         header = dataclasses.replace(record, trials=[])
         replace(self.journal, b"".join(msgspec.json.encode(line) + b"\n" for line in (header, *record.trials)))
 
-    def add(self, trial: TrialRecord) -> None:
-        """Append a trial to the journal and sync; raise ResultsError where the disk refuses."""
+    def add(self, trials: Sequence[TrialRecord]) -> None:
+        """Append the trials of a bout to the journal in one write, and sync; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
-                stream.write(msgspec.json.encode(trial) + b"\n")
+                stream.write(b"".join(msgspec.json.encode(trial) + b"\n" for trial in trials))
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
             raise ResultsError(
-                f"{self.journal}: cannot be written: {error.strerror}; it ends before this trial"
+                f"{self.journal}: cannot be written: {error.strerror}; it ends before this bout"
             ) from None
 
     def finish(self, record: Record) -> None:
@@ -183,7 +184,7 @@ def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
 
 
 def _from_journal(stream: BinaryIO, file: Path) -> Record:
-    """Put the lines together; a last line that was cut off in the middle is the trial in flight, which is lost."""
+    """Put the lines together; a last line that was cut off in the middle is of the bout in flight, which is lost."""
     record = _from_json(_line(stream), file)
     trials = [msgspec.json.decode(line, type=TrialRecord) for line in iter(partial(_line, stream), b"")]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
@@ -196,20 +197,23 @@ def _line(stream: BinaryIO) -> bytes:
 
 
 def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
-    """Return how many rounds have a trial of every cell that did not fail before; ``cells`` were planned."""
-    by_round: dict[int, set[tuple[str, ...]]] = {}
-    failed: dict[tuple[str, ...], int] = {}
+    """Return how many rounds are complete: the last one may not be. ``cells`` were planned.
+
+    It is complete where it has every cell of the round before that has not failed. A row that is decided takes part in
+    no further round: the last one then passes for incomplete, and only the number of rounds is one too small.
+    """
+    by_round: dict[int, set[CellKey]] = {}
+    failed: dict[CellKey, int] = {}
     for trial in trials:
-        by_round.setdefault(trial.round, set()).add(trial.cell)
+        if trial.round:
+            by_round.setdefault(trial.round, set()).add(trial.cell)
         if trial.failure is not None:
             failed[trial.cell] = trial.round
-    alive, count = by_round.get(1, set()), 0
-    if len(alive) < cells:
+    last = max(by_round, default=0)
+    if len(by_round.get(1, ())) < max(cells, 1):
         return 0
-    while alive <= by_round.get(count + 1, set()) != set():
-        count += 1
-        alive = {cell for cell in alive if failed.get(cell, count + 1) > count}
-    return count
+    expected = {cell for cell in by_round.get(last - 1, ()) if failed.get(cell, last) >= last}
+    return last if expected <= by_round[last] else last - 1
 
 
 def _reserve(folder: Path, stamp: str) -> Path:

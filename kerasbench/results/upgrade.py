@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 class Incomplete(Exception):
@@ -59,6 +59,21 @@ def _from_2(record: dict[str, Any]) -> dict[str, Any]:
     return kept | {"asked": {"seed": record["seed"], "data": record["data"], "effort": effort}}
 
 
+def _from_3(record: dict[str, Any]) -> dict[str, Any]:
+    """Schema 4 has short epochs as blocks: it measures in slices, of which one may hold several."""
+    return record | {"trials": [_trial_from_3(trial) for trial in record["trials"]]}
+
+
+def _trial_from_3(trial: dict[str, Any]) -> dict[str, Any]:
+    measurement = trial["measurement"]
+    if measurement is None:
+        return trial
+    training = measurement["training"]
+    epochs = [{"count": 1, "ns": ns} for ns in training["epochs_ns"]]
+    kept = {name: value for name, value in training.items() if name != "epochs_ns"} | {"epochs": epochs}
+    return trial | {"measurement": measurement | {"training": kept}}
+
+
 # Only float32 could be asked for, and only CPUs had been measured, which know no TF32.
 _TERMS_OF_1 = {"compute_dtypes": ["float32"], "weight_dtypes": ["float32"], "fp32": "ieee"}
-_STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1, 2: _from_2}
+_STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1, 2: _from_2, 3: _from_3}

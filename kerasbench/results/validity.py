@@ -37,7 +37,7 @@ def _of_trial(trial: TrialRecord) -> Iterator[str]:
     if trial.measurement is not None:
         yield from _of_measurement(trial.measurement)
         training = trial.measurement.training
-        if training.unit == "step" and not training.epochs_ns and trial.measures_epochs:
+        if training.unit == "step" and not training.epochs and trial.measures_epochs:
             yield "no epochs beside its steps"
 
 
@@ -63,12 +63,12 @@ def _of_measurement(m: Measurement) -> Iterator[str]:
 
 
 def _of_training(training: Training) -> Iterator[str]:
-    blocks = itertools.chain(training.blocks, training.warmup)
+    blocks = itertools.chain(training.blocks, training.warmup, training.epochs)
     if not training.blocks or not all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in blocks):
         yield "blocks that cannot be"
     if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
         yield "a first step that cannot be"
-    if not _are_durations(training.epochs_ns) or not 0 <= training.epoch_steps < MAX_COUNT:
+    if not 0 <= training.epoch_steps < MAX_COUNT:
         yield "epochs that cannot be"
     if not _are_durations(training.again_ns):
         yield "steps that cannot be"

@@ -27,8 +27,7 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
 def test_a_journal_holds_every_trial_that_was_added(store: Store) -> None:
     record = made.record(made.trial(1), rounds=0)
     store.begin(record)
-    store.add(made.trial(1, backend="jax"))
-    store.add(made.trial(2))
+    store.add([made.trial(1, backend="jax"), made.trial(2)])
     found = load(store.journal)
     assert [(trial.round, trial.backend) for trial in found.trials] == [(1, "torch"), (1, "jax"), (2, "torch")]
     assert (found.rounds_completed, found.machine) == (1, made.MACHINE)
@@ -54,8 +53,25 @@ def test_a_first_round_is_complete_when_it_has_every_cell_that_was_planned(store
     record = dataclasses.replace(made.record(made.trial(1), rounds=0), cells=2)
     store.begin(record)
     assert load(store.journal).rounds_completed == 0
-    store.add(made.trial(1, backend="jax"))
+    store.add([made.trial(1, backend="jax")])
     assert load(store.journal).rounds_completed == 1
+
+
+def test_a_row_that_is_decided_holds_no_round_up(store: Store) -> None:
+    decided = [made.trial(index, "quiet") for index in (1, 2, 3)]
+    loud = [made.trial(index, "loud") for index in (1, 2, 3, 4, 5)]
+    for upto, rounds in ((3, 3), (4, 3), (5, 5)):  # the fourth passes for open while it is the last
+        store.begin(made.record(*decided, *loud[:upto], rounds=0))
+        assert load(store.journal).rounds_completed == rounds
+
+
+def test_a_bout_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.begin(made.record(made.trial(1, backend="tensorflow"), rounds=0))
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    store.add([made.trial(1), made.trial(1, backend="jax")])
+    assert len(synced) == 1
+    assert len(load(store.journal).trials) == 3
 
 
 def test_the_tables_lie_beside_the_data(store: Store, tmp_path: Path) -> None:
@@ -88,8 +104,8 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResultsError, match="No space left on device; what it held before is kept"):
         store.finish(made.record())
-    with pytest.raises(ResultsError, match="No space left on device; it ends before this trial"):
-        store.add(made.trial(2))
+    with pytest.raises(ResultsError, match="No space left on device; it ends before this bout"):
+        store.add([made.trial(2)])
     assert load(store.journal).trials[0].round == 1
     assert [file.name for file in tmp_path.iterdir()] == [store.journal.name]
 

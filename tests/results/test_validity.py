@@ -51,8 +51,8 @@ def regime(content: Any) -> Any:
     [
         (of_first("blocks", [], "measurement", "training"), "blocks that cannot be"),
         (of_first("blocks", [{"count": 0, "ns": 5}], "measurement", "training"), "blocks that cannot be"),
-        (of_first("epochs_ns", [], "measurement", "training"), "no epochs beside its steps"),
-        (of_first("epochs_ns", [-5], "measurement", "training"), "epochs that cannot be"),
+        (of_first("epochs", [], "measurement", "training"), "no epochs beside its steps"),
+        (of_first("epochs", [{"count": 1, "ns": -5}], "measurement", "training"), "blocks that cannot be"),
         (of_first("wall_ns", 0, "measurement", "usage"), "a duration that cannot be"),
         (of_first("passes_ns", [], "measurement", "throughput"), "a duration that cannot be"),
         (of_first("steps_per_epoch", 0, "measurement"), "a count that cannot be"),
@@ -88,7 +88,7 @@ def test_what_a_trial_measured_is_told_by_its_protocol_and_by_its_size_where_the
     tmp_path: Path, protocol: str | None, batch: int | None, valid: bool
 ) -> None:
     def edit(content: Any) -> None:
-        of_first("epochs_ns", [], "measurement", "training")(content)
+        of_first("epochs", [], "measurement", "training")(content)
         of_first("batch", batch, "options")(content)
         of_first("protocol", protocol)(content)
 
