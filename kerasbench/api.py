@@ -110,6 +110,7 @@ def run(
     quick: bool = False,
     rounds: int | None = None,
     rigorous: bool = False,
+    control: bool = False,
     budget_s: float | None = None,
     seed: int = 0,
     timeout_s: float | None = None,
@@ -124,6 +125,7 @@ def run(
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
+    ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
     ``wait``: begin when no other run holds the machine any more.
 
     Raises:
@@ -137,6 +139,7 @@ def run(
             quick=quick,
             rounds=rounds,
             rigorous=rigorous,
+            control=control,
             budget=budget_s,
             jit=_words(jit),
             dtype=_words(dtype),
@@ -169,6 +172,7 @@ def sweep(
     quick: bool = False,
     rounds: int | None = None,
     rigorous: bool = False,
+    control: bool = False,
     budget_s: float | None = None,
     seed: int = 0,
     timeout_s: float | None = None,
@@ -194,6 +198,7 @@ def sweep(
             quick=quick,
             rounds=rounds,
             rigorous=rigorous,
+            control=control,
             budget=budget_s,
             jit=_words(jit),
             dtype=_words(dtype),
@@ -216,6 +221,7 @@ def explain(
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
+    quick: bool = False,
     rounds: int | None = None,
     seed: int = 0,
     timeout_s: float | None = None,
@@ -236,6 +242,7 @@ def explain(
             scenarios=_words(scenarios),
             backends=_words(backends),
             devices=_words(devices),
+            quick=quick,
             rounds=rounds,
             timeout_s=timeout_s,
             memory_limit=memory_limit_bytes,

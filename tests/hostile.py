@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.findings import findings
@@ -25,6 +26,12 @@ GOLDEN = Path(__file__).parent / "golden"
 SCENARIO = "iris_mlp"  # which has published figures
 GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
+USUAL = 100  # examples of a test that names no number, by hypothesis' own default
+
+
+def examples(count: int) -> int:
+    """Return how many files a test is to make: so many, or as large a part of them as the loaded profile makes."""
+    return count * settings.default.max_examples // USUAL
 
 
 def record() -> Record:
@@ -41,7 +48,7 @@ def record() -> Record:
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
     block = found.training.blocks[0]
-    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs_ns=[4_000_000] * 2)
+    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs=[Block(1, 4_000_000)] * 2)
     small = dataclasses.replace(
         found,
         training=dataclasses.replace(training, again_ns=[made.MS]),

@@ -118,7 +118,7 @@ def measurement(
             steady=steady,
             blocks=[block] * 10,
             epoch_steps=2,
-            epochs_ns=[int((overhead_ms + 2 * step_ms) * MS)] * 5,
+            epochs=[Block(1, int((overhead_ms + 2 * step_ms) * MS))] * 5,
             again_ns=[20 * MS] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],

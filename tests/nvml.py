@@ -31,6 +31,7 @@ class FakeCard:
     denied: bool = False
     mig: tuple[int, int] | None = None
     slice_of: "FakeCard | None" = None
+    free_bytes: int | None = None
 
 
 class Nvml(types.ModuleType):
@@ -93,6 +94,9 @@ class Nvml(types.ModuleType):
 
     def nvmlDeviceGetComputeRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
         return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.processes)]
+
+    def nvmlDeviceGetMemoryInfo(self, card: FakeCard) -> types.SimpleNamespace:  # noqa: N802
+        return types.SimpleNamespace(free=self._of(card, lambda card: card.free_bytes))
 
     def nvmlDeviceGetClockInfo(self, card: FakeCard, kind: int) -> int:  # noqa: N802
         assert kind == self.NVML_CLOCK_SM

@@ -1,7 +1,13 @@
 """Runs without children: a worker that answers at once, a machine that does nothing else, an observer that counts."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import CellSummary
+from kerasbench.analysis.verdicts import ratio
+from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
@@ -13,7 +19,8 @@ from kerasbench.plan.cells import Cell
 from kerasbench.quiet.signals import Surroundings
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs import rounds
+from kerasbench.runs import begun, rounds
+from kerasbench.runs.bouts import Launch
 from tests import made
 
 
@@ -22,11 +29,12 @@ class Silent:
 
     def __init__(self) -> None:
         self.ended: list[str] = []
+        self.decided: list[tuple[str, str]] = []
 
     def run_began(self, planned: cells.Plan, record: Record) -> None: ...
-    def gate_closed(self, cell: Cell, reason: str) -> None: ...
+    def gate_closed(self, row: str, reason: str) -> None: ...
     def trial_began(self, cell: Cell, round_index: int) -> None: ...
-    def phase_began(self, phase: str) -> None: ...
+    def phase_began(self, cell: Cell, phase: str) -> None: ...
     def tick(self) -> None: ...
     def round_ended(self, record: Record) -> None: ...
     def run_ended(self) -> None: ...
@@ -34,49 +42,78 @@ class Silent:
     def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
         self.ended.append(cell.backend)
 
+    def row_ended(self, cells: Sequence[Cell], why: str) -> None:
+        self.decided.append((cells[0].row_label, why))
+
 
 class Quiet:
-    """A machine that does nothing else; ``disturbed`` trials, counted from 1, have a busy neighbour."""
+    """A machine that does nothing else; ``disturbed`` bouts, counted from 1, have a busy neighbour."""
 
     def __init__(self, *disturbed: int) -> None:
         self.disturbed = disturbed
-        self.trials = 0
+        self.bouts = 0
 
     def __call__(
-        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
-    ) -> tuple[Outcome, Surroundings]:
-        self.trials += 1
-        busy_s = 10 * (rounds.processors() - 0.5) if self.trials in self.disturbed else 1.0
-        return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
+        self, devices: Sequence[Device], bout: Callable[[], Sequence[Outcome | None]], on_wait: Callable[[str], None], /
+    ) -> tuple[Sequence[Outcome | None], Sequence[Surroundings]]:
+        self.bouts += 1
+        busy_s = 10 * (begun.processors() - 0.5) if self.bouts in self.disturbed else 1.0
+        return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
+
+
+def by_round(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
+    """In place of analysis.ratios.between, for trials without slices."""
+    return ratio(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
 def execute(
     planned: cells.Plan,
     store: Store,
-    launch: rounds.Launch,
+    launch: Launch,
     observer: Silent,
     watch: Quiet | None = None,
     carried: Sequence[TrialRecord] = (),
 ) -> Record:
     earlier = made.record(*carried) if carried else None
-    return rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier).execute()
+    run = rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier, between=by_round)
+    return run.execute()
 
 
 class FakeWorker:
-    """Answers every request at once, by backend: a list of measurements and failures, the last one over again."""
+    """Answers a bout at once, by backend: a list of measurements and failures, the last one over again.
 
-    def __init__(self, **answers: list[Measurement | Failure]) -> None:
+    ``bouts`` are the backends of each, in their order, ``alone`` whether they were started so. Of a bout no more than
+    ``room`` are started.
+    """
+
+    def __init__(self, room: int | None = None, **answers: list[Measurement | Failure]) -> None:
         self.answers = answers
+        self.room = room
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
+        self.bouts: list[list[str]] = []
+        self.alone: list[bool] = []
 
-    def __call__(
-        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
-    ) -> Outcome:
-        self.requests.append(request)
-        self.limits.append(limits)
-        asked = sum(one.backend == request.backend for one in self.requests)
-        answers = self.answers[request.backend]
+    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        started = entrants[: self.room]
+        self.bouts.append([one.request.backend for one in started])
+        self.alone.append(alone)
+        for index, _ in enumerate(started):
+            ear.began(index)
+            ear.phase(index, "train")
+        ear.tick()
+        outcomes = [self.answer(one) for one in started]
+        return [
+            *(dataclasses.replace(one, started_alone=alone) for one in outcomes),
+            *[None] * (len(entrants) - len(started)),
+        ]
+
+    def answer(self, entrant: Entrant) -> Outcome:
+        self.requests.append(entrant.request)
+        self.limits.append(entrant.limits)
+        backend = entrant.request.backend
+        asked = sum(one.backend == backend for one in self.requests)
+        answers = self.answers[backend]
         answer = answers[min(asked, len(answers)) - 1]
         if isinstance(answer, Measurement):
             return Outcome([], 10**9, measurement=answer)

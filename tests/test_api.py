@@ -12,7 +12,7 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
 from kerasbench.report.csv import COLUMNS
-from kerasbench.results.asked import DEFAULT, PUBLISHED, SWEEP, Asked, exactly
+from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs.run import Ended
@@ -156,6 +156,20 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
+
+
+def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> None:
+    kerasbench.run("dense", control=True)
+    kerasbench.run("dense", rigorous=True)
+    kerasbench.sweep("dense", control=True)
+    kerasbench.run("dense", rounds=12)
+    assert [one.control for one in runs.asked] == [True, True, True, False]
+    assert runs.asked[1].effort.min_rounds == 12
+
+
+def test_an_explanation_can_be_quick(runs: Runs) -> None:
+    kerasbench.explain("dense", "jax", quick=True)
+    assert runs.asked == [Asked(["dense"], ["jax"], effort=QUICK, explain=True)]
 
 
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:

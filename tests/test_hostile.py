@@ -45,13 +45,13 @@ def test_what_is_edited_here_was_a_good_file(tmp_path: Path) -> None:
     assert is_drawn(tmp_path, hostile.edited([]))
 
 
-@settings(SHARED, max_examples=600)
+@settings(SHARED, max_examples=hostile.examples(600))
 @given(hostile.EDITS)
 def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit]) -> None:
     is_drawn(tmp_path, hostile.edited(edits))
 
 
-@settings(SHARED, max_examples=200)
+@settings(SHARED, max_examples=hostile.examples(200))
 @given(hostile.EDITS, st.integers(1, SCHEMA - 1))
 def test_an_old_file_with_other_values_is_refused_or_drawn(
     tmp_path: Path, edits: list[hostile.Edit], schema: int
@@ -59,7 +59,7 @@ def test_an_old_file_with_other_values_is_refused_or_drawn(
     is_drawn(tmp_path, hostile.edited(edits, schema))
 
 
-@settings(SHARED, max_examples=600)
+@settings(SHARED, max_examples=hostile.examples(600))
 @given(st.integers(0, 20_000), st.integers(0, 20_000), st.binary(max_size=8), st.sampled_from([".json", JOURNAL]))
 def test_a_file_that_was_cut_off_or_written_over_is_refused_or_drawn(
     tmp_path: Path, cut: int, at: int, garbage: bytes, suffix: str
@@ -88,7 +88,7 @@ WORDS = [
 ]
 
 
-@settings(SHARED, max_examples=600)
+@settings(SHARED, max_examples=hostile.examples(600))
 @given(
     st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3)), max_size=20), st.sampled_from([".json", JOURNAL])
 )

@@ -16,9 +16,10 @@ Targets = Annotated[
     Names, typer.Option("--backend", metavar="NAME", help="tensorflow, torch, jax. Default: all three.")
 ]
 Devices = Annotated[Names, typer.Option(metavar="NAME", help="cpu, gpu, gpu:1. Default: all that a backend sees.")]
-Quick = Annotated[bool, typer.Option("--quick", help="One short round: no intervals, no verdicts.")]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 5.")]
-Rigorous = Annotated[bool, typer.Option("--rigorous", help="Ten rounds.")]
+Quick = Annotated[bool, typer.Option("--quick", help="One short bout of each row: its slices alone bound the ratios.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 12.")]
+Rigorous = Annotated[bool, typer.Option("--rigorous", help="Twelve rounds, with --control.")]
+Control = Annotated[bool, typer.Option("--control", help="One column of each row twice: what differs is noise.")]
 Budget = Annotated[
     str | None, typer.Option(metavar="TIME", help="Begin no round that would not end within it: 90s, 10m, 1h.")
 ]

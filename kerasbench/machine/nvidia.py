@@ -109,6 +109,14 @@ def watch(name: str) -> Iterator[Watched]:
             yield watched
 
 
+def free_bytes(name: str) -> int | None:
+    """Return the free memory of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not told."""
+    with _opened() as nvml:
+        handle = None if nvml is None else _named(nvml, name)
+        found = None if handle is None else _told(nvml, "nvmlDeviceGetMemoryInfo", handle)
+        return None if found is None else int(found.free)
+
+
 def position(name: str, uuids: Sequence[str]) -> int | None:
     """Return which card an entry of CUDA_VISIBLE_DEVICES means: by its number, or by its UUID or the beginning of it.
 

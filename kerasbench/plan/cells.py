@@ -1,7 +1,6 @@
-"""What will be measured, and in which order (pure)."""
+"""What will be measured (pure)."""
 
 import dataclasses
-import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +37,15 @@ class Cell:
         """What tells a cell from all others of a run."""
         selected, options = self.selected, self.options
         return (selected.entry.name, selected.regime.name, self.backend, self.device.label, options.label)
+
+    @property
+    def row(self) -> tuple[str, str, Size | None]:
+        """What it has in common with the cells that it is compared with."""
+        return (*self.key[:2], self.options.size)
+
+    @property
+    def row_label(self) -> str:
+        return f"{self.selected.label} {self.options.size.label if self.options.size else ''}".strip()
 
     @property
     def label(self) -> str:
@@ -89,10 +97,20 @@ def make(
         for cell in _crossed(asked, scenarios, backend, report)
     ]
     cells = [cell for cell, failure in judged if failure is None]
+    cells = with_controls(cells) if asked.control else cells
     absent = [(cell, failure) for cell, failure in judged if failure is not None]
     if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, asked.devices))
     return Plan(asked, here, cells, absent, differing_keras(probes))
+
+
+def with_controls(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with a second one beside the first of each row: what differs between the two is noise."""
+    first: dict[tuple[str, str, Size | None], Cell] = {}
+    for cell in cells:
+        first.setdefault(cell.row, cell)
+    twice = [dataclasses.replace(one, options=dataclasses.replace(one.options, control=True)) for one in first.values()]
+    return [*cells, *twice]
 
 
 def _is_not_installed(report: ProbeReport | Failure) -> bool:
@@ -221,30 +239,3 @@ def describe_probe(report: ProbeReport) -> str:
     version = report.versions.get(report.backend, "")
     seen = ", ".join(device.described for device in report.devices)
     return f"{report.backend} {version} sees {seen}"
-
-
-def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
-    """Return the cells in this round's random order: scenarios permuted, then the cells inside each.
-
-    Cells of one scenario, and in a sweep those of one size, stay together, because they are what is compared: drift
-    between them must be small.
-    """
-    rng = random.Random(f"{seed}/{round_index}")
-    groups: dict[tuple[str, str, Size | None], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((*cell.key[:2], cell.options.size), []).append(cell)
-    together = list(groups.values())
-    rng.shuffle(together)
-    return [cell for group in together for cell in rng.sample(group, len(group))]
-
-
-def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that differ from a cell of a sweep in nothing but a larger size."""
-    return [
-        one
-        for one in cells
-        if one.options.size is not None
-        and cell.options.size is not None
-        and one.options.size.exceeds(cell.options.size)
-        and (*one.key[:4], one.options.terms) == (*cell.key[:4], cell.options.terms)
-    ]

@@ -3,31 +3,34 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, t_noncentrality, t_quantile
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.verdicts import half_width, visible_difference
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.requests import Protocol
 from kerasbench.machine import Machine
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.results.keys import CellKey
-from kerasbench.results.record import Record
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.shelf import records
 
-TYPICAL_SCATTER = 0.05  # of trials on a small cloud machine, paired by rounds (docs/method.md); quiet ones do better
+TYPICAL_SCATTER = 0.05  # of ratios between frameworks from bout to bout on a small cloud machine (docs/method.md)
+POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 
 
 @dataclass(frozen=True)
 class History:
-    """``trial_s`` is the median duration of a cell's trials; ``scatter`` is by how much trials of one cell differ."""
+    """``trial_s`` is the median duration of a cell's trials, without the turns of others.
+
+    ``scatter`` is by how much the ratio of two cells differs from bout to bout.
+    """
 
     trial_s: dict[CellKey, float] = field(default_factory=dict)
     scatter: float | None = None
@@ -43,22 +46,23 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
             continue
         for trial in record.trials:
             if trial.measurement is not None:
-                durations.setdefault(trial.cell, []).append(trial.wall_ns / NS_PER_S)
-        if scatter is None and (found := scatter_of(summarize(record))) is not None:
+                durations.setdefault(trial.cell, []).append(trial.own_ns / NS_PER_S)
+        in_turn = any(trial.bout for trial in record.trials)  # older ones did not, and scatter more
+        if scatter is None and in_turn and (found := scatter_of(summarize(record))) is not None:
             scatter, source = found, file.name
     return History({cell: statistics.median(spent) for cell, spent in durations.items()}, scatter, source)
 
 
 def scatter_of(summary: Summary) -> float | None:
-    """Return c, the typical standard deviation of a trial's logarithm once drift is taken out by pairing rounds.
+    """Return c, the typical standard deviation between bouts of the logarithm of a ratio.
 
-    The median, over all pairs of cells that are compared, of sd(log ratio) / sqrt(2); None for fewer than three rounds.
+    The median over all pairs of cells that are compared; None for fewer than three bouts.
     """
     ratios = [comparison.ratio for standing in summary.standings for comparison in standing.comparisons]
     found = [
-        one.log_error * math.sqrt(one.trials / 2)
+        one.log_error * math.sqrt(one.trials)
         for one in ratios
-        if one.log_error is not None and one.basis == "trials"  # slices of one trial say nothing of another
+        if one.log_error is not None and one.basis != "slices"  # those of one bout say nothing of another
     ]
     return statistics.median(found) if found else None
 
@@ -82,7 +86,7 @@ class Sight:
 class Outlook:
     """Which differences a run will be able to see; none before it has the rounds of an interval.
 
-    ``source`` is the file whose trials scattered so; empty for a guess.
+    ``source`` is the file whose ratios scattered so; empty for a guess.
     """
 
     scatter: float
@@ -91,7 +95,7 @@ class Outlook:
 
 
 def outlook(planned: Plan, effect: float, history: History) -> Outlook:
-    """Return what a run of the fewest and of the most rounds will see, at the scatter of this machine's trials."""
+    """Return what a run of the fewest and of the most rounds will see, at the scatter of this machine's ratios."""
     least, most = planned.effort.min_rounds, planned.effort.max_rounds
     scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
     source = "" if history.scatter is None else history.source
@@ -104,53 +108,69 @@ def outlook(planned: Plan, effect: float, history: History) -> Outlook:
     return Outlook(scatter, source, sights)
 
 
-# On 2 cores; only until the first trials have been timed.
-TYPICAL_TRIAL_S, TYPICAL_SWEEP_TRIAL_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 9.0, 4.0, 0.002, 0.01
+def half_width(rounds: int, scatter: float) -> float:
+    """Return how wide the interval of a ratio will be: t * c / sqrt(R), for ratios that scatter by c between bouts."""
+    return t_quantile(rounds - 1) * scatter / math.sqrt(rounds)
+
+
+def visible_difference(rounds: int, scatter: float, effect: float) -> float:
+    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution."""
+    beyond = t_noncentrality(t_quantile(rounds - 1), rounds - 1, POWER)  # in standard errors of the mean log ratio
+    return math.expm1(math.log1p(effect) + beyond * scatter / math.sqrt(rounds))
+
+
+# On 2 cores; only until the first trials have been timed. The first: of all but the slices and published epochs.
+TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 5.0, 0.002, 0.01
 
 
 def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
-    """Guess a trial's duration before any has been timed."""
-    if protocol.kind == "sweep":
-        return TYPICAL_SWEEP_TRIAL_S
+    """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
     regime = cell.selected.regime
     each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * regime.steps
-    return TYPICAL_TRIAL_S + (regime.epochs * each_epoch_s if protocol.kind == "published" else 0)
+    published_s = regime.epochs * each_epoch_s if protocol.kind == "published" else 0.0
+    return TYPICAL_START_S + protocol.slices_max_ns / NS_PER_S + published_s
 
 
 class Eta:
-    """How long a run will take: what a cell's trials have taken, else a guess, corrected by how others were guessed."""
+    """How long a run will take: what a cell's trials have taken, else a guess, corrected by how others were guessed.
+
+    A row takes no further bout when it is decided: at most so long.
+    """
 
     def __init__(self, planned: Plan, known_s: Mapping[CellKey, float] | None = None) -> None:
         self._cells = planned.cells
         self._max_rounds = planned.effort.max_rounds
         self._guess_s = {
-            cell.key: (known_s or {}).get(cell.key) or typical_trial_s(cell, planned.effort.protocol)
-            for cell in planned.cells
+            cell.key: (known_s or {}).get(cell.key) or typical_trial_s(cell, cell.protocol) for cell in planned.cells
         }
         self._spent_s: dict[CellKey, list[float]] = {}
         self._rounds: Counter[CellKey] = Counter()
-        self._failed: set[CellKey] = set()
+        self._over: set[CellKey] = set()
 
     def carried(self, record: Record) -> int:
         """Count the trials that a run begins with, because it goes on with another one; return how many there are."""
         cells = {cell.key: cell for cell in self._cells}
         known = [trial for trial in record.trials if trial.round and trial.cell in cells]
         for trial in known:
-            self.ended(cells[trial.cell], trial.round, trial.wall_ns / NS_PER_S, trial.failure is not None)
+            self.ended(cells[trial.cell], trial)
         return len(known)
 
-    def ended(self, cell: Cell, round_index: int, wall_s: float, failed: bool) -> None:
-        self._spent_s.setdefault(cell.key, []).append(wall_s)
-        self._rounds[cell.key] = round_index
-        if failed:
-            self._failed.add(cell.key)
+    def ended(self, cell: Cell, trial: TrialRecord) -> None:
+        self._spent_s.setdefault(cell.key, []).append(trial.own_ns / NS_PER_S)
+        self._rounds[cell.key] = trial.round
+        if trial.failure is not None:
+            self._over.add(cell.key)
+
+    def decided(self, cells: Sequence[Cell]) -> None:
+        """Expect no further trial of these."""
+        self._over.update(cell.key for cell in cells)
 
     @property
     def trials(self) -> int:
-        """Trials that the whole run comes to, at most, if no further one is disturbed and repeated."""
-        lost = sum(self._max_rounds - self._rounds[key] for key in self._failed)
-        repeated = sum(len(spent) - self._rounds[key] for key, spent in self._spent_s.items())
-        return len(self._cells) * self._max_rounds - lost + repeated
+        """Trials that the whole run comes to, at most; a row's first column has more where not all fit into memory."""
+        fewer = sum(self._max_rounds - self._rounds[key] for key in self._over)
+        more = sum(len(spent) - self._rounds[key] for key, spent in self._spent_s.items())
+        return len(self._cells) * self._max_rounds - fewer + more
 
     @property
     def remaining_s(self) -> float:
@@ -159,7 +179,7 @@ class Eta:
         total_s = 0.0
         for cell in self._cells:
             spent = self._spent_s.get(cell.key, [])
-            if cell.key not in self._failed:
+            if cell.key not in self._over:
                 each_s = sum(spent) / len(spent) if spent else self._guess_s[cell.key] * correction
                 total_s += each_s * (self._max_rounds - self._rounds[cell.key])
         return total_s

@@ -21,6 +21,7 @@ class Words:
     quick: bool = False
     rounds: int | None = None
     rigorous: bool = False
+    control: bool = False
     budget: str | float | None = None
     jit: list[str] = field(default_factory=list)
     dtype: list[str] = field(default_factory=list)
@@ -72,6 +73,7 @@ def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
             timeout_s=words.timeout_s,
             memory_limit_bytes=_bytes(words.memory_limit),
             keep_env=variables.kept(words.keep_env),
+            control=words.control or words.rigorous,
         )
     )
 

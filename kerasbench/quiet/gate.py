@@ -15,7 +15,8 @@ CANARY_TOLERANCE = 0.05
 CANARY_MIN_READINGS = 3  # before that, the median says nothing
 CANARY_SIDE = 1024  # 8 MiB of factors, so that the caches take part; 10 ms a product on two cores
 RETRY_S = 1.0
-PATIENCE_S = 20.0  # twice a typical trial: waiting longer costs more than a trial that is repeated
+PATIENCE_S = 10.0  # longer waits have hardly ever been rewarded, and slices taken in turn do not need quiet so much
+IN_VAIN_S = 10.0  # of waiting that has not helped, in a whole run: from then on nothing is waited for but heat
 QUICK_PATIENCE_S = 5.0  # where no interval is promised
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
 NOMINAL = 0
@@ -34,7 +35,7 @@ class Passage:
 
 @dataclass
 class Gate:
-    """Wait for a quiet machine, for ``patience_s`` at most.
+    """Wait for a quiet machine, for ``patience_s`` at most, and over a run for IN_VAIN_S where waiting has not helped.
 
     ``look`` reads its state, ``canary`` times a fixed product, in ns.
     """
@@ -45,17 +46,20 @@ class Gate:
     sleep: Callable[[float], None] = time.sleep
     clock_s: Callable[[], float] = time.monotonic
     _readings_ns: list[int] = field(default_factory=list)
+    _in_vain_s: float = 0.0
 
     def wait(self, on_wait: Callable[[str], None] = lambda reason: None) -> Passage:
-        """Return as soon as nothing speaks against a trial, or when patience is over."""
+        """Return as soon as nothing speaks against a bout, or when patience is over."""
         began_s = self.clock_s()
         while True:
             state, canary_ns = self.look(), self.canary()
             reasons = refusals(state, canary_ns, self._readings_ns)
             waited_s = self.clock_s() - began_s
-            patience_s = HEAT_PATIENCE_S if (state.thermal_level or NOMINAL) > NOMINAL else self.patience_s
+            is_hot = (state.thermal_level or NOMINAL) > NOMINAL
+            patience_s = HEAT_PATIENCE_S if is_hot else min(self.patience_s, IN_VAIN_S - self._in_vain_s)
             if not reasons or waited_s >= patience_s:
                 self._readings_ns.append(canary_ns)
+                self._in_vain_s += waited_s if reasons and not is_hot else 0.0
                 return Passage(waited_s, "; ".join(reasons), canary_ns)
             on_wait("; ".join(reasons))
             self.sleep(RETRY_S)

@@ -9,13 +9,14 @@ from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.nvidia import THERMAL_REASONS, Sample
 from kerasbench.machine.state import State
 
-# Others' share of all processors while a trial runs. Busy neighbours hit the columns unequally (METHOD, fact 5: medians
-# spread 1.4-fold on JAX, 29-fold on torch), so that a pairing by rounds does not cancel them.
+# Others' share of all processors while a bout runs. Busy neighbours hit the columns unequally (METHOD, fact 5: medians
+# spread 1.4-fold on JAX, 29-fold on torch), so that taking turns does not cancel all of it.
 OTHERS_WARN, OTHERS_INVALID = 0.05, 0.25
 BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50
 LOAD_PER_CORE_WARN = 0.25
 STEAL_WARN = 0.02  # of all processors' time: as much as the precision that a run aims at
-SPREAD_WARN, SPREAD_INVALID = 0.10, 0.25  # interquartile range of a trial's blocks over their median
+SPREAD_WARN = 0.10  # interquartile range of a trial's blocks over their median: the other columns had it too
+PARKED_WARN = 0.005  # of a core, while stopped: the stopping has not worked, and the column has disturbed the others
 SCATTER_WARN = 0.10  # coefficient of variation of a cell's trials
 SHARE_OF_OTHER_TRIALS = 0.9  # of the processors that the cell's other trials had
 THERMAL_WARN, THERMAL_INVALID = 1, 2  # macOS: moderate, heavy
@@ -42,11 +43,11 @@ class Signal:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the parent saw around one trial.
+    """What the parent saw around one trial: but for the GPU's, it is the same for all trials of a bout.
 
     ``refused`` is why the gate was not passed when its time was up (empty: it was passed), ``canary_ns`` its last fixed
-    product. ``child_cpu_s`` is what the child used in all. ``gpu`` samples come once a second (None: the trial was not
-    on an NVIDIA GPU), ``gpu_neighbours`` are processes that were on the card before the trial, ``card`` is the UUID of
+    product. ``child_cpu_s`` is what all children of the bout used. ``gpu`` samples come once a second (None: the trial
+    was not on an NVIDIA GPU), ``gpu_neighbours`` are processes that were on the card before, ``card`` is the UUID of
     the NVIDIA card that was asked for (empty: not told).
     """
 
@@ -97,11 +98,19 @@ def of_surroundings(seen: Surroundings, cores: int, top_clock_mhz: int | None) -
 
 
 def of_measurement(measurement: Measurement, earlier: Sequence[Measurement]) -> list[Signal]:
-    """Return what a trial's own readings show of a disturbance; ``earlier`` are the cell's undisturbed trials."""
+    """Return what a trial's own readings show of a disturbance; ``earlier`` are the cell's trials before it."""
+    spreads, parked = spread(measurement), parked_share(measurement)
     return [
-        *_graded("blocks", spread(measurement), SPREAD_WARN, SPREAD_INVALID, "blocks spread by {:.0%} (quartiles)"),
+        *_when(spreads >= SPREAD_WARN, "blocks", f"blocks spread by {spreads:.0%} (quartiles)"),
         *_share(measurement, earlier),
+        *_when(parked > PARKED_WARN, "parked", f"it used {parked:.1%} of a core while others had their turns"),
     ]
+
+
+def parked_share(measurement: Measurement) -> float:
+    """Return how much of a core a trial used while it was stopped; 0 where it never was."""
+    usage = measurement.usage
+    return usage.parked_cpu_ns / usage.parked_ns if usage.parked_ns else 0.0
 
 
 def spread(measurement: Measurement) -> float:
@@ -114,7 +123,7 @@ def spread(measurement: Measurement) -> float:
 
 
 def others_share(seen: Surroundings, cores: int) -> float:
-    """Return the part of all processors' time that went to other processes than the child."""
+    """Return the part of all processors' time that went to other processes than the bout's children."""
     available_s = (seen.after.at_ns - seen.before.at_ns) / 1e9 * cores
     busy_s = seen.after.busy_s - seen.before.busy_s
     return max(0.0, (busy_s - seen.child_cpu_s) / available_s) if available_s > 0 else 0.0

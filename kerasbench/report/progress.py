@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO, cast
 
@@ -89,25 +90,34 @@ class ConsoleProgress:
         self._now = cell.label
         self._draw("starting")
 
-    def gate_closed(self, cell: Cell, reason: str) -> None:
-        self._now = cell.label
+    def gate_closed(self, row: str, reason: str) -> None:
+        self._now = row
         self._draw(f"waiting for a quiet machine ({reason})")
 
-    def phase_began(self, phase: str) -> None:
-        self._phase = phase
+    def phase_began(self, cell: Cell, phase: str) -> None:
+        self._now, self._phase = cell.label, phase
 
     def tick(self) -> None:
         if time.monotonic() - self._drawn_s >= self.REDRAW_S:
             self._draw(self._phase)
 
     def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
-        wall_s = trial.wall_ns / 1e9
         self._done += 1
-        self._eta.ended(cell, trial.round, wall_s, trial.failure is not None)
+        self._eta.ended(cell, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
         left = seconds(self._eta.remaining_s)
         what = _said(trial)
-        self._say(f"[{self._done}/{self._eta.trials}] {cell.label}: {what} ({wall_s:.1f} s; about {left} left)")
+        self._say(
+            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} ({trial.own_ns / 1e9:.1f} s; about {left} left)"
+        )
+
+    def row_ended(self, cells: Sequence[Cell], why: str) -> None:
+        """Say why a row takes no further bout, where it could have had one."""
+        before = self._eta.trials
+        self._eta.decided(cells)
+        if self._eta.trials < before:
+            self._bar.update(self._task, total=self._eta.trials)
+            self._say(f"{cells[0].row_label}: decided, because {why}")
 
     def round_ended(self, record: Record) -> None:
         """Show the table as it stands, where another round will sharpen it."""
@@ -123,7 +133,7 @@ class ConsoleProgress:
         ahead = outlook(self._planned, summary.record.minimal_effect, History(scatter=scatter))
         if ahead.sights:
             difference = percent(ahead.sights[-1].difference)
-            self._say(f"trials scatter by {percent(scatter)}: differences from about {difference} on will be called")
+            self._say(f"ratios scatter by {percent(scatter)}: differences from about {difference} on will be called")
 
     def run_ended(self) -> None:
         if self._console.is_terminal:
@@ -163,7 +173,7 @@ def _sight(ahead: Outlook) -> str:
         for one in ahead.sights
     )
     return (
-        f"differences that will be called in nine of ten cases: {seen}; trials scatter by {percent(ahead.scatter)}, "
+        f"differences that will be called in nine of ten cases: {seen}; ratios scatter by {percent(ahead.scatter)}, "
         f"{basis}"
     )
 
@@ -174,4 +184,4 @@ def _said(trial: TrialRecord) -> str:
         return f"{trial.failure.code}: {trial.failure.cause}"
     step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} ms/step"
     reasons = "; ".join(signal.reason for signal in trial.noise)
-    return step + (f", {'invalid' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")
+    return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")

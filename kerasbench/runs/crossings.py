@@ -6,9 +6,9 @@ import statistics
 from kerasbench.analysis.series import Swept, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Size
-from kerasbench.plan.cells import Cell, Plan
+from kerasbench.plan.cells import Cell, Plan, with_controls
 from kerasbench.plan.sizes import between
-from kerasbench.results.asked import exactly
+from kerasbench.results.asked import Effort
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Record
 
@@ -22,25 +22,35 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     if not planned.asked.refine or record.unfinished:
         return None
     wanted = more_sizes(summarize(record))
-    bases = {(cell.backend, cell.device.label, cell.options.terms): cell for cell in planned.cells}
+    bases = {
+        (cell.backend, cell.device.label, cell.options.terms): cell
+        for cell in planned.cells
+        if not cell.options.control
+    }
     cells = [
         dataclasses.replace(base, options=base.options.at(size))
         for size, columns in wanted.items()
         for column, base in bases.items()
         if column in columns
     ]
+    cells = with_controls(cells) if planned.asked.control else cells
     if not cells or not _affordable(cells, record, planned.effort.budget_s, spent_s):
         return None
     asked = dataclasses.replace(
         planned.asked,
         options=list(dict.fromkeys([*planned.asked.options, *(cell.options for cell in cells)])),
-        effort=exactly(record.rounds_completed, planned.effort.protocol),
+        effort=_up_to(record.rounds_completed, planned.effort),
         refine=False,
     )
     named = ", ".join(size.label for size in wanted)
     return Plan(
         asked, planned.machine, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"]
     )
+
+
+def _up_to(rounds: int, effort: Effort) -> Effort:
+    """Return the effort of at most so many rounds: what was measured then has enough, for the reasons that it had."""
+    return dataclasses.replace(effort, min_rounds=min(effort.min_rounds, rounds), max_rounds=rounds, budget_s=None)
 
 
 def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
@@ -61,7 +71,7 @@ def _at(found: Swept, size: float) -> Size:
 
 
 def _affordable(cells: list[Cell], record: Record, budget_s: float | None, spent_s: float) -> bool:
-    each_s = statistics.fmean(trial.wall_ns / 1e9 for trial in record.trials if trial.measurement is not None)
+    each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
     return budget_s is None or spent_s + len(cells) * record.rounds_completed * each_s <= budget_s
 
 

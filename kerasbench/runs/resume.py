@@ -10,6 +10,7 @@ from kerasbench.machine import Machine
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.results.shelf import records
+from kerasbench.runs.rows import Row, rows_of, whole_rounds
 from kerasbench.text import complain
 
 
@@ -56,7 +57,8 @@ def carry(
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
     A trial counts where what defines its cell is the same: the source of the scenario and of a twin, the regime,
-    backend, device, options and the versions of all packages. Trials that could not be tried at all are made anew by
+    backend, device, options and the versions of all packages; and where it was measured beside the others of its row,
+    which goes on after its last round that all of them have. Trials that could not be tried at all are made anew by
     the plan.
     """
     cells = {cell.key: cell for cell in planned.cells}
@@ -69,9 +71,10 @@ def carry(
         and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and cell.device == trial.device
         and _same_versions(trial, probes.get(cell.backend))
+        and (trial.bout > 0 or trial.measurement is None)
     ]
-    whole = _without_gaps(counting, planned.cells)
-    return whole, [trial for trial in tried if trial not in whole]
+    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting)]
+    return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
 def _source(cell: Cell) -> tuple[str, str]:
@@ -89,12 +92,8 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
 
 
-def _without_gaps(trials: Sequence[TrialRecord], cells: Sequence[Cell]) -> list[TrialRecord]:
-    """Leave out trials that are not followed up: a cell's rounds count from the first on without a gap."""
-    kept: list[TrialRecord] = []
-    for cell in cells:
-        own = [trial for trial in trials if trial.cell == cell.key]
-        rounds = {trial.round for trial in own}
-        last = next(index for index in range(len(rounds) + 1) if index + 1 not in rounds)
-        kept += [trial for trial in own if trial.round <= last]
-    return [trial for trial in trials if trial in kept]
+def _whole(row: Row, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Return a row's trials of its whole rounds; and what was given up without a bout, which stays so."""
+    own = [trial for trial in trials if trial.cell in row.known]
+    last = whole_rounds(row.cells, own)
+    return [trial for trial in own if trial.round <= last or not trial.bout]

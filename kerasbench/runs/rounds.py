@@ -1,70 +1,33 @@
-"""The rounds: one trial after another, saved as they end, until there is enough."""
+"""The rounds: one bout after another, saved as they end, until every row has enough."""
 
-import dataclasses
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol as Interface
-
-import psutil
 
 from kerasbench import text
-from kerasbench.analysis.verdicts import minimal_effect
-from kerasbench.children import limits
-from kerasbench.children.limits import Limits
-from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.exchange.messages import Code
 from kerasbench.machine.state import State
-from kerasbench.plan import cells as plan_cells
+from kerasbench.plan import order
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.quiet.signals import Surroundings, of_machine, of_measurement, of_surroundings, top_clock
-from kerasbench.results.keys import CellKey
-from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs.stopping import _half_widths, precision_of, stop_reason
-
-WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
-WARMUP_MAX_BLOCKS = 30
-MAX_REPLACEMENTS = 1  # of an invalid trial in a round: what is invalid twice is how this cell is
-
-
-class Launch(Interface):
-    """Runs one trial and tells how it goes meanwhile."""
-
-    def __call__(
-        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
-    ) -> Outcome: ...
+from kerasbench.runs import begun, stopping
+from kerasbench.runs.bouts import Bouts, Launch, Observer
+from kerasbench.runs.rows import Row, ordered, rows_of, seconds, whole_rounds
+from kerasbench.runs.stopping import Between
+from kerasbench.runs.surroundings import Watcher
 
 
-class Watcher(Interface):
-    """Runs one trial when the machine is quiet and says what went on around it."""
+def _between() -> Between:
+    from kerasbench.analysis.ratios import between
 
-    def __call__(
-        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
-    ) -> tuple[Outcome, Surroundings]: ...
-
-
-class Observer(Interface):
-    """Who is told how a run goes."""
-
-    def run_began(self, planned: Plan, record: Record) -> None: ...
-    def gate_closed(self, cell: Cell, reason: str) -> None: ...
-    def trial_began(self, cell: Cell, round_index: int) -> None: ...
-    def phase_began(self, phase: str) -> None: ...
-    def tick(self) -> None: ...
-    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None: ...
-    def round_ended(self, record: Record) -> None: ...
-    def run_ended(self) -> None: ...
+    return between
 
 
 @dataclass
 class Run:
-    """One run. ``launch`` runs a trial, wherever it likes (trial.launch: a child process here).
+    """One run. ``launch`` measures a bout, wherever it likes (children here, by ``interpreter`` of each backend).
 
     ``earlier`` is the run that this one goes on with, with those of its trials that count as this run's.
     """
@@ -76,22 +39,26 @@ class Run:
     observer: Observer
     state: State
     earlier: Record | None = None
-    order: Callable[[Sequence[Cell], int, int], list[Cell]] = plan_cells.order
+    interpreter: Callable[[str], str] = lambda backend: ""
+    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = order.order
     clock_s: Callable[[], float] = time.monotonic
+    between: Between = field(default_factory=_between)
     record: Record = field(init=False)
-    _protocols: dict[CellKey, Protocol] = field(init=False)
-    _top_clocks_mhz: dict[str, int] = field(default_factory=dict)
+    rows: list[Row] = field(init=False)
+    _bouts: Bouts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.record = begin(self.planned, self.state)
+        self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter)
+        self.record = begun.begin(self.planned, self.state)
+        self.rows = rows_of(self.planned)
         if self.earlier is not None:
-            self.record = going_on(self.earlier, self.record)
-        self._protocols = {cell.key: cell.protocol for cell in self.planned.cells}
+            self.record = begun.going_on(self.earlier, self.record)
+            self._restore()
 
     def execute(self) -> Record:
-        """Measure the plan's cells round by round and return the record, each trial of which ``store`` holds at once.
+        """Measure the plan's rows round by round and return the record, each bout of which ``store`` holds at once.
 
-        Ctrl-C ends the trial in flight and the run, and so does a disk that takes no more results; the record then
+        Ctrl-C ends the bout in flight and the run, and so does a disk that takes no more results; the record then
         says so. How the run ended is in the record alone: the caller saves it.
 
         Raises:
@@ -110,177 +77,98 @@ class Run:
         self.record.finished = text.now()
         return self.record
 
+    @property
+    def _precision(self) -> float:
+        return stopping.precision_of(self.record.minimal_effect)
+
+    def _restore(self) -> None:
+        """Work out what each row has had in the earlier run, and whether that was enough; nothing is measured."""
+        of = {cell.key: row for row in self.rows for cell in row.cells}
+        for trial in self.record.trials:
+            if trial.round and trial.cell in of:
+                of[trial.cell].take(trial)
+        for row in self.rows:
+            for index in range(1, whole_rounds(row.cells, row.trials) + 1):
+                self._decide(row, index)
+        needy = [row.had for row in self.rows if not row.over]
+        self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
+
     def _rounds(self) -> None:
-        alive, widths, began_s = list(self.planned.cells), [], self.clock_s()
-        while alive and not self.record.stopped_because:
-            index, had = self.record.rounds_completed + 1, len(self.record.trials)
-            for cell in self.order(alive, self.planned.asked.seed, index):
-                if cell in alive and not self._measure(cell, index):
-                    alive.remove(cell)  # it would fail again, and cost a time-out each round
-                    self._end_series(cell, alive, index)
+        began_s = self.clock_s()
+        earlier_s = seconds(self.earlier.trials) if self.earlier else 0.0
+        while any(not row.over for row in self.rows):
+            index = 1 + self.record.rounds_completed
+            needy = [row for row in self.rows if not row.over and row.had < index]
+            spent_s, another_s = self.clock_s() - began_s + earlier_s, sum(row.bout_s for row in needy)
+            stop = stopping.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
+            if stop:
+                self.record.stopped_because = stop
+                return
+            for row in ordered(needy, self.in_order(self.planned.cells, self.planned.asked.seed, index)):
+                self._round_of(row, index)
             self.record.rounds_completed = index
-            widths.append(_half_widths(self.record, alive, index))
-            spent_s = self.clock_s() - began_s + self._earlier_s(index)
-            self.record.stopped_because = stop_reason(
-                self.planned.effort, widths, spent_s, precision_of(self.record.minimal_effect)
-            )
-            if len(self.record.trials) > had:
-                self.observer.round_ended(self.record)
-        nothing = "every cell has failed" if self.planned.cells else "no cell can be measured"
-        self.record.stopped_because = self.record.stopped_because or nothing
+            self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._ended()
+            self.observer.round_ended(self.record)
+        self.record.stopped_because = self._ended()
 
-    def _earlier_s(self, index: int) -> float:
-        """Return how long the trials took, up to a round, that the earlier run has left."""
-        found = self.earlier.trials if self.earlier else []
-        return sum(one.wall_ns for one in found if one.round <= index) / 1e9
+    def _ended(self) -> str:
+        """Say why the run ends, all rows of which are over."""
+        endings = [row.ending for row in self.rows if row.ending is not None]
+        if not endings:
+            return "every cell has failed" if self.planned.cells else "no cell can be measured"
+        several = any(len(row.alive) > 1 for row in self.rows)
+        return stopping.summed_up(endings, self.planned.effort, self._precision, several)
 
-    def _measure(self, cell: Cell, index: int) -> bool:
-        """Measure a cell in this round, once more where that was disturbed; tell whether it can be measured."""
-        tried = [one for one in self.record.trials if one.cell == cell.key and one.round == index]
-        while not is_settled(tried):
-            trial = self._trial(cell, index)
-            tried.append(trial)
-            self.record.trials.append(trial)
-            self.store.add(trial)
+    def _round_of(self, row: Row, index: int) -> None:
+        """Measure a row's columns in this round: in one bout, or in several with the first column again.
+
+        One by one, where even two do not fit into memory.
+        """
+        left = entrants = list(row.alive)
+        while entrants:
+            measured = self._bout(row, entrants, index)
+            left = [cell for cell in left if cell in row.alive and cell not in measured]
+            reference = row.alive[:1] if len(measured) > 1 else []
+            entrants = [*reference, *left] if reference and left else left[:1]
+        if row.alive:
+            self._decide(row, index)
+            if row.ending is not None:
+                several = len(row.alive) > 1
+                why = stopping.said(row.ending, self.planned.effort, self._precision, several)
+                self.observer.row_ended(row.alive, why)
+        row.had = index
+
+    def _decide(self, row: Row, index: int) -> None:
+        """Decide whether a row goes on after a round, which later ones may have followed already."""
+        row.had = index
+        row.widths.append(stopping.half_widths([one for one in row.trials if one.round <= index], self.between))
+        row.ending = stopping.ending(self.planned.effort, row.widths, self._precision)
+
+    def _bout(self, row: Row, cells: list[Cell], index: int) -> list[Cell]:
+        """Measure cells side by side, keep their trials, and return those that were started."""
+        number = 1 + max((one.bout for one in self.record.trials), default=0)
+        cpu_ns = time.process_time_ns()
+        trials = self._bouts.measure(row, cells, index, number)
+        self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
+        self._keep(trials)
+        for cell, trial in trials:
+            row.take(trial)
+            self._end_series(cell, trial)
+        return [cell for cell, _ in trials]
+
+    def _keep(self, trials: Sequence[tuple[Cell, TrialRecord]]) -> None:
+        """Put trials into the record and onto the disk, all at once, and tell of them."""
+        self.record.trials += [trial for _, trial in trials]
+        self.store.add([trial for _, trial in trials])
+        for cell, trial in trials:
             self.observer.trial_ended(cell, trial)
-        measurement = tried[-1].measurement
-        if measurement is None:
-            return False
-        self._protocols[cell.key] = freeze(self._protocols[cell.key], measurement)
-        return True
 
-    def _end_series(self, cell: Cell, alive: list[Cell], index: int) -> None:
+    def _end_series(self, cell: Cell, trial: TrialRecord) -> None:
         """Where a cell of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
-        failure = next((one.failure for one in reversed(self.record.trials) if one.cell == cell.key), None)
-        if failure is None or failure.code is not Code.OOM:
+        if trial.failure is None or trial.failure.code is not Code.OOM:
             return
-        tried = {one.cell for one in self.record.trials}
-        for larger in plan_cells.larger_in_series(cell, [one for one in alive if one.key not in tried]):
-            trial = _record(larger, index, Outcome([], 0, failure=_not_tried(cell, failure)))
-            self.record.trials.append(trial)
-            self.store.add(trial)
-            self.observer.trial_ended(larger, trial)
-            alive.remove(larger)
-
-    def _trial(self, cell: Cell, index: int) -> TrialRecord:
-        request = _request(cell, self._protocols[cell.key], self.planned)
-
-        def launched() -> Outcome:
-            self.observer.trial_began(cell, index)
-            cpu_ns = time.process_time_ns()
-            outcome = self.launch(request, self._limits(cell), self.observer.phase_began, self.observer.tick)
-            self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
-            return outcome
-
-        outcome, seen = self.watch(cell.device, launched, lambda reason: self.observer.gate_closed(cell, reason))
-        signals = of_surroundings(seen, processors(), self._top_clock(cell.device, seen))
-        if outcome.measurement is not None:
-            undisturbed = [one for one in self.record.trials if one.cell == cell.key and not one.disturbed]
-            earlier = [one.measurement for one in undisturbed if one.measurement]
-            signals += of_measurement(outcome.measurement, earlier)
-        return dataclasses.replace(_record(cell, index, outcome), surroundings=seen, noise=signals)
-
-    def _limits(self, cell: Cell) -> Limits:
-        asked = self.planned.asked
-        took_s = (one.wall_ns / 1e9 for one in self.record.trials if one.cell == cell.key and one.measurement)
-        return limits.of_trial(
-            asked.timeout_s, asked.memory_limit_bytes, asked.effort.protocol.kind, next(took_s, None)
-        )
-
-    def _top_clock(self, device: Device, seen: Surroundings) -> int | None:
-        """Return the highest SM clock that this run has seen on the card."""
-        known = (self._top_clocks_mhz.get(device.label), top_clock(seen.gpu or []))
-        highest = max((mhz for mhz in known if mhz is not None), default=None)
-        if highest is not None:
-            self._top_clocks_mhz[device.label] = highest
-        return highest
-
-
-def begin(planned: Plan, state: State) -> Record:
-    """Return the record of a run of which nothing has been measured yet."""
-    entries = {
-        id(cell.selected.entry): cell.selected.entry for cell in [*planned.cells, *(c for c, _ in planned.absent)]
-    }
-    return Record(
-        asked=planned.asked,
-        machine=planned.machine,
-        started=text.now(),
-        minimal_effect=minimal_effect(state.on_battery is True),
-        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
-        cells=len(planned.cells),
-        trials=[_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
-        noise=of_machine(state, processors()),
-        flops=planned.flops,
-    )
-
-
-def going_on(earlier: Record, begun: Record) -> Record:
-    """Return a run's record where it goes on with an earlier one: it began when that one did."""
-    return dataclasses.replace(
-        begun,
-        started=earlier.started,
-        resumed=earlier.resumed,
-        noise=list(dict.fromkeys([*earlier.noise, *begun.noise])),
-        trials=[*begun.trials, *earlier.trials],
-        parent_cpu_ns=earlier.parent_cpu_ns,
-    )
-
-
-def is_settled(tried: Sequence[TrialRecord]) -> bool:
-    """Tell whether a cell needs no further trial in a round: one was undisturbed, or it has been repeated enough."""
-    return len(tried) > MAX_REPLACEMENTS or any(not trial.disturbed for trial in tried)
-
-
-def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the cell's later trials: what the first one calibrated, with a margin on the warm-up."""
-    if protocol.steps_per_block is not None:
-        return protocol
-    training = measurement.training
-    needed = sum(block.count == training.steps_per_block for block in training.warmup)
-    return dataclasses.replace(
-        protocol,
-        steps_per_block=training.steps_per_block,
-        warmup_blocks=min(WARMUP_MAX_BLOCKS, math.ceil(WARMUP_MARGIN * needed)),
-    )
-
-
-def processors() -> int:
-    """Return the machine's processors, those included that this process may not use: counters are of all."""
-    return psutil.cpu_count() or 1
-
-
-def _request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
-    return TrialRequest(
-        scenario=cell.selected.entry.name,
-        file=str(cell.selected.entry.file.resolve()),
-        file_hash=cell.selected.entry.file_hash,
-        regime=cell.selected.regime.name,
-        backend=cell.backend,
-        device=cell.device,
-        seed=planned.asked.seed,
-        data=planned.asked.data,
-        protocol=protocol,
-        options=cell.options,
-        twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
-    )
-
-
-def _not_tried(cell: Cell, failure: Failure) -> Failure:
-    size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
-    return Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
-
-
-def _record(cell: Cell, index: int, outcome: Outcome) -> TrialRecord:
-    return TrialRecord(
-        round=index,
-        scenario=cell.selected.entry.name,
-        regime=cell.selected.regime.name,
-        backend=cell.backend,
-        device=cell.device,
-        wall_ns=outcome.wall_ns,
-        phases=outcome.phases,
-        measurement=outcome.measurement,
-        failure=outcome.failure,
-        options=cell.options,
-        protocol=cell.protocol.kind,
-    )
+        untried = [one for row in self.rows for one in row.alive if all(had.cell != one.key for had in row.trials)]
+        given_up = order.larger_in_series(cell, untried)
+        self._keep([(one, begun.not_tried(cell, one, trial.failure, trial.round)) for one in given_up])
+        for row in self.rows:
+            row.give_up([one for one in given_up if one in row.alive])

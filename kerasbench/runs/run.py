@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from kerasbench import backends, machine, text
-from kerasbench.children import scratch, trial, variables
-from kerasbench.children.limits import Limits
-from kerasbench.children.parallel import Tick
-from kerasbench.children.trial import Outcome
+from kerasbench.children import bout, scratch, variables
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.requests import TrialRequest
 from kerasbench.machine import Machine
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import State
@@ -29,9 +25,10 @@ from kerasbench.results.asked import Asked
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs import crossings, resume
+from kerasbench.runs.bouts import Launch, Observer
 from kerasbench.runs.resume import Interrupted
-from kerasbench.runs.rounds import Launch, Observer, Run, Watcher
-from kerasbench.runs.surroundings import Watch
+from kerasbench.runs.rounds import Run
+from kerasbench.runs.surroundings import Watch, Watcher
 from kerasbench.runs.survey import Surveyed, Telling, plan, survey
 
 Execute = Callable[[Plan, Record | None], Record]
@@ -61,9 +58,11 @@ class Session:
     watch: Watcher
     observer: Observer
     state: State
+    interpreter: Callable[[str], str]
 
     def execute(self, store: Store, planned: Plan, earlier: Record | None) -> Record:
-        return Run(planned, store, self.launch, self.watch, self.observer, self.state, earlier).execute()
+        run = Run(planned, store, self.launch, self.watch, self.observer, self.state, earlier, self.interpreter)
+        return run.execute()
 
 
 @contextmanager
@@ -129,16 +128,8 @@ def _session(planned: Plan, state: State, folder: Path, interpreters: Interprete
     """
     watch = Watch(Gate(product_canary(), planned.effort.gate_s))
     observer = audience.observer(duration.recall(folder, planned.machine, planned))
-    return Session(_launch(interpreters, planned.asked.keep_env), watch, observer, state)
-
-
-def _launch(interpreters: Interpreters, kept: Mapping[str, str]) -> Launch:
-    """Return what runs a trial in a child, with its backend's interpreter and the variables that are let in."""
-
-    def launch(request: TrialRequest, limited: Limits, on_phase: Callable[[str], None], on_tick: Tick, /) -> Outcome:
-        return trial.launch(interpreters.of(request.backend), request, limited, on_phase, on_tick, kept)
-
-    return launch
+    launch = partial(bout.measure, kept=planned.asked.keep_env)
+    return Session(launch, watch, observer, state, interpreters.of)
 
 
 def _reserved(

@@ -1,14 +1,31 @@
-"""When a run has enough (pure)."""
+"""When a row has bouts enough, and a run rounds enough (pure)."""
 
-from kerasbench.analysis.summary import headline, summarize_cell
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.summary import CellSummary, headline, summarize_cell
 from kerasbench.analysis.verdicts import minimal_effect
-from kerasbench.plan.cells import Cell
 from kerasbench.results.asked import Effort
-from kerasbench.results.record import Record
+from kerasbench.results.keys import CellKey
+from kerasbench.results.record import TrialRecord
+from kerasbench.text import count
 
-PRECISION = 0.02  # half-width of every cell's interval at which further rounds add nothing that matters
+PRECISION = 0.02  # half-width of every ratio's interval at which further bouts add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-NO_GAIN = 0.95  # an interval that kept so much of its width in a round no longer shrinks; four rounds from three: 0.64
+NO_GAIN = 0.95  # an interval that kept so much of its width in a bout no longer shrinks; four bouts from three: 0.64
+
+Between = Callable[[CellSummary, CellSummary, str], LogEstimate | None]
+
+
+class Ending(Enum):
+    """Why a row takes no further bout."""
+
+    PRECISE = "precise"
+    NO_GAIN = "no gain"
+    ROUNDS = "rounds"
 
 
 def precision_of(effect: float) -> float:
@@ -16,50 +33,74 @@ def precision_of(effect: float) -> float:
     return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
 
 
-def stop_reason(
-    effort: Effort, widths: list[list[float | None]], spent_s: float = 0.0, precision: float = PRECISION
-) -> str:
-    """Say why a run ends after this round; an empty string means that it goes on.
+def ending(effort: Effort, widths: Sequence[Sequence[float | None]], precision: float = PRECISION) -> Ending | None:
+    """Say why a row ends after this bout; None means that it goes on.
 
-    ``widths`` has, for each complete round, the intervals' half-widths of all cells that are still measured, as
-    shares of their values, in an order that stays; ``spent_s`` is how long the rounds took in all.
+    ``widths`` has, for each of its bouts, the ``half_widths`` after it, in an order that stays.
     """
     done = len(widths)
     if done >= effort.max_rounds:
-        return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
-    if effort.budget_s is not None and spent_s + spent_s / done > effort.budget_s:
-        return _out_of_budget(effort.budget_s, spent_s, done)
+        return Ending.ROUNDS
     if done < effort.min_rounds or not widths[-1]:
-        return ""
-    if all(width is not None and width <= precision for width in widths[-1]):
-        return f"every interval is within ±{precision:.0%}"
+        return None
+    if all(one is not None and one <= precision for one in widths[-1]):
+        return Ending.PRECISE
     if done > effort.min_rounds and not _gained(widths[-2], widths[-1], precision):
-        return "no interval that is still too wide has shrunk in the last round"
-    return ""
+        return Ending.NO_GAIN
+    return None
 
 
-def _out_of_budget(budget_s: float, spent_s: float, done: int) -> str:
+def half_widths(trials: Sequence[TrialRecord], between: Between) -> list[float | None]:
+    """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
+
+    ``between`` is ``analysis.ratios.between``. None: too little is known.
+    """
+    cells: dict[CellKey, list[TrialRecord]] = {}
+    for trial in trials:
+        cells.setdefault(trial.cell, []).append(trial)
+    metric = headline(trials[0].options.size) if trials else ""
+    measured = [found for own in cells.values() if (found := summarize_cell(own)).failure is None]
+    if len(measured) == 1:
+        own_interval = measured[0].estimate(metric)
+        return [own_interval.half_width if own_interval else None]
+    ratios = [between(one, other, metric) for one, other in itertools.combinations(measured, 2)]
+    return [ratio.half_width if ratio else None for ratio in ratios]
+
+
+def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
+    """Say why no further round begins after so many; empty where it would end within the budget."""
+    if budget_s is None or not done or spent_s + another_s <= budget_s:
+        return ""
     if spent_s > budget_s:
         taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
         return f"--budget {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
     return f"another round would not have fitted into --budget {budget_s:g} s"
 
 
-def _gained(before: list[float | None], after: list[float | None], precision: float) -> bool:
-    """Tell whether the last round made an interval narrower that is not narrow enough."""
+def said(one: Ending, effort: Effort, precision: float, several: bool = True) -> str:
+    """Put an ending into words; ``several``: of columns that are compared."""
+    what = "ratio" if several else "interval"
+    match one:
+        case Ending.PRECISE:
+            return f"every {what} is within ±{100 * precision:.0f} %"
+        case Ending.NO_GAIN:
+            return f"no {what} that is still too wide has shrunk in the last round"
+        case Ending.ROUNDS:
+            return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
+
+
+def summed_up(endings: Sequence[Ending], effort: Effort, precision: float, several: bool = True) -> str:
+    """Say why a run ended whose every row has: in one sentence for all, or for so many rows each."""
+    found = Counter(endings)
+    parts = [(found[one], said(one, effort, precision, several)) for one in Ending if found[one]]
+    return parts[0][1] if len(parts) == 1 else "; ".join(f"{count(rows, 'row')}: {why}" for rows, why in parts)
+
+
+def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
+    """Tell whether the last bout made an interval narrower that is not narrow enough."""
     if len(before) != len(after):
-        return True  # a cell has failed in between
+        return True  # a column has failed in between
     return any(
         new is None or (new > precision and (old is None or new < NO_GAIN * old))
         for old, new in zip(before, after, strict=True)
     )
-
-
-def _half_widths(record: Record, cells: list[Cell], index: int) -> list[float | None]:
-    """Return the half-width of each cell's training step after a round, which later ones may have followed already."""
-    widths: list[float | None] = []
-    for cell in cells:
-        summed = summarize_cell(one for one in record.trials if one.cell == cell.key and one.round <= index)
-        found = summed.estimate(headline(cell.options.size))
-        widths.append(found.half_width if found else None)
-    return widths

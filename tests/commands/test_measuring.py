@@ -9,6 +9,7 @@ import pytest
 
 from kerasbench import cli
 from kerasbench.analysis.findings import findings
+from kerasbench.errors import UsageError
 from kerasbench.exchange.messages import Message, ProbeReport
 from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.plan import cells
@@ -84,6 +85,30 @@ def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None
     code, out, err = explain(command, "--backend", "jax", "--json")
     assert (code, json.loads(out)) == (2, [])
     assert "died from SIGSEGV" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "control", "rounds"),
+    [
+        (["run", "--control"], True, 12),
+        (["run", "--rigorous"], True, 12),
+        (["sweep", "mnist_dense", "--control"], True, 12),
+        (["run"], False, 12),
+        (["explain", "mnist_dense", "--backend", "torch", "--quick"], False, 1),
+    ],
+)
+def test_a_control_and_a_quick_explanation_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], control: bool, rounds: int
+) -> None:
+    said: list[asked.Asked] = []
+
+    def measured(what: asked.Asked, *rest: object) -> None:
+        said.append(what)
+        raise UsageError("that is all")
+
+    monkeypatch.setattr("kerasbench.runs.run.measured", measured)
+    assert cli.main(arguments) == 1
+    assert [(one.control, one.effort.max_rounds) for one in said] == [(control, rounds)]
 
 
 def test_a_disk_that_takes_no_file_takes_no_explanation_away(

@@ -243,3 +243,15 @@ def test_the_real_package_without_a_driver() -> None:
 )
 def test_the_newest_cuda_that_a_driver_speaks(drivers: Sequence[str], cuda: int | None) -> None:
     assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in drivers]) == cuda
+
+
+@pytest.mark.parametrize(("name", "free"), [("0", 7), ("1", None), (TWO, None), ("2", None)])
+def test_free_memory_is_that_of_the_card_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, free: int | None
+) -> None:
+    found = Nvml([FakeCard(ONE, free_bytes=7), FakeCard(TWO)])
+    monkeypatch.setitem(sys.modules, "pynvml", found)
+    assert nvidia.free_bytes(name) == free
+    assert found.opened == 0
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert nvidia.free_bytes(name) is None

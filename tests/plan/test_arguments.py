@@ -31,7 +31,7 @@ def test_efforts() -> None:
     assert arguments.effort_of(False, None, False) == DEFAULT
     assert arguments.effort_of(True, None, False).max_rounds == 1
     assert arguments.effort_of(False, 7, False).min_rounds == arguments.effort_of(False, 7, False).max_rounds == 7
-    assert arguments.effort_of(False, None, True).min_rounds == 10
+    assert arguments.effort_of(False, None, True).min_rounds == 12
 
 
 def test_contradicting_efforts_are_refused() -> None:

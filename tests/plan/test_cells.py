@@ -121,39 +121,13 @@ def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run(
     assert make({"jax": older, "torch": BROKEN}).warnings == []
 
 
-CELLS = [made.cell(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
-
-
-def test_an_order_holds_every_cell_once_and_keeps_scenarios_together() -> None:
-    ordered = plan_cells.order(CELLS, seed=1, round_index=1)
-    assert sorted(cell.key for cell in ordered) == sorted(cell.key for cell in CELLS)
-    scenarios = [cell.selected.entry.name for cell in ordered]
-    assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
-
-
-def test_an_order_is_drawn_anew_for_each_round_and_seed_and_repeats_for_the_same() -> None:
-    drawn = {tuple(labels(plan_cells.order(CELLS, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
-    assert len(drawn) == 6
-    assert plan_cells.order(CELLS, 1, 1) == plan_cells.order(CELLS, 1, 1)
-
-
-SWEPT = [
-    made.cell(backend=backend, options=Options(batch=batch)) for batch in (1, 2, 4, 8) for backend in ("jax", "torch")
-]
-
-
-def test_an_order_keeps_the_cells_of_one_size_together_and_permutes_the_sizes() -> None:
-    orders = [plan_cells.order(SWEPT, seed=1, round_index=index) for index in range(20)]
-    batches = [[cell.options.batch for cell in ordered] for ordered in orders]
-    assert all(found[::2] == found[1::2] and len(set(found)) == 4 for found in batches)
-    assert len({tuple(found) for found in batches}) > 10
-
-
-def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
-    others = [
-        made.cell(backend="jax", options=Options(jit=True, batch=8)),
-        made.cell("conv", "jax", options=Options(batch=8)),
+def test_a_control_is_a_second_one_of_the_first_cell_of_each_row() -> None:
+    asked = Asked(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"])
+    found = plan_cells.make(asked, [made.selected()], {"torch": TORCH, "jax": JAX}, made.MACHINE).cells
+    assert [cell.label for cell in found if cell.options.control] == [
+        "dense torch cpu control=on",
+        "dense torch cpu control=on batch=8",
     ]
-    found = plan_cells.larger_in_series(SWEPT[2], [*SWEPT, *others, made.cell(backend="jax")])
-    assert labels(found) == ["dense jax cpu batch=4", "dense jax cpu batch=8"]
-    assert plan_cells.larger_in_series(made.cell(), SWEPT) == []
+    assert len(found) == 8
+    (first, control) = (cell for cell in found if cell.label in ("dense torch cpu", "dense torch cpu control=on"))
+    assert dataclasses.replace(control, options=first.options) == first

@@ -1,36 +1,47 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.messages import Phase
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan import duration
 from kerasbench.results import asked
-from kerasbench.results.record import Record
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
 from tests import made
 
 TORCH, JAX = made.cell(backend="torch"), made.cell(backend="jax")
 PLANNED = made.plan(JAX, TORCH)
+TYPICAL_S = duration.typical_trial_s(TORCH, Protocol())
+
+
+def trial(own_s: float, failed: bool = False) -> TrialRecord:
+    """A trial of the first round, in which another column had its turns for a minute."""
+    found = made.trial(failure=made.FAILURE if failed else None)
+    wait = Phase("train", 0, 60 * 10**9, 60 * 10**9)
+    return dataclasses.replace(found, wall_ns=int((60 + own_s) * 1e9), phases=[wait])
 
 
 def three_rounds(*, scatter: float) -> Record:
-    """Two columns whose ratio scatters from round to round."""
+    """Two columns whose ratio scatters from bout to bout."""
     steps = {"jax": [1.0, 1.0, 1.0], "torch": [2 * (1 - scatter), 2.0, 2 * (1 + scatter)]}
     trials = [
-        made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0))
+        dataclasses.replace(made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0)), bout=index)
         for backend, values in steps.items()
         for index, step in enumerate(values, start=1)
     ]
     return made.record(*trials, rounds=3)
 
 
-def test_scatter_is_what_pairing_by_rounds_leaves() -> None:
+def test_scatter_is_that_of_a_ratio_between_bouts() -> None:
     found = duration.scatter_of(summarize(three_rounds(scatter=0.1)))
     assert found is not None
-    assert 0.06 < found < 0.08  # the ratio has a standard deviation of 0.1, of which each column has 1 / sqrt(2)
+    assert 0.09 < found < 0.11
 
 
-def test_slices_of_one_trial_say_nothing_of_how_trials_scatter() -> None:
+def test_slices_of_one_bout_say_nothing_of_how_bouts_scatter() -> None:
     summary = summarize(three_rounds(scatter=0.1))
     (standing,) = summary.standings
     (one,) = standing.comparisons
@@ -60,46 +71,71 @@ def test_another_machine_s_results_say_nothing(tmp_path: Path) -> None:
     assert duration.recall(tmp_path / "gone", other, PLANNED) == duration.History()
 
 
+def test_what_was_measured_one_after_another_says_nothing_of_bouts(tmp_path: Path) -> None:
+    record = three_rounds(scatter=0.1)
+    older = [dataclasses.replace(trial, bout=0) for trial in record.trials]
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(dataclasses.replace(record, trials=older))
+    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
+    assert (found.scatter, len(found.trial_s)) == (None, 2)
+
+
 def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     for day, scatter in enumerate((0.4, 0.1), start=1):
         Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(three_rounds(scatter=scatter))
     found = duration.recall(tmp_path, made.MACHINE, PLANNED)
     assert found.source == "2026-01-02T000000.json"
     assert found.scatter is not None
-    assert found.scatter < 0.1
+    assert found.scatter < 0.2
 
 
 def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
-    assert eta.remaining_s == 6 * duration.TYPICAL_TRIAL_S
-    eta.ended(TORCH, 1, 4.0, failed=False)
+    assert eta.remaining_s == 6 * TYPICAL_S
+    eta.ended(TORCH, trial(4.0))
     assert eta.remaining_s == 2 * 4.0 + 3 * 4.0  # the guess for the other cell is corrected by this one
-    eta.ended(JAX, 1, 10.0, failed=False)
+    eta.ended(JAX, trial(10.0))
     assert eta.remaining_s == 2 * 4.0 + 2 * 10.0
 
 
 def test_a_cell_that_failed_is_not_waited_for() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
-    eta.ended(TORCH, 1, 4.0, failed=True)
-    eta.ended(JAX, 1, 4.0, failed=False)
+    eta.ended(TORCH, trial(4.0, failed=True))
+    eta.ended(JAX, trial(4.0))
     assert (eta.trials, eta.remaining_s) == (4, 8.0)
 
 
 def test_published_epochs_are_guessed_by_their_number() -> None:
     protocol = Protocol(kind="published")
-    assert duration.typical_trial_s(TORCH, protocol) > duration.TYPICAL_TRIAL_S
-    assert duration.typical_trial_s(TORCH, Protocol()) == duration.TYPICAL_TRIAL_S
+    assert duration.typical_trial_s(TORCH, protocol) > TYPICAL_S
+    assert duration.typical_trial_s(TORCH, asked.QUICK.protocol) < TYPICAL_S
 
 
-def test_a_repeated_trial_is_one_more_and_takes_no_round_off() -> None:
+def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:
     eta = duration.Eta(made.plan(TORCH, effort=asked.exactly(2)))
-    eta.ended(TORCH, 1, 4.0, failed=False)
-    eta.ended(TORCH, 1, 4.0, failed=False)
+    eta.ended(TORCH, trial(4.0))
+    eta.ended(TORCH, trial(4.0))
     assert (eta.trials, eta.remaining_s) == (3, 4.0)
 
 
 def test_what_earlier_trials_took_is_expected_again() -> None:
-    assert (
-        duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(1)), {TORCH.key: 30.0}).remaining_s
-        == 30 + duration.TYPICAL_TRIAL_S
-    )
+    assert duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(1)), {TORCH.key: 30.0}).remaining_s == 30 + TYPICAL_S
+
+
+def test_a_row_that_is_decided_is_not_waited_for() -> None:
+    eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
+    eta.ended(TORCH, trial(4.0))
+    eta.decided([TORCH])
+    assert (eta.trials, eta.remaining_s) == (4, 3 * 4.0)
+
+
+def test_more_rounds_see_more() -> None:
+    assert duration.half_width(3, 0.05) == pytest.approx(4.303 * 0.05 / 3**0.5, rel=1e-3)
+    assert duration.half_width(12, 0.05) == pytest.approx(2.201 * 0.05 / 12**0.5, rel=1e-3)
+    assert duration.visible_difference(12, 0.0, 0.03) == pytest.approx(0.03)
+    assert duration.visible_difference(3, 0.05, 0.03) > duration.visible_difference(12, 0.05, 0.03) > 0.03
+
+
+def test_a_plan_that_guesses_says_so() -> None:
+    ahead = duration.outlook(PLANNED, 0.03, duration.History())
+    assert (ahead.scatter, ahead.source) == (duration.TYPICAL_SCATTER, "")
+    assert [sight.rounds for sight in ahead.sights] == [3, 12]

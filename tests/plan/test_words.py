@@ -7,12 +7,22 @@ from kerasbench.errors import UsageError
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
-from kerasbench.results.asked import PUBLISHED, SWEEP, Asked
+from kerasbench.results.asked import PUBLISHED, QUICK, SWEEP, Asked
 
 
 def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
     assert words.run(Words()) == Asked()
     assert words.explanation(Words()) == Asked(explain=True)
+
+
+def test_a_control_is_asked_for_by_itself_or_with_rigour() -> None:
+    assert words.run(Words(control=True)) == Asked(control=True)
+    assert words.run(Words(rigorous=True)).control and words.sweep(Words(["dense"], control=True)).control
+    assert not words.run(Words(rounds=12)).control
+
+
+def test_an_explanation_can_be_quick() -> None:
+    assert words.explanation(Words(quick=True)).effort == QUICK
 
 
 def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:

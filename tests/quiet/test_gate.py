@@ -50,6 +50,20 @@ def test_a_machine_that_stays_busy_is_given_up_and_it_is_said_why() -> None:
     assert (passage.waited_s, passage.refused) == (PATIENCE_S, "40% of the CPU in use")
 
 
+def test_once_waiting_has_not_helped_for_long_enough_a_run_waits_no_more() -> None:
+    machine = Machine([BUSY], [200])
+    machine.gate.patience_s = 4.0
+    assert [machine.gate.wait().waited_s for _ in range(5)] == [4.0, 4.0, 2.0, 0.0, 0.0]
+
+
+def test_waiting_that_helped_is_not_held_against_a_run_nor_is_heat() -> None:
+    for states in ([*[BUSY] * 8, QUIET], [HOT]):
+        machine = Machine(list(states), [200])
+        machine.gate.wait()
+        machine.states = [BUSY]
+        assert machine.gate.wait().waited_s == PATIENCE_S
+
+
 def test_a_hot_machine_gets_more_time_to_cool_down() -> None:
     passage = Machine([HOT], [200]).gate.wait()
     assert (passage.waited_s, passage.refused) == (HEAT_PATIENCE_S, "thermal pressure level 1")

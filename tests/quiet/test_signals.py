@@ -48,7 +48,7 @@ def test_what_others_used_is_all_that_was_used_less_the_child_s(
     [
         ([10] * 10, 0, []),
         ([10] * 5 + [11.5] * 5, 0, [("blocks", WARN)]),
-        ([10] * 5 + [14] * 5, 0, [("blocks", INVALID)]),
+        ([10] * 5 + [14] * 5, 0, [("blocks", WARN)]),
     ],
 )
 def test_blocks_that_spread(times: list[float], share: float, expected: list[tuple[str, Severity]]) -> None:
@@ -71,6 +71,13 @@ def test_heat_power_and_the_hypervisor() -> None:
 
 def test_a_gate_that_was_not_passed_is_a_signal() -> None:
     assert of_trial(made.surroundings(refused="40% of the CPU in use")) == [("gate", WARN)]
+
+
+@pytest.mark.parametrize(("cpu_ms", "expected"), [(0, []), (5, []), (6, [("parked", WARN)])])
+def test_a_column_that_worked_while_others_had_their_turns(cpu_ms: int, expected: list[tuple[str, Severity]]) -> None:
+    whole = made.measurement()
+    usage = dataclasses.replace(whole.usage, parked_ns=1_000 * made.MS, parked_cpu_ns=cpu_ms * made.MS)
+    assert of_trial(made.surroundings(), dataclasses.replace(whole, usage=usage)) == expected
 
 
 def test_a_trial_that_got_fewer_processors_than_the_others() -> None:

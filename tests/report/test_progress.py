@@ -22,14 +22,15 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     progress = ConsoleProgress(Console(file=out, width=80))
     progress.run_began(made.plan(TORCH, JAX, effort=asked.exactly(1)), made.record())
     progress.trial_began(TORCH, 1)
-    progress.phase_began("train")
+    progress.phase_began(TORCH, "train")
     progress.tick()
     progress.trial_ended(TORCH, made.trial(found=made.measurement(step_ms=2, overhead_ms=0), noise=(NOISE,)))
     progress.trial_began(JAX, 1)
     progress.trial_ended(JAX, made.trial(backend="jax", failure=made.FAILURE))
+    progress.row_ended([TORCH], "one round was asked for")
     progress.run_ended()
     assert out.getvalue().splitlines() == [
-        "2 cells, 1 round, at most about 18 s if nothing disturbs it",
+        "2 cells, 1 round, at most about 40 s if nothing disturbs it",
         "no verdicts: fewer than 3 rounds have no interval",
         "[1/2] dense torch cpu: 2.00 ms/step, noisy: blocks spread by 12% (9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (9.0 s; about 0 s left)",
@@ -47,10 +48,10 @@ def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
     planned = made.plan(TORCH, JAX)
     size, sight = announce(planned, 90.0, outlook(planned, 0.03, History(scatter=0.01, source="old.json")))
-    assert size == "2 cells, 3 to 5 rounds, at most about 1 min 30 s if nothing disturbs it"
+    assert size == "2 cells, 3 to 12 rounds, at most about 1 min 30 s if nothing disturbs it"
     assert sight == (
-        "differences that will be called in nine of ten cases: 8.9 % after 3 rounds (a ratio's interval: ±3.5 %) "
-        "and 5.9 % after 5 rounds (a ratio's interval: ±1.8 %); trials scatter by 1.0 %, as in old.json"
+        "differences that will be called in nine of ten cases: 7.1 % after 3 rounds (a ratio's interval: ±2.5 %) "
+        "and 4.1 % after 12 rounds (a ratio's interval: ±0.6 %); ratios scatter by 1.0 %, as in old.json"
     )
 
 
@@ -58,6 +59,18 @@ def test_a_plan_without_a_history_says_that_it_guesses() -> None:
     planned = made.plan(TORCH)
     ahead = outlook(planned, 0.03, History())
     assert "a guess: no earlier results of this machine" in announce(planned, 9.0, ahead)[1]
+
+
+def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=80))
+    progress.run_began(made.plan(TORCH, JAX, made.cell("conv"), effort=asked.exactly(4)), made.record())
+    for cell in (TORCH, JAX):
+        progress.trial_ended(cell, made.trial(3, backend=cell.backend))
+    progress.row_ended([TORCH, JAX], "every ratio is within ±2 %")
+    assert out.getvalue().splitlines()[-1] == "dense: decided, because every ratio is within ±2 %"
+    progress.trial_ended(made.cell("conv"), made.trial(1, "conv"))
+    assert "/6]" in out.getvalue().splitlines()[-1]
 
 
 def test_after_a_round_that_is_not_the_last_the_table_is_shown() -> None:

@@ -2,7 +2,7 @@
 
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +10,9 @@ import psutil
 import pytest
 from rich.console import Console
 
-from kerasbench.children import trial
-from kerasbench.children.limits import Limits
+from kerasbench.children import bout
+from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.trial import Outcome
-from kerasbench.exchange.requests import TrialRequest
 from kerasbench.quiet.gate import Gate
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results import asked
@@ -28,19 +27,16 @@ TRIAL_BYTES = 64 << 10  # what is kept of a trial takes about 10 KiB; the rest i
 
 @dataclass
 class Counting:
-    """Launches stand-ins, and notes what this process holds before each: descriptors, threads, memory."""
+    """Measures bouts of stand-ins, and notes what this process holds before each: descriptors, threads, memory."""
 
-    python: str
     held: list[tuple[int, int]] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
 
-    def __call__(
-        self, request: TrialRequest, limits: Limits, on_phase: Callable[[str], None], on_tick: Callable[[], None], /
-    ) -> Outcome:
+    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
         here = psutil.Process()
         self.held.append((here.num_fds(), threading.active_count()))
         self.memory_bytes.append(here.memory_info().rss)
-        return trial.launch(self.python, request, limits, on_phase, on_tick)
+        return bout.measure(entrants, rules, ear, alone)
 
 
 @pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.real)])
@@ -50,12 +46,14 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Pat
     planned = made.plan(*cells, effort=asked.exactly(count // len(cells)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
     watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
-    launch = Counting(str(tmp_path / "python"))
+    launch = Counting()
     progress = ConsoleProgress(Console(file=io.StringIO()))
-    record = Run(planned, store, launch, watch, progress, made.state()).execute()
+    python = str(tmp_path / "python")
+    record = Run(planned, store, launch, watch, progress, made.state(), interpreter=lambda backend: python).execute()
     assert len(record.trials) == count
     assert all(one.failure is None for one in record.trials)
-    settled = int(SETTLED * count)
+    bouts = len(launch.held)
+    settled = int(SETTLED * bouts)
     assert set(launch.held[settled:]) == {launch.held[settled]}
     grown_bytes = launch.memory_bytes[-1] - launch.memory_bytes[settled]
-    assert grown_bytes < TRIAL_BYTES * (count - settled)
+    assert grown_bytes < TRIAL_BYTES * (1 - SETTLED) * count

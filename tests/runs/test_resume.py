@@ -22,18 +22,44 @@ PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for
 
 
 def interrupted(*trials: TrialRecord) -> Record:
-    return dataclasses.replace(made.record(*trials, rounds=0), stopped_because=record.INTERRUPTED, machine=HERE)
+    in_turn = [dataclasses.replace(trial, bout=trial.round) for trial in trials]
+    return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=record.INTERRUPTED, machine=HERE)
 
 
 def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: dict[str, ProbeReport] = PROBES) -> list[bool]:
-    carried, superseded = resume.carry(interrupted(*trials), planned, probes)
+    record = interrupted(*trials)
+    carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
-    return [trial in carried for trial in trials]
+    return [trial in carried for trial in record.trials]
+
+
+ALONE = made.plan(TORCH, effort=asked.exactly(3))
 
 
 def test_what_is_complete_counts() -> None:
-    assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True] * 3
-    assert kept(made.trial(1, failure=made.FAILURE)) == [True]
+    both = [made.trial(index, backend=backend) for index in (1, 2) for backend in ("jax", "torch")]
+    assert kept(*both) == [True] * 4
+    assert kept(made.trial(1, failure=made.FAILURE), planned=ALONE) == [True]
+
+
+def test_a_row_goes_on_after_its_last_round_that_all_its_columns_have() -> None:
+    assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True, True, False]
+    failed = made.trial(1, backend="jax", failure=made.FAILURE)
+    assert kept(made.trial(1), failed, made.trial(2)) == [True] * 3
+    assert kept(made.trial(1), made.trial(2)) == [False, False]
+
+
+def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> None:
+    newer = PROBES | {"jax": dataclasses.replace(PROBES["jax"], versions={"keras": "3.16.0"})}
+    planned = made.plan(JAX, TORCH, made.cell("conv"))
+    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
+    assert kept(*trials, planned=planned, probes=newer) == [False, False, True]
+
+
+def test_what_an_older_kerasbench_measured_one_after_another_is_measured_anew() -> None:
+    one = made.record(made.trial(1), made.trial(1, backend="jax", failure=made.FAILURE), rounds=0)
+    carried, superseded = resume.carry(one, PLANNED, PROBES)
+    assert ([trial.backend for trial in carried], len(superseded)) == (["jax"], 1)  # what failed stays so
 
 
 def test_a_changed_scenario_is_measured_anew() -> None:
@@ -42,14 +68,15 @@ def test_a_changed_scenario_is_measured_anew() -> None:
     assert kept(made.trial(1), planned=made.plan(cell)) == [False]
 
 
-def test_a_changed_twin_is_measured_anew_and_keras_is_not() -> None:
+def test_a_changed_twin_is_measured_anew_and_what_it_is_compared_with_too() -> None:
     entry = dataclasses.replace(made.entry(), twins={"torch": "another"})
     native = Options(native=True)
     cells = [made.cell(backend="torch", options=one) for one in (Options(), native)]
     planned = made.plan(
         *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cells)
     )
-    assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [True, False]
+    assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [False, False]
+    assert kept(made.trial(1), planned=made.plan(planned.cells[0])) == [True]
 
 
 def test_another_version_is_measured_anew() -> None:
@@ -65,7 +92,7 @@ def test_another_device_or_option_is_another_cell() -> None:
 
 
 def test_what_follows_a_gap_does_not_count() -> None:
-    assert kept(made.trial(1), made.trial(3)) == [True, False]
+    assert kept(made.trial(1), made.trial(3), planned=ALONE) == [True, False]
 
 
 def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:

@@ -1,23 +1,25 @@
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerasbench.children.bout import Entrant
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell
-from kerasbench.results.asked import SWEEP, Effort, exactly
+from kerasbench.results.asked import PUBLISHED, SWEEP, Effort, exactly
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
-from kerasbench.runs import rounds
+from kerasbench.runs import rounds, rows
 from tests import made
-from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+from tests.scripted import CELLS, FakeWorker, Quiet, Silent, by_round, execute, noisy
 
 
 @pytest.fixture
@@ -37,13 +39,74 @@ def test_every_round_has_every_cell_once(store: Store) -> None:
 def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
     record = execute(made.plan(*CELLS), store, worker, Silent())
-    assert (record.rounds_completed, record.stopped_because) == (3, "every interval is within ±2%")
+    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
 
 
 def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3, 2, 3, 2))
-    record = execute(made.plan(*CELLS), store, worker, Silent())
-    assert record.rounds_completed == 5
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3))
+    record = execute(made.plan(*CELLS, effort=Effort(3, 5)), store, worker, Silent())
+    assert (record.rounds_completed, record.stopped_because) == (5, "all 5 rounds are done")
+
+
+def test_a_row_that_is_decided_takes_no_further_bout_and_the_others_go_on(store: Store) -> None:
+    quiet, loud = made.cell("quiet"), [made.cell("loud"), made.cell("loud", "jax")]
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3))
+    observer = Silent()
+    record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, observer)
+    had = Counter(trial.cell for trial in record.trials)
+    assert (had[quiet.key], had[loud[0].key], record.rounds_completed) == (3, 5, 5)
+    assert record.stopped_because == "1 row: every ratio is within ±2 %; 1 row: all 5 rounds are done"
+    assert observer.decided == [("quiet", "every interval is within ±2 %"), ("loud", "all 5 rounds are done")]
+
+
+def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(store: Store) -> None:
+    other = made.cell("conv")
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, other, effort=exactly(2)), store, worker, Silent())
+    assert sorted(worker.bouts) == [["torch"], ["torch"], ["torch", "jax"], ["torch", "jax"]]
+    assert sorted({trial.bout for trial in record.trials}) == [1, 2, 3, 4]
+    assert all(len({(one.scenario, one.round) for one in record.trials if one.bout == bout}) == 1 for bout in (1, 2, 3))
+
+
+def test_only_a_row_s_first_bouts_are_started_one_after_another(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=exactly(5)), store, worker, Silent())
+    assert worker.alone == [True] * 3 + [False] * 2
+    assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
+
+
+def test_published_cells_are_bouts_of_their_own(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=PUBLISHED), store, worker, Silent())
+    assert sorted(worker.bouts) == [["jax"], ["torch"]]
+    assert record.stopped_because == "one round was asked for"
+
+
+THREE = [*CELLS, made.cell(backend="tensorflow")]
+
+
+def test_what_does_not_fit_is_measured_beside_the_first_column_again(store: Store) -> None:
+    worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    record = execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax"], ["torch", "tensorflow"]]
+    assert [(one.backend, one.round, one.bout) for one in record.trials] == [
+        ("torch", 1, 1),
+        ("jax", 1, 1),
+        ("torch", 1, 2),
+        ("tensorflow", 1, 2),
+    ]
+
+
+def test_where_not_even_two_fit_they_are_measured_one_by_one(store: Store) -> None:
+    worker = FakeWorker(1, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
+    assert worker.bouts == [["torch"], ["jax"], ["tensorflow"]]
+
+
+def test_a_column_that_fails_leaves_its_row(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=[made.measurement(2), made.FAILURE])
+    execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax"], ["torch", "jax"], ["torch"]]
 
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
@@ -108,29 +171,29 @@ def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
 
 
-def test_every_trial_is_on_disk_before_the_next_begins(store: Store) -> None:
+def test_every_bout_is_on_disk_before_the_next_begins(store: Store) -> None:
     on_disk: list[int] = []
 
     class Looking(FakeWorker):
-        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+        def __call__(self, *asked: Any) -> list[Outcome | None]:
             on_disk.append(len(load(store.journal).trials))
-            return super().__call__(request, *rest)
+            return super().__call__(*asked)
 
     worker = Looking(torch=noisy(1), jax=noisy(2))
     execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
-    assert on_disk == [0, 1, 2, 3]
+    assert on_disk == [0, 2]
 
 
 def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
     class Interrupted(FakeWorker):
-        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
+        def answer(self, entrant: Entrant) -> Outcome:
             if len(self.requests) == 3:
                 raise KeyboardInterrupt
-            return super().__call__(request, *rest)
+            return super().answer(entrant)
 
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
     record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
-    assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 3)
+    assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 2)
     assert load(store.journal).trials == record.trials
 
 
@@ -140,41 +203,31 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     add, added = store.add, [0]
 
-    def until_it_is_full(trial: TrialRecord) -> None:
+    def until_it_is_full(trials: Sequence[TrialRecord]) -> None:
         added[0] += 1
-        if added[0] == 3:
+        if added[0] == 2:
             raise ResultsError("no space left")
-        add(trial)
+        add(trials)
 
     monkeypatch.setattr(store, "add", until_it_is_full)
     record = execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
-    assert (record.stopped_because, len(record.trials)) == ("results could not be written", 3)
+    assert (record.stopped_because, len(record.trials)) == ("results could not be written", 4)
     assert len(load(store.journal).trials) == 2
 
 
-def test_a_disturbed_trial_is_kept_and_repeated_in_its_round(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    record = execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
-    assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True), (1, False), (2, False)]
+def test_a_disturbed_bout_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent(), Quiet(1))
+    assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert "other processes used" in record.trials[0].noise[0].reason
+    assert [one.protocol.steps_per_block for one in worker.requests] == [None, None, 50, 50]
 
 
-def test_a_trial_that_is_disturbed_again_is_not_repeated_for_ever(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    record = execute(made.plan(CELLS[0], effort=exactly(1)), store, worker, Silent(), Quiet(1, 2, 3))
-    assert [trial.disturbed for trial in record.trials] == [True, True]
-
-
-def test_a_disturbed_failure_is_tried_again_before_the_cell_is_given_up(store: Store) -> None:
-    worker = FakeWorker(torch=[made.FAILURE, made.measurement(2)])
-    record = execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
-    assert [(trial.round, trial.failure is None) for trial in record.trials] == [(1, False), (1, True), (2, True)]
-
-
-def test_a_disturbed_trial_calibrates_nothing(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    execute(made.plan(CELLS[0], effort=exactly(2)), store, worker, Silent(), Quiet(1))
-    assert [request.protocol.steps_per_block for request in worker.requests] == [None, None, 50]
+def test_a_budget_counts_bouts_by_their_longest_trial(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    planned = made.plan(*CELLS, effort=Effort(3, 5, budget_s=2.5))  # each bout says that it took a second
+    record = execute(planned, store, worker, Silent())
+    assert record.rounds_completed == 3 and record.stopped_because == "every ratio is within ±2 %"
 
 
 def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
@@ -200,7 +253,7 @@ def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
 
 def test_a_frozen_protocol_stays_as_it_is() -> None:
     frozen = Protocol(steps_per_block=8, warmup_blocks=4)
-    assert rounds.freeze(frozen, made.measurement()) == frozen
+    assert rows.freeze(frozen, made.measurement()) == frozen
 
 
 OOM = Failure(Code.OOM, "no memory", "less of it")
@@ -218,14 +271,16 @@ class SmallMemory(FakeWorker):
         super().__init__(torch=noisy(1))
         self.from_batch = from_batch
 
-    def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
-        answer = super().__call__(request, *rest)
-        return answer if (request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
+    def answer(self, entrant: Entrant) -> Outcome:
+        answer = super().answer(entrant)
+        return answer if (entrant.request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
 
 
 def sweep(store: Store, worker: FakeWorker, order: Any, *cells: Cell) -> Record:
     planned = made.plan(*cells, effort=exactly(2, SWEEP))
-    return rounds.Run(planned, store, worker, Quiet(), Silent(), made.state(), order=order).execute()
+    return rounds.Run(
+        planned, store, worker, Quiet(), Silent(), made.state(), in_order=order, between=by_round
+    ).execute()
 
 
 def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
@@ -245,9 +300,9 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
     class Once(SmallMemory):
-        def __call__(self, request: TrialRequest, *rest: Any) -> Outcome:
-            answer = super().__call__(request, *rest)
-            return Outcome([], 0, failure=OOM) if request.options.batch == 2 else answer
+        def answer(self, entrant: Entrant) -> Outcome:
+            answer = super().answer(entrant)
+            return Outcome([], 0, failure=OOM) if entrant.request.options.batch == 2 else answer
 
     def descending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
         return ascending(cells, seed, round_index)[::-1]

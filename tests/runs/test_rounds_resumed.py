@@ -11,7 +11,7 @@ from kerasbench.results.asked import Effort
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds
 from tests import made
-from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+from tests.scripted import CELLS, FakeWorker, Quiet, Silent, by_round, execute, noisy
 
 
 @pytest.fixture
@@ -19,13 +19,16 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-@pytest.mark.parametrize("done", range(10))
-def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, done: int) -> None:
-    planned = made.plan(*CELLS, effort=asked.exactly(4))
+@pytest.mark.parametrize("bouts", range(6))
+def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, bouts: int) -> None:
+    planned, done = made.plan(*CELLS, effort=asked.exactly(4)), 2 * bouts
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
     worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
     resumed = execute(planned, store, worker, observer, carried=whole[:done])
-    assert [(trial.round, trial.cell) for trial in resumed.trials] == [(trial.round, trial.cell) for trial in whole]
+    assert [(one.round, one.bout, one.cell) for one in resumed.trials] == [
+        (one.round, one.bout, one.cell) for one in whole
+    ]
+    assert resumed.rounds_completed == 4
     assert len(worker.requests) == len(observer.ended) == max(0, len(whole) - done)
     assert load(store.journal).trials == resumed.trials
 
@@ -34,7 +37,9 @@ def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
     signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
     earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
     planned = made.plan(CELLS[0], effort=asked.exactly(2))
-    run = rounds.Run(planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier)
+    run = rounds.Run(
+        planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier, between=by_round
+    )
     record = run.execute()
     assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
     assert record.parent_cpu_ns >= 7
@@ -58,13 +63,40 @@ def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store)
     assert len(resumed.trials) == 3
 
 
+def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(store: Store) -> None:
+    planned = made.plan(*CELLS, effort=asked.exactly(2))
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
+    given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=0)
+    worker = FakeWorker(jax=noisy(2))
+    resumed = execute(planned, store, worker, Silent(), carried=[*whole[:2], given_up])
+    assert worker.bouts == [["jax"]]
+    assert resumed.rounds_completed == 2
+
+
 def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1, 3, 1, 3, 1), jax=noisy(2, 3, 2, 3, 2))
-    whole = execute(made.plan(*CELLS), store, worker, Silent())
-    assert whole.rounds_completed == 5
+    planned = made.plan(*CELLS, made.cell("conv"), made.cell("quiet"), effort=asked.exactly(3))
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent())
+    before = [one for one in whole.trials if one.bout <= 4]  # of three rows
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    resumed = execute(made.plan(*CELLS), store, worker, Silent(), carried=whole.trials[:9])
-    assert (resumed.rounds_completed, len(resumed.trials)) == (5, 10)
+    resumed = execute(planned, store, worker, Silent(), carried=before)
+    assert [(one.round, one.cell) for one in resumed.trials] == [(one.round, one.cell) for one in whole.trials]
+
+
+def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
+    planned = made.plan(*CELLS, made.cell("loud"), effort=Effort(3, 5))
+    quiet = [
+        dataclasses.replace(made.trial(index, backend=cell.backend), bout=index)
+        for index in (1, 2, 3)
+        for cell in CELLS
+    ]
+    loud = [
+        dataclasses.replace(made.trial(index, "loud", found=made.measurement(step)), bout=10 + index)
+        for index, step in enumerate((1, 3, 2), start=1)
+    ]
+    worker = FakeWorker(torch=noisy(1, 3))
+    resumed = execute(planned, store, worker, Silent(), carried=[*quiet, *loud])
+    assert {(one.scenario, one.round) for one in resumed.trials[9:]} <= {("loud", 4), ("loud", 5)}
+    assert resumed.rounds_completed > 3
 
 
 def test_a_resumed_run_stops_where_it_would_have_stopped(store: Store) -> None:
@@ -75,7 +107,7 @@ def test_a_resumed_run_stops_where_it_would_have_stopped(store: Store) -> None:
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=Effort(budget_s=30.0))
-    carried = [made.trial(1, backend=cell.backend) for cell in CELLS]  # each took 9 s
+    planned = made.plan(*CELLS, effort=Effort(budget_s=15.0))
+    carried = [dataclasses.replace(made.trial(backend=cell.backend), bout=1) for cell in CELLS]  # 9 s, side by side
     resumed = execute(planned, store, FakeWorker(), Silent(), carried=carried)
-    assert resumed.stopped_because == "another round would not have fitted into --budget 30 s"
+    assert resumed.stopped_because == "another round would not have fitted into --budget 15 s"

@@ -1,51 +1,88 @@
 import pytest
 
-from kerasbench.results.asked import Effort
+from kerasbench.results.asked import Effort, exactly
 from kerasbench.runs import stopping
+from kerasbench.runs.stopping import Ending
+from tests import made
+from tests.scripted import by_round
 
 WIDE, NARROW = 0.5, 0.01
+FIVE = Effort(3, 5)
 
 
 @pytest.mark.parametrize(
-    ("widths", "reason"),
+    ("widths", "ending"),
     [
-        ([[None], [0.001]], ""),  # fewer than three rounds have no interval that deserves the name
-        ([[None], [None], [0.019, 0.02]], "every interval is within ±2%"),
-        ([[None], [None], [0.019, 0.021]], ""),
-        ([[None], [None], [None, 0.001]], ""),
-        ([[None], [None], [WIDE], [0.6 * WIDE]], ""),
-        ([[None], [None], [WIDE, NARROW], [0.99 * WIDE, NARROW]], "no interval that is still too wide has shrunk"),
-        ([[None], [None], [WIDE, WIDE], [WIDE, 0.6 * WIDE]], ""),
-        ([[WIDE]] * 5, "all 5 rounds are done"),
+        ([[None], [0.001]], None),  # fewer than three bouts have no interval that deserves the name
+        ([[None], [None], [0.019, 0.02]], Ending.PRECISE),
+        ([[None], [None], [0.019, 0.021]], None),
+        ([[None], [None], [None, 0.001]], None),
+        ([[None], [None], [WIDE], [0.6 * WIDE]], None),
+        ([[None], [None], [WIDE, NARROW], [0.99 * WIDE, NARROW]], Ending.NO_GAIN),
+        ([[None], [None], [WIDE, WIDE], [WIDE, 0.6 * WIDE]], None),
+        ([[None], [None], [WIDE, WIDE], [WIDE]], None),  # a column has failed
+        ([[None], [None], []], None),
+        ([[WIDE]] * 5, Ending.ROUNDS),
     ],
 )
-def test_when_a_run_stops(widths: list[list[float | None]], reason: str) -> None:
-    found = stopping.stop_reason(Effort(), widths)
-    assert found.startswith(reason) and bool(found) is bool(reason)
+def test_when_a_row_has_enough(widths: list[list[float | None]], ending: Ending | None) -> None:
+    assert stopping.ending(FIVE, widths) is ending
+
+
+def test_a_row_that_is_asked_for_so_many_bouts_has_them() -> None:
+    assert [stopping.ending(exactly(4), [[NARROW]] * done) for done in (3, 4)] == [None, Ending.ROUNDS]
 
 
 def test_on_battery_a_run_aims_at_less() -> None:
-    assert (
-        stopping.stop_reason(Effort(), [[0.04]] * 3, precision=stopping.precision_of(0.05))
-        == "every interval is within ±5%"
+    assert stopping.ending(FIVE, [[0.04]] * 3, stopping.precision_of(0.05)) is Ending.PRECISE
+    assert stopping.ending(FIVE, [[0.04], [0.04], [0.03]], stopping.precision_of(0.03)) is None
+
+
+def test_a_run_says_which_of_its_rows_ended_why() -> None:
+    three = [Ending.PRECISE, Ending.ROUNDS, Ending.PRECISE]
+    assert stopping.summed_up(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
+    assert stopping.summed_up(three, FIVE, 0.02) == ("2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done")
+    assert stopping.summed_up([Ending.NO_GAIN], FIVE, 0.02, several=False) == (
+        "no interval that is still too wide has shrunk in the last round"
     )
-    assert stopping.stop_reason(Effort(), [[0.04], [0.04], [0.03]], precision=stopping.precision_of(0.03)) == ""
+    assert stopping.summed_up([Ending.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 
 
 @pytest.mark.parametrize(
-    ("spent_s", "done", "reason"),
+    ("spent_s", "another_s", "done", "reason"),
     [
-        (40.0, 1, ""),
-        (50.0, 1, ""),
-        (51.0, 1, "another round would not have fitted into --budget 100 s"),
-        (90.0, 2, "another round would not have fitted into --budget 100 s"),
-        (
-            200.0,
-            1,
-            "--budget 100 s is used up: the first round, which is always completed, has taken 200 s",
-        ),
-        (120.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
+        (0.0, 500.0, 0, ""),  # the first round is always completed
+        (40.0, 40.0, 1, ""),
+        (50.0, 50.0, 1, ""),
+        (51.0, 51.0, 1, "another round would not have fitted into --budget 100 s"),
+        (90.0, 5.0, 2, ""),  # most rows are decided
+        (200.0, 1.0, 1, "--budget 100 s is used up: the first round, which is always completed, has taken 200 s"),
+        (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
     ],
 )
-def test_a_budget_allows_no_round_that_it_would_not_hold(spent_s: float, done: int, reason: str) -> None:
-    assert stopping.stop_reason(Effort(budget_s=100.0), [[None]] * done, spent_s) == reason
+def test_a_budget_allows_no_round_that_it_would_not_hold(
+    spent_s: float, another_s: float, done: int, reason: str
+) -> None:
+    assert stopping.out_of_budget(100.0, spent_s, another_s, done) == reason
+    assert stopping.out_of_budget(None, spent_s, another_s, done) == ""
+
+
+def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -> None:
+    steps = {"jax": (1.0, 1.01, 0.99), "tensorflow": (2.0, 2.01, 2.0), "torch": (3.0, 3.0, 3.1)}
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step))
+        for backend, found in steps.items()
+        for index, step in enumerate(found, start=1)
+    ]
+    assert len(stopping.half_widths(trials, by_round)) == 3
+    failed = made.trial(4, backend="torch", failure=made.FAILURE)
+    (width,) = stopping.half_widths([*trials, failed], by_round)
+    assert width is not None and width < 0.1
+
+
+def test_a_row_of_one_column_has_its_own_interval() -> None:
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    (width,) = stopping.half_widths(trials, by_round)
+    assert width is not None and 0 < width < 0.1
+    assert stopping.half_widths(trials[:1], by_round) == [None]
+    assert stopping.half_widths([made.trial(failure=made.FAILURE)], by_round) == []

@@ -18,7 +18,7 @@ from kerasbench.machine import nvidia
 from kerasbench.machine.nvidia import Sample
 from kerasbench.quiet.gate import Gate
 from kerasbench.quiet.signals import Surroundings
-from kerasbench.runs.surroundings import Watch, on_card
+from kerasbench.runs.surroundings import Judge, Watch, on_card
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 
@@ -41,9 +41,37 @@ def outcome(*cards: str) -> Outcome:
     return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
 
 
+WATCH = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
+
+
 def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
-    watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
-    return watch(device, trial, lambda reason: None)
+    """A bout of one column."""
+    (found,), (seen,) = WATCH([device], lambda: [trial()], lambda reason: None)
+    assert found is not None
+    return found, seen
+
+
+@pytest.mark.usefixtures("nvml")
+def test_a_bout_has_one_gate_and_each_column_its_own_card() -> None:
+    readings = iter([200, 300])
+    watch = Watch(Gate(canary=lambda: next(readings), look=made.state), look=lambda sample_s: made.state())
+    devices = [made.CPU, CUDA, replace(CUDA, index=0), CUDA]
+    own = [outcome(), outcome(TWO.removeprefix("GPU-")), outcome(ONE.removeprefix("GPU-"))]
+    found, seen = watch(devices, lambda: [*own, None], lambda reason: None)
+    assert list(found) == [*own, None]
+    assert [(one.card, one.canary_ns) for one in seen] == [("", 200), (TWO, 200), (ONE, 200), (TWO, 200)]
+    assert [one.gpu_neighbours for one in seen] == [[], [4711], [], [4711]]
+
+
+def test_a_trial_is_judged_by_what_surrounded_it_and_by_those_before() -> None:
+    judge = Judge()
+    cuda = replace(made.trial(), device=CUDA)
+    fast, slow = (made.surroundings(gpu=(Sample(mhz, [], 60),)) for mhz in (1980, 1000))
+    assert judge(cuda, fast, []).noise == []
+    (signal,) = judge(cuda, slow, []).noise
+    assert (signal.name, judge(cuda, slow, []).surroundings) == ("gpu clock", slow)
+    failed = replace(made.trial(failure=made.FAILURE), device=made.CPU)
+    assert judge(failed, made.surroundings(refused="busy"), []).noise[0].name == "gate"
 
 
 def test_a_trial_on_a_card_is_watched_by_the_driver_s_library(nvml: Nvml) -> None:
@@ -153,7 +181,6 @@ def test_a_child_s_processor_time_is_that_of_all_that_it_started(tmp_path: Path)
         usual.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return Outcome([], ended.wall_ns, left_cpu_s=ended.left_cpu_s)
 
-    watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
-    outcome, seen = watch(made.CPU, trial, lambda reason: None)
+    outcome, seen = watched(made.CPU, trial)
     assert outcome.left_cpu_s >= 0.29 and usual[0] >= 0.29
     assert seen.child_cpu_s == pytest.approx(usual[0] + outcome.left_cpu_s)

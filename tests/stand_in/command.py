@@ -10,23 +10,23 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
 from kerasbench import cli
-from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
 from kerasbench.machine import lock
 from kerasbench.quiet.signals import Surroundings
 from kerasbench.report import audience, drawn, page  # noqa: F401
-from kerasbench.runs import rounds, survey
+from kerasbench.runs import begun, survey
 from kerasbench.runs import run as runs_run
+from kerasbench.runs.surroundings import Outcomes
 from tests import made
 
-DISTURBED = 0.1  # of the trials, so that some are repeated
+DISTURBED = 0.1  # of the bouts, so that some are marked
 
 
 class Watch:
@@ -36,10 +36,10 @@ class Watch:
         self._rng = rng
 
     def __call__(
-        self, device: Device, trial: Callable[[], Outcome], on_wait: Callable[[str], None], /
-    ) -> tuple[Outcome, Surroundings]:
-        busy_s = 10.0 * rounds.processors() if self._rng.random() < DISTURBED else 1.0
-        return trial(), made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)
+        self, devices: Sequence[Device], bout: Callable[[], Outcomes], on_wait: Callable[[str], None], /
+    ) -> tuple[Outcomes, Sequence[Surroundings]]:
+        busy_s = 10.0 * begun.processors() if self._rng.random() < DISTURBED else 1.0
+        return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
 def furnish(folder: Path, seed: int) -> None:

@@ -1,0 +1,93 @@
+"""The records of a run: of the whole as it begins or goes on, and of each trial."""
+
+import dataclasses
+
+import psutil
+
+from kerasbench import text
+from kerasbench.analysis.verdicts import minimal_effect
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.machine.state import State
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.quiet.signals import of_machine
+from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
+
+
+def begin(planned: Plan, state: State) -> Record:
+    """Return the record of a run of which nothing has been measured yet."""
+    entries = {
+        id(cell.selected.entry): cell.selected.entry for cell in [*planned.cells, *(c for c, _ in planned.absent)]
+    }
+    return Record(
+        asked=planned.asked,
+        machine=planned.machine,
+        started=text.now(),
+        minimal_effect=minimal_effect(state.on_battery is True),
+        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
+        cells=len(planned.cells),
+        trials=[record_of(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
+        noise=of_machine(state, processors()),
+        flops=planned.flops,
+    )
+
+
+def going_on(earlier: Record, begun: Record) -> Record:
+    """Return a run's record where it goes on with an earlier one: it began when that one did."""
+    return dataclasses.replace(
+        begun,
+        started=earlier.started,
+        resumed=earlier.resumed,
+        noise=list(dict.fromkeys([*earlier.noise, *begun.noise])),
+        trials=[*begun.trials, *earlier.trials],
+        parent_cpu_ns=earlier.parent_cpu_ns,
+    )
+
+
+def request_of(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
+    """Return what a trial of a cell is asked for."""
+    return TrialRequest(
+        scenario=cell.selected.entry.name,
+        file=str(cell.selected.entry.file.resolve()),
+        file_hash=cell.selected.entry.file_hash,
+        regime=cell.selected.regime.name,
+        backend=cell.backend,
+        device=cell.device,
+        seed=planned.asked.seed,
+        data=planned.asked.data,
+        protocol=protocol,
+        options=cell.options,
+        twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
+    )
+
+
+def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0) -> TrialRecord:
+    """Return a trial's record in this round and bout, without what surrounded it."""
+    return TrialRecord(
+        round=index,
+        scenario=cell.selected.entry.name,
+        regime=cell.selected.regime.name,
+        backend=cell.backend,
+        device=cell.device,
+        wall_ns=outcome.wall_ns,
+        phases=outcome.phases,
+        measurement=outcome.measurement,
+        failure=outcome.failure,
+        options=cell.options,
+        protocol=cell.protocol.kind,
+        bout=bout,
+        started_alone=outcome.started_alone,
+    )
+
+
+def not_tried(cell: Cell, larger: Cell, failure: Failure, index: int) -> TrialRecord:
+    """Return the record of a larger size than the one at which a cell of a sweep ran out of memory."""
+    size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
+    said = Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
+    return record_of(larger, index, Outcome([], 0, failure=said))
+
+
+def processors() -> int:
+    """Return the machine's processors, those included that this process may not use: counters are of all."""
+    return psutil.cpu_count() or 1

@@ -1,0 +1,104 @@
+"""One bout from a run's side: what its columns are asked for, by which rules they take turns, what surrounded it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol as Interface
+
+from kerasbench.children import limits
+from kerasbench.children.bout import Ear, Entrant, Rules
+from kerasbench.children.trial import Outcome
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.results.record import Record, TrialRecord
+from kerasbench.runs import begun, cycles, memory, orders
+from kerasbench.runs.rows import Known, Row
+from kerasbench.runs.surroundings import Judge, Watcher
+
+
+class Launch(Interface):
+    """Measures one bout and tells how it goes meanwhile, as children.bout.measure does. None: it did not fit."""
+
+    def __call__(
+        self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /
+    ) -> Sequence[Outcome | None]: ...
+
+
+class Observer(Interface):
+    """Who is told how a run goes."""
+
+    def run_began(self, planned: Plan, record: Record) -> None: ...
+    def gate_closed(self, row: str, reason: str) -> None: ...
+    def trial_began(self, cell: Cell, round_index: int) -> None: ...
+    def phase_began(self, cell: Cell, phase: str) -> None: ...
+    def tick(self) -> None: ...
+    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None: ...
+    def row_ended(self, cells: Sequence[Cell], why: str) -> None: ...
+    def round_ended(self, record: Record) -> None: ...
+    def run_ended(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Tells an observer of a bout, whose columns are numbered there."""
+
+    observer: Observer
+    cells: Sequence[Cell]
+    round_index: int
+
+    def began(self, index: int, /) -> None:
+        self.observer.trial_began(self.cells[index], self.round_index)
+
+    def phase(self, index: int, name: str, /) -> None:
+        self.observer.phase_began(self.cells[index], name)
+
+    def tick(self) -> None:
+        self.observer.tick()
+
+
+@dataclass(frozen=True)
+class Bouts:
+    """Measures the bouts of a run."""
+
+    planned: Plan
+    launch: Launch
+    watch: Watcher
+    observer: Observer
+    interpreter: Callable[[str], str]
+    judge: Judge = field(default_factory=Judge)
+
+    def measure(self, row: Row, cells: Sequence[Cell], index: int, number: int) -> list[tuple[Cell, TrialRecord]]:
+        """Measure cells of a row side by side in this round, and return the trials of those that were started."""
+        ear, known = _Told(self.observer, cells, index), [row.known[cell.key] for cell in cells]
+        entrants = [self._entrant(cell, one) for cell, one in zip(cells, known, strict=True)]
+
+        def launched() -> Sequence[Outcome | None]:
+            return self.launch(entrants, self._rules(cells, known, number), ear, row.starts_alone)
+
+        outcomes, seen = self.watch(
+            [cell.device for cell in cells], launched, partial(self.observer.gate_closed, cells[0].row_label)
+        )
+        trials: list[tuple[Cell, TrialRecord]] = []
+        for cell, outcome, around in zip(cells, outcomes, seen, strict=True):
+            if outcome is not None:
+                earlier = [one.measurement for one in row.trials if one.cell == cell.key and one.measurement]
+                found = begun.record_of(cell, index, outcome, number)
+                trials.append((cell, self.judge(found, around, earlier)))
+        return trials
+
+    def _entrant(self, cell: Cell, known: Known) -> Entrant:
+        asked = self.planned.asked
+        limited = limits.of_trial(asked.timeout_s, asked.memory_limit_bytes, asked.effort.protocol.kind, known.first_s)
+        request = begun.request_of(cell, known.protocol, self.planned)
+        return Entrant(self.interpreter(cell.backend), request, limited)
+
+    def _rules(self, cells: Sequence[Cell], known: Sequence[Known], number: int) -> Rules:
+        """Return by what a bout goes; its number draws the order, so that no two have the same."""
+        protocol, regime = cells[0].protocol, cells[0].selected.regime
+        room = memory.room(
+            [cell.device for cell in cells], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
+        )
+        return Rules(
+            orders.drawn(f"{self.planned.asked.seed}/{number}"),
+            partial(cycles.enough, protocol, cycles.shares(protocol, regime)),
+            room,
+        )

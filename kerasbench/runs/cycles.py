@@ -1,0 +1,60 @@
+"""When a stage of a bout has slices enough (pure)."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from kerasbench.analysis.estimates import t_quantile
+from kerasbench.exchange.descriptions import RegimeDescription
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.requests import Protocol, counts_epochs
+from kerasbench.exchange.turns import STAGES
+
+TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
+PRECISION = 0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
+PARTS_CYCLES = 5  # of three ways each, for an explanation and no verdict
+SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
+# The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
+MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
+
+
+def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
+    """Return each stage's share of the time; what a protocol or a regime does not have is left to the steps."""
+    if protocol.kind == "sweep":
+        return {TRAIN: 1.0}
+    missing = {EPOCH: counts_epochs(regime.steps), BATCH: regime.batch == 1}
+    found = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
+    return found | {TRAIN: found[TRAIN] + 1 - sum(found.values())}
+
+
+def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Block]], /) -> bool:
+    """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
+
+    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another.
+    """
+    cycles = min(map(len, slices), default=0)
+    if stage == PARTS:
+        return cycles >= PARTS_CYCLES
+    if cycles < protocol.min_cycles:
+        return False
+    spent_ns = max(sum(block.ns for block in column) for column in slices)
+    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= PRECISION
+
+
+def widest(slices: Sequence[Sequence[Block]]) -> float:
+    """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
+    logs = [[math.log(block.unit_ns) for block in column] for column in slices]
+    if len(logs) == 1:
+        return _half_width(logs[0])
+    return max(
+        _half_width([a - b for a, b in zip(one, other, strict=False)]) for one, other in itertools.combinations(logs, 2)
+    )
+
+
+def _half_width(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return math.inf
+    middle = statistics.median(values)
+    spread = statistics.median(abs(value - middle) for value in values)
+    return t_quantile(len(values) - 1) * MEDIAN_ERROR * spread / math.sqrt(len(values))

@@ -1,0 +1,129 @@
+"""The rows of a run: what each is measured by, which of its columns still are, and what it has had."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.requests import Protocol
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.results.keys import CellKey
+from kerasbench.results.record import TrialRecord
+from kerasbench.runs.stopping import Ending
+
+WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
+WARMUP_MAX_BLOCKS = 30
+ALONE = 3  # bouts of a row whose children start one after another, for cold figures with an interval
+
+
+@dataclass
+class Known:
+    """What a cell's trials have taught for its later ones: what was calibrated, and what they took."""
+
+    protocol: Protocol
+    first_s: float | None = None
+    peak_bytes: int = 0
+    on_card_bytes: int = 0
+
+    def take(self, trial: TrialRecord, found: Measurement) -> None:
+        """Learn from a trial. How long the first took counts without the turns of others."""
+        self.protocol = freeze(self.protocol, found)
+        self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
+        self.peak_bytes = max(self.peak_bytes, found.peak_rss_bytes)
+        self.on_card_bytes = max(self.on_card_bytes, found.peak_device_bytes or 0)
+
+
+@dataclass
+class Row:
+    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one."""
+
+    cells: list[Cell]
+    had: int = 0
+    widths: list[list[float | None]] = field(default_factory=list)
+    ending: Ending | None = None
+    alive: list[Cell] = field(init=False)
+    known: dict[CellKey, Known] = field(init=False)
+    trials: list[TrialRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.alive = list(self.cells)
+        self.known = {cell.key: Known(cell.protocol) for cell in self.cells}
+
+    @property
+    def over(self) -> bool:
+        return self.ending is not None or not self.alive
+
+    @property
+    def starts_alone(self) -> bool:
+        return self.had < ALONE
+
+    @property
+    def bout_s(self) -> float:
+        """How long its bouts of one round have taken on average."""
+        return seconds(self.trials) / self.had if self.had else 0.0
+
+    def take(self, trial: TrialRecord) -> None:
+        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over."""
+        self.trials.append(trial)
+        if trial.measurement is None:
+            self.alive = [cell for cell in self.alive if cell.key != trial.cell]
+        else:
+            self.known[trial.cell].take(trial, trial.measurement)
+
+    def give_up(self, cells: Sequence[Cell]) -> None:
+        """Leave out cells that have not been tried and will not be."""
+        self.alive = [cell for cell in self.alive if cell not in cells]
+
+
+def rows_of(planned: Plan) -> list[Row]:
+    """Return the rows of a plan: cells of one regime and size; each cell by itself where all epochs are run."""
+    found: dict[object, list[Cell]] = {}
+    for cell in planned.cells:
+        row = cell.key if cell.protocol.kind == "published" else cell.row
+        found.setdefault(row, []).append(cell)
+    return [Row(cells) for cells in found.values()]
+
+
+def ordered(rows: Iterable[Row], cells: Sequence[Cell]) -> list[Row]:
+    """Return the rows in the order in which their first cells come."""
+    place = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
+    return sorted(rows, key=lambda row: min(place[cell.key] for cell in row.cells))
+
+
+def whole_rounds(cells: Iterable[Cell], trials: Sequence[TrialRecord]) -> int:
+    """Return in how many rounds, from the first on, a row has had every column that had not failed by then."""
+    done, alive = 0, {cell.key for cell in cells}
+    while True:
+        of_round = [trial for trial in trials if trial.round == done + 1]
+        alive -= {trial.cell for trial in of_round if trial.failure is not None}
+        if not any(trial.bout or trial.measurement for trial in of_round) or not alive <= {
+            one.cell for one in of_round
+        }:
+            return done
+        done += 1
+
+
+def seconds(trials: Iterable[TrialRecord]) -> float:
+    """Return how long trials took in all: those of a bout were alive together, about as long as the longest."""
+    bouts: dict[int, int] = {}
+    alone_ns = 0
+    for trial in trials:
+        if trial.bout:
+            bouts[trial.bout] = max(bouts.get(trial.bout, 0), trial.wall_ns)
+        else:
+            alone_ns += trial.wall_ns
+    return (alone_ns + sum(bouts.values())) / 1e9
+
+
+def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
+    """Return the protocol for the cell's later trials: what the first one calibrated, with a margin on the warm-up."""
+    if protocol.steps_per_block is not None:
+        return protocol
+    training = measurement.training
+    needed = sum(block.count == training.steps_per_block for block in training.warmup)
+    return dataclasses.replace(
+        protocol,
+        steps_per_block=training.steps_per_block,
+        warmup_blocks=min(WARMUP_MAX_BLOCKS, math.ceil(WARMUP_MARGIN * needed)),
+    )

@@ -1,0 +1,85 @@
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from kerasbench.children.bout import Ear, Entrant, Rules
+from kerasbench.children.trial import Outcome
+from kerasbench.exchange.measurement import Block
+from kerasbench.plan.cells import Cell
+from kerasbench.results.asked import exactly
+from kerasbench.results.store import Store
+from kerasbench.runs.bouts import Bouts
+from kerasbench.runs.rows import rows_of
+from tests import made
+from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+
+
+class Keeping(FakeWorker):
+    """Keeps what it was given."""
+
+    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        self.entrants, self.rules = entrants, rules
+        return super().__call__(entrants, rules, ear, alone)
+
+
+def test_a_bout_is_asked_for_by_interpreters_requests_limits_and_rules() -> None:
+    planned = made.plan(*CELLS, effort=exactly(3))
+    worker = Keeping(torch=noisy(1), jax=noisy(2))
+    (row,) = rows_of(planned)
+    bouts = Bouts(planned, worker, Quiet(), Silent(), lambda backend: f"/{backend}/python")
+    trials = bouts.measure(row, row.cells, 1, 7)
+    assert [(one.round, one.bout, one.backend) for _, one in trials] == [(1, 7, "torch"), (1, 7, "jax")]
+    assert [one.python for one in worker.entrants] == ["/torch/python", "/jax/python"]
+    assert [one.limits.timeout_s for one in worker.entrants] == [300.0, 300.0]
+    assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))
+    same = [[Block(1, 100 * made.MS)] * 6] * 2
+    assert worker.rules.enough("train", same)
+    assert not worker.rules.enough("train", [column[:5] for column in same])
+    assert worker.rules.fits()
+
+
+def test_an_observer_hears_which_column_a_bout_is_at() -> None:
+    heard: list[str] = []
+
+    class Hearing(Silent):
+        def trial_began(self, cell: Cell, round_index: int) -> None:
+            heard.append(f"{cell.backend} began round {round_index}")
+
+        def phase_began(self, cell: Cell, phase: str) -> None:
+            heard.append(f"{cell.backend} {phase}")
+
+        def gate_closed(self, row: str, reason: str) -> None:
+            heard.append(f"{row}: {reason}")
+
+    class Busy(Quiet):
+        def __call__(self, devices, bout, on_wait: Callable[[str], None], /):  # type: ignore[no-untyped-def]
+            on_wait("busy")
+            return super().__call__(devices, bout, on_wait)
+
+    planned = made.plan(*CELLS)
+    (row,) = rows_of(planned)
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    Bouts(planned, worker, Busy(), Hearing(), lambda backend: "").measure(row, row.cells, 2, 1)
+    assert heard == ["dense: busy", "torch began round 2", "torch train", "jax began round 2", "jax train"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_bout_to_bout(
+    tmp_path: Path, seed: int
+) -> None:
+    drawn: list[list[list[int]]] = []
+
+    class Drawing(FakeWorker):
+        def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+            drawn.append([list(order) for order in islice(rules.orders(5), 10)])
+            return super().__call__(entrants, rules, ear, alone)
+
+    planned = made.plan(*CELLS, effort=exactly(2))
+    vars(planned.asked)["seed"] = seed
+    for number in range(2):
+        store = Store.create(tmp_path / str(number), "2026-01-02T03:04:05Z")
+        execute(planned, store, Drawing(torch=noisy(1), jax=noisy(2)), Silent())
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]

@@ -1,0 +1,82 @@
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import pytest
+
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.requests import Protocol
+from kerasbench.exchange.turns import STAGES
+from kerasbench.results.asked import SWEEP
+from kerasbench.runs import cycles
+from tests import made
+
+PROTOCOL = Protocol()
+SHARES = cycles.shares(PROTOCOL, made.regime())
+
+
+def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Block]:
+    """A column's slices: these times over and over."""
+    return [Block(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
+
+
+def enough(stage: str, *columns: list[Block], protocol: Protocol = PROTOCOL) -> bool:
+    return cycles.enough(protocol, SHARES, stage, columns)
+
+
+def test_a_quiet_pair_stops_as_soon_as_it_may() -> None:
+    pair = [100, 100.2], [50, 50.1]
+    assert not enough("train", *(slices(times, PROTOCOL.min_cycles - 1) for times in pair))
+    assert enough("train", *(slices(times, PROTOCOL.min_cycles) for times in pair))
+
+
+def test_what_both_columns_have_alike_is_no_noise() -> None:
+    drift = [100, 130, 90, 200, 120, 160]
+    assert enough("train", slices(drift, 6), slices([2 * ms for ms in drift], 6))
+    assert not enough("train", slices(drift, 6))
+    assert not enough("train", slices(drift, 6), slices([200], 6))
+
+
+def test_one_loud_pair_of_three_keeps_all_going() -> None:
+    quiet, loud = slices([100], 10), slices([100, 150], 10)
+    assert enough("train", quiet, quiet)
+    assert not enough("train", quiet, quiet, loud)
+
+
+def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None:
+    loud = [100, 150, 300, 120]
+    long_ns = SHARES["train"] * PROTOCOL.slices_max_ns
+    for count in range(6, 80):
+        column = slices(loud, count)
+        spent_ns = sum(block.ns for block in column)
+        assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
+
+
+def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
+    slow = [9_000, 12_000, 8_000]
+    assert not enough("train", slices(slow, 5))
+    assert enough("train", slices(slow, 6))
+
+
+def test_parts_have_a_number_of_cycles_of_their_own() -> None:
+    assert [enough("parts", slices([100], count)) for count in (4, 5)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "steps", "batch", "left_to_train", "stages"),
+    [
+        (PROTOCOL, 100, 32, 0.5, STAGES[:-1]),
+        (PROTOCOL, 100, 1, 0.6, ("train", "epoch", "predict_one", "predict_all")),
+        (PROTOCOL, 1, 32, 0.7, ("train", "predict_one", "predict_batch", "predict_all")),
+        (Protocol(kind="published"), 100, 32, 0.5, STAGES[:-1]),
+        (SWEEP, 100, 32, 1.0, ("train",)),
+    ],
+)
+def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
+    protocol: Protocol, steps: int, batch: int, left_to_train: float, stages: tuple[str, ...]
+) -> None:
+    regime = dataclasses.replace(made.regime(steps=steps), batch=batch)
+    found = cycles.shares(protocol, regime)
+    assert tuple(found) == stages
+    assert found["train"] == pytest.approx(left_to_train)
+    assert sum(found.values()) == pytest.approx(1)

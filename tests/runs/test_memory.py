@@ -1,0 +1,53 @@
+import sys
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from kerasbench.exchange.devices import Device
+from kerasbench.runs import memory
+from tests import made
+from tests.nvml import ONE, FakeCard, Nvml
+
+GIB = 1 << 30
+CUDA = Device("cuda", 0, "NVIDIA H200")
+
+
+def falling(*free_gib: float) -> Callable[[], int]:
+    """What is free at each look."""
+    left = list(free_gib)
+    return lambda: int(left.pop(0) * GIB)
+
+
+@pytest.mark.parametrize(
+    ("held", "largest", "fit"), [(0, 8, True), (4, 4, True), (4, 4.1, False), (7, 1, True), (0, 8.1, False)]
+)
+def test_what_fits_is_four_fifths_of_what_was_free(held: float, largest: float, fit: bool) -> None:
+    assert memory.fits(10 * GIB, int(held * GIB), int(largest * GIB)) is fit
+
+
+def test_the_next_child_is_taken_to_be_as_large_as_the_largest_that_is_there() -> None:
+    supply = memory.Supply(falling(10, 7, 6, 5), [0, 0, 0, 0])  # the first holds three, the others one each
+    assert [supply.has_room(started) for started in (1, 2, 3)] == [True, True, True]
+    supply = memory.Supply(falling(10, 7, 4), [0, 0, 0])
+    assert [supply.has_room(started) for started in (1, 2)] == [True, False]
+
+
+def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -> None:
+    supply = memory.Supply(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])
+    assert [supply.has_room(started) for started in (1, 2)] == [True, False]
+
+
+def test_where_nobody_tells_everything_fits() -> None:
+    assert memory.Supply(lambda: None, [GIB]).has_room(1)
+
+
+def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = FakeCard(ONE, free_bytes=10 * GIB)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
+    room = memory.room([made.CPU, CUDA, CUDA], [GIB] * 3, [0, 5 * GIB, 5 * GIB])
+    assert (room(), room()) == (True, False)
+    room = memory.room([made.CPU, made.CPU], [60 * GIB] * 2, [0, 0])
+    assert not room()

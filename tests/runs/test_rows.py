@@ -1,0 +1,50 @@
+import dataclasses
+
+from kerasbench.exchange.messages import Phase
+from kerasbench.exchange.options import Options
+from kerasbench.results.asked import PUBLISHED
+from kerasbench.runs import rows
+from tests import made
+from tests.scripted import CELLS
+
+CONV = made.cell("conv")
+SIZED = [made.cell(backend=backend, options=Options(batch=8)) for backend in ("torch", "jax")]
+
+
+def test_a_row_is_what_is_compared() -> None:
+    found = rows.rows_of(made.plan(*CELLS, CONV, *SIZED))
+    assert [[cell.label for cell in row.cells] for row in found] == [
+        ["dense torch cpu", "dense jax cpu"],
+        ["conv torch cpu"],
+        ["dense torch cpu batch=8", "dense jax cpu batch=8"],
+    ]
+    assert len(rows.rows_of(made.plan(*CELLS, effort=PUBLISHED))) == 2
+
+
+def test_rows_come_in_the_order_of_their_cells() -> None:
+    found = rows.rows_of(made.plan(*CELLS, CONV, *SIZED))
+    drawn = [SIZED[1], CONV, CELLS[0], SIZED[0], CELLS[1]]
+    assert [row.cells[0].label for row in rows.ordered(found, drawn)] == [
+        "dense torch cpu batch=8",
+        "conv torch cpu",
+        "dense torch cpu",
+    ]
+
+
+def test_a_row_learns_what_its_cells_take_and_how_long_without_the_others() -> None:
+    (row,) = rows.rows_of(made.plan(*CELLS))
+    waited = dataclasses.replace(made.trial(), phases=[Phase("train", 0, 9 * 10**9, 6 * 10**9)])
+    row.take(waited)
+    row.take(made.trial(2))
+    known = row.known[CELLS[0].key]
+    assert (known.first_s, known.peak_bytes, known.protocol.steps_per_block) == (3.0, 512 << 20, 50)
+    row.take(made.trial(backend="jax", failure=made.FAILURE))
+    assert [cell.backend for cell in row.alive] == ["torch"]
+    row.give_up(row.alive)
+    assert row.over
+
+
+def test_trials_of_a_bout_took_as_long_as_the_longest() -> None:
+    long, short = made.trial(), dataclasses.replace(made.trial(backend="jax"), wall_ns=10**9)
+    assert rows.seconds([long, short]) == 10
+    assert rows.seconds([dataclasses.replace(one, bout=1) for one in (long, short)]) == 9
