@@ -1,4 +1,4 @@
-"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, a cell and its slowed copy.
+"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, or beside a slowed copy.
 
 What is measured and how is the package's own (children/bout.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
 """
