@@ -81,7 +81,7 @@ def measure(
         bout.start(entrants, alone)
         for stage in STAGES:
             bout.hold(stage)
-        outcomes = [column.outcome(alone or len(entrants) == 1) for column in bout.columns]
+        outcomes = [column.outcome(alone or len(bout.columns) == 1) for column in bout.columns]
     return [*outcomes, *[None] * (len(entrants) - len(outcomes))]
 
 
@@ -93,7 +93,7 @@ class _State(Enum):
 
 @dataclass
 class _Column:
-    """One column in its bout. ``stage`` is the one that it has said ready for, ``slices`` what it has measured of it."""
+    """One column in its bout. ``stage`` is what it has last said ready for, ``slices`` what it has measured of it."""
 
     entrant: Entrant
     received: Received

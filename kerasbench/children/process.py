@@ -24,7 +24,7 @@ READ_BYTES = 65_536
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
 QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
-PAUSE_S = 0.0005  # until the first look whether a child has ended that has closed its pipes; then twice that, and so on
+PAUSE_S = 0.0005  # until the first look whether a child that has closed its pipes has ended; then twice that, and so on
 SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too old and shall say so
 
 
@@ -163,7 +163,7 @@ class Child:
         return self._gone_ns is not None and (not self.open or now_ns - self._gone_ns > DRAIN_S * 1e9)
 
     def wait_s(self) -> float:
-        """Return after how long, at the latest, to ask again whether it is over, if nothing is heard of it till then."""
+        """Return after how long to ask again whether it is over, if nothing is heard of it before."""
         if self._gone_ns is not None:
             return DRAIN_S
         left_s = self._task.timeout_s - self._spent_ns() / 1e9 if self.runs else self._task.timeout_s
@@ -249,9 +249,10 @@ class Listener:
         Those that are over are ended, the parked ones too.
         """
         while any(child.runs for child in self._children):
-            for child in [one for one in self._children if one.is_over()]:
+            over = [child for child in self._children if child.is_over()]
+            for child in over:
                 self._end(child)
-            if self._children:
+            if not over:
                 self._read(min(self._poll_s, *(child.wait_s() for child in self._children)))
             self._on_tick()
 

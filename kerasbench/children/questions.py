@@ -104,7 +104,13 @@ def _ask(
             own = clean(python, kept) | for_scratch(scratch)
             line = received.token + b" " + encode_request(request)
             ended = process.run(
-                python, {**own, **variables}, line, limits.timeout_s, received.take, on_tick, poll_s=process.QUICK_POLL_S
+                python,
+                {**own, **variables},
+                line,
+                limits.timeout_s,
+                received.take,
+                on_tick,
+                poll_s=process.QUICK_POLL_S,
             )
     except OSError as error:
         return not_started(error, python)
