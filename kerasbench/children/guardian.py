@@ -1,9 +1,9 @@
 """Outlives its parent, however that ends, and kills what the parent has left: children that are stopped see no end.
 
 Run by ``python -I -S guardian.py KERASBENCH_CHILD``, so by the standard library alone. A line of its input is
-``+NUMBER`` for a process group or ``+MARK`` for what processes carry in their environment under that name, ``-NUMBER`` or
-``-MARK`` when nothing is left of it. It sleeps until its input ends. Where its parent has ended in order, nothing is
-left then.
+``+NUMBER`` for a process group or ``+MARK`` for what processes carry in their environment under that name, and
+``-NUMBER`` or ``-MARK`` when nothing is left of it. It sleeps until its input ends. Where its parent has ended in
+order, nothing is left then.
 """
 
 import os
