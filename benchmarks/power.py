@@ -17,7 +17,7 @@ from columns import SLOWED, Column, bouts, chosen
 from kerasbench import backends
 from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.summary import STEADY, CellSummary
+from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.verdicts import Verdict, judge, visible_difference
 from kerasbench.machine.lock import machine_lock
 

@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from kerasbench.analysis.cells import CellSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import CellSummary
 from kerasbench.analysis.verdicts import ratio
 from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits

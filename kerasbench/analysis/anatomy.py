@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, compile_ms
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.analysis.summary import CellSummary, Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict, judge, ratio
 from kerasbench.exchange.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
 from kerasbench.results.keys import Column

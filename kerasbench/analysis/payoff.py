@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from itertools import permutations
 
+from kerasbench.analysis.cells import HEADLINE, CellSummary, Row
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import HEADLINE, CellSummary, Row
-from kerasbench.analysis.verdicts import Verdict, judge, judge_all, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.verdicts import Verdict, judge, judge_all
 from kerasbench.exchange.devices import CPU
 from kerasbench.results.keys import Column
 
@@ -54,12 +54,11 @@ def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
 
 def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
     """Return CPU against GPU for each backend and regime that was measured on both; all verdicts judged together."""
-    metric = BY_NAME[HEADLINE]
     pairs = []
     for row in rows:
         for cpu, gpu in permutations(_measured(row), 2):
             if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
-                found = ratio(row.cells[cpu].by_round(metric), row.cells[gpu].by_round(metric))
+                found = between(row.cells[cpu], row.cells[gpu], HEADLINE)
                 if found is not None:
                     pairs.append((row, cpu, gpu, found))
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
@@ -73,8 +72,7 @@ def _measured(row: Row) -> list[Column]:
 
 
 def _judged(a: CellSummary, b: CellSummary, name: str, effect: float) -> Verdict:
-    metric = BY_NAME[name]
-    return judge(ratio(a.by_round(metric), b.by_round(metric)), effect)
+    return judge(between(a, b, name), effect)
 
 
 def _value(cell: CellSummary, name: str) -> float:

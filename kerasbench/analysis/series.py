@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 
+from kerasbench.analysis.cells import STEADY, Row
 from kerasbench.analysis.cost_model import CostModel, fit
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, percentile, t_draws
-from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import STEADY, CellSummary, Row, Summary
-from kerasbench.analysis.verdicts import Verdict, judge, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.verdicts import Verdict, judge
 from kerasbench.exchange.devices import CPU
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import AXES, Axis, Size
@@ -80,7 +81,7 @@ class Swept:
         ratios = []
         for size, row in self.rows.items():
             if a in row.cells and b in row.cells:
-                found = _ratio(row.cells[a], row.cells[b])
+                found = between(row.cells[a], row.cells[b], STEADY)
                 if found is not None:
                     ratios.append((size, found))
         return ratios
@@ -147,12 +148,6 @@ def _comparable(a: Column, b: Column) -> bool:
     if a[2] != b[2]:
         return False
     return a[1] == b[1] if a[0] != b[0] else CPU in (a[1], b[1])
-
-
-def _ratio(a: CellSummary, b: CellSummary) -> LogEstimate | None:
-    if a.failure is not None or b.failure is not None:
-        return None
-    return ratio(a.by_round(BY_NAME[STEADY]), b.by_round(BY_NAME[STEADY]))
 
 
 def duel(a: Column, b: Column, ratios: Ratios, effect: float) -> Duel:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import MANY_VERDICTS
 from kerasbench.exchange.devices import APPLE
 from kerasbench.exchange.options import is_native

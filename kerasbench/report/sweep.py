@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.analysis.estimates import sign
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, Duel, Swept
-from kerasbench.analysis.summary import Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.options import AXES, Axis
 from kerasbench.report.cells import column_name, column_names, metric_tables, timed
 from kerasbench.report.markdown import NOTHING, draw_table, escape

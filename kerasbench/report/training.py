@@ -1,6 +1,8 @@
 """The tables of the training step: who is fastest, the verdicts, the table while a run goes on."""
 
-from kerasbench.analysis.summary import Comparison, Row, Summary
+from kerasbench.analysis.cells import Row
+from kerasbench.analysis.standings import Comparison
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report import sweep
 from kerasbench.report.cells import column_name, column_names, timed
