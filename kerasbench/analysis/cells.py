@@ -1,6 +1,7 @@
 """The cells of a table and their trials, row by row."""
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -25,10 +26,10 @@ def headline(size: Size | None) -> str:
 
 @dataclass(frozen=True)
 class CellSummary:
-    """What a cell's trials amount to: one for each round, an undisturbed one where the round has one.
+    """What a cell's trials amount to (see ``summarize_cell``).
 
-    ``failure`` is the last one; a cell that failed may hold earlier trials. ``noisy`` are the rounds whose every trial
-    was invalid.
+    ``failure`` is the last one; a cell that failed may hold earlier trials. ``noisy`` are the rounds in which it was
+    disturbed.
     """
 
     trials: list[tuple[TrialRecord, Measurement]]
@@ -111,6 +112,19 @@ class Row:
         """Return what tells a cell from all others, as TrialRecord.cell does."""
         options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
         return (self.scenario.name, self.regime.name, *column[:2], options)
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether columns were measured side by side, in slices."""
+        bouts = Counter(trial.bout for cell in self.cells.values() for trial, _ in cell.trials if trial.bout)
+        return any(columns > 1 for columns in bouts.values())
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds it had: its own number where columns took turns, else that of its run."""
+        if not self.in_turn:
+            return self.origin.rounds
+        return len({trial.round for cell in self.cells.values() for trial, _ in cell.trials})
 
     @property
     def idle(self) -> list[Column]:

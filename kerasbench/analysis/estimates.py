@@ -72,6 +72,11 @@ class LogEstimate:
     def has_interval(self) -> bool:
         return self.log_error is not None
 
+    @property
+    def inverse(self) -> "LogEstimate":
+        """One over it."""
+        return dataclasses.replace(self, log_centre=-self.log_centre)
+
     def times(self, factor: float) -> "LogEstimate":
         """Return the estimate of so many times the value."""
         return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import believed
 from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.results.keys import Column
 
@@ -36,7 +37,7 @@ def prices(rows: list[Row], effect: float) -> list[Price]:
                 compared = between(row.cells[keras], row.cells[native], metric)
                 if compared is not None:
                     found.append((row, keras, native, metric, compared))
-    verdicts = judge_all([compared for *_, compared in found], effect)
+    verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)
     return [Price(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
 
 

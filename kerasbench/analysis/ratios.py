@@ -5,7 +5,7 @@ Everything that is said of two cells comes from here (docs/method.md, "The ratio
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import CellSummary
@@ -63,8 +63,8 @@ def between(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
         return None
     pairs = _in_common(a, b)
     if not pairs:
-        return _by_rounds(a, b, BY_NAME[metric])
-    return _over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
+        return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
 
 
 def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:
@@ -88,16 +88,15 @@ def _bouts(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[Paired]
     return [found for a, b in pairs if (found := _paired(a, b, metric)) is not None]
 
 
-def _by_rounds(a: CellSummary, b: CellSummary, metric: Metric) -> LogEstimate | None:
-    """Return the ratio of trial values, paired by round."""
-    ours, theirs = a.by_round(metric), b.by_round(metric)
-    pairs = [(ours[index], theirs[index]) for index in sorted(ours.keys() & theirs.keys())]
+def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
+    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero."""
+    pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
     if not pairs or min(map(min, pairs)) <= 0:
         return None
     return estimate([one / other for one, other in pairs])
 
 
-def _over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
+def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
     """Sum up the bouts of two cells; ``apart`` is by how much a process of one differs from a process of the other."""
     if not bouts:
         return None
@@ -118,8 +117,8 @@ def _apart(pair: tuple[Trial, Trial]) -> float:
 
 def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
     """Return the ratio in one bout: by its slices where the metric has them, else by the two trials' values."""
-    by_slices = _BY_SLICES.get(metric.name)
-    found = by_slices(a[1], b[1]) if by_slices else None
+    compare = _BY_SLICES.get(metric.name)
+    found = compare(a[1], b[1]) if compare else None
     if found is not None:
         return found
     ours, theirs = metric.read(*a), metric.read(*b)
@@ -128,7 +127,7 @@ def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
     return Paired(math.log(ours / theirs))
 
 
-def _slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
+def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices."""
     others = {block.cycle: block.unit_ns for block in b if block.cycle is not None}
     logs = [math.log(block.unit_ns / others[block.cycle]) for block in a if block.cycle in others]
@@ -138,17 +137,17 @@ def _slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
 def _steps(a: Measurement, b: Measurement) -> Paired | None:
     if "epoch" in (a.training.unit, b.training.unit):
         return None
-    return _slices(a.training.blocks, b.training.blocks)
+    return by_slices(a.training.blocks, b.training.blocks)
 
 
 def _epochs(a: Measurement, b: Measurement) -> Paired | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
     if a.published or b.published or a.training.unit != b.training.unit:
         return None
-    steps = _slices(a.training.blocks, b.training.blocks)
+    steps = by_slices(a.training.blocks, b.training.blocks)
     if a.training.unit == "epoch":
         return steps
-    short = _slices(a.training.epochs, b.training.epochs)
+    short = by_slices(a.training.epochs, b.training.epochs)
     return joined(a, b, steps, short) if steps and short else None
 
 
@@ -185,13 +184,13 @@ def _trained(a: Measurement, b: Measurement) -> Paired | None:
 def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], Paired | None]:
     def compare(a: Measurement, b: Measurement) -> Paired | None:
         ours, theirs = of(a), of(b)
-        return _slices(ours.slices, theirs.slices) if ours and theirs else None
+        return by_slices(ours.slices, theirs.slices) if ours and theirs else None
 
     return compare
 
 
 def _predicted(a: Measurement, b: Measurement) -> Paired | None:
-    found = _slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
+    found = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
     return found.inverse if found else None
 
 

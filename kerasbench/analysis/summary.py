@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -12,7 +13,7 @@ from kerasbench.analysis.standings import Standing, stand
 from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.exchange.measurement import Resolved
 from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import Size
+from kerasbench.exchange.options import Size, is_control
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
@@ -20,7 +21,10 @@ from kerasbench.text import count
 
 @dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row."""
+    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row.
+
+    ``columns`` are those of the tables: not the controls, which repeat one of them.
+    """
 
     record: Record
     columns: list[Column]
@@ -56,7 +60,7 @@ class Summary:
 def summarize(record: Record) -> Summary:
     """Sum up a run."""
     record = _without_open_round(record)
-    columns = sorted({trial.column for trial in record.trials})
+    columns = sorted({trial.column for trial in record.trials if not is_control(trial.column[2])})
     rows = [
         Row(scenario.description, regime, _with_parity(cells), _origin(record, scenario, regime, size), size)
         for scenario in record.scenarios
@@ -71,13 +75,34 @@ def summarize(record: Record) -> Summary:
 
 
 def _without_open_round(record: Record) -> Record:
-    """Leave out what a round that was not completed has measured, unless there is no other."""
+    """Leave out what a round that was not completed has measured, unless there is no other.
+
+    Where columns took turns, each row has as many rounds as it needed.
+    """
+    rows: dict[object, list[TrialRecord]] = {}
+    for trial in record.trials:
+        rows.setdefault((trial.scenario, trial.regime, trial.options.size), []).append(trial)
+    whole = {key: _whole_rounds(trials) for key, trials in rows.items()}
 
     def counts(trial: TrialRecord) -> bool:
-        rounds = record.origin(trial.group).rounds
+        if trial.bout and trial.protocol != "published":
+            rounds = whole[trial.scenario, trial.regime, trial.options.size]
+        else:
+            rounds = record.origin(trial.group).rounds
         return not rounds or trial.failure is not None or trial.round <= rounds
 
     return dataclasses.replace(record, trials=[trial for trial in record.trials if counts(trial)])
+
+
+def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
+    """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
+    columns, done = {trial.column for trial in trials}, 0
+    while True:
+        failed = {trial.column for trial in trials if trial.failure is not None and trial.round <= done + 1}
+        had = {trial.column for trial in trials if trial.round == done + 1}
+        if not had or not columns - failed <= had:
+            return done
+        done += 1
 
 
 def _origin(record: Record, scenario: ScenarioRecord, regime: RegimeDescription, size: Size | None) -> Origin:
