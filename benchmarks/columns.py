@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kerasbench.analysis.summary import CellSummary
+from kerasbench.analysis.cells import CellSummary
 from kerasbench.children import bout
 from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits

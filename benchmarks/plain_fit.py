@@ -89,7 +89,7 @@ def main(count: int) -> None:
 
     from kerasbench.analysis.estimates import percentile_interval
     from kerasbench.analysis.ratios import between
-    from kerasbench.analysis.summary import HEADLINE
+    from kerasbench.analysis.cells import HEADLINE
     from kerasbench.exchange.requests import Protocol
     from kerasbench.machine.lock import machine_lock
 

@@ -21,7 +21,7 @@ from columns import STEPS, Column, alone, chosen, held, shorter
 
 from kerasbench import backends
 from kerasbench.analysis.ratios import between, spread
-from kerasbench.analysis.summary import STEADY, CellSummary
+from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.verdicts import Verdict, judge
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.lock import machine_lock
