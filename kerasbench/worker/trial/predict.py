@@ -66,9 +66,7 @@ class Calls:
         began_cpu_ns = time.process_time_ns()
         calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
         self.durations_ns += calls_ns
-        return Block(
-            len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns
-        )
+        return Block(len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns)
 
     def _time(self) -> int:
         start_ns = time.perf_counter_ns()
