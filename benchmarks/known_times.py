@@ -8,18 +8,16 @@ Synchronised: what kerasbench reads for the steps of a network of large products
 wait for the device.
 """
 
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 from children import CPU, answer, in_child
+from columns import Column, chosen, one
 
 from kerasbench import backends
-from kerasbench.children import limits, trial
-from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.exchange.requests import Protocol
 from kerasbench.machine.lock import machine_lock
-from kerasbench.scenario import content_hash
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
@@ -39,13 +37,10 @@ def main() -> None:
 
 def sleeping_ms(backend: str) -> float:
     protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
-    request = TrialRequest(
-        SLEEPS.stem, str(SLEEPS), content_hash(SLEEPS), "default", backend, CPU, 0, "synthetic", protocol
-    )
-    outcome = trial.launch(sys.executable, request, limits.of_trial(None, None, protocol.kind, None))
-    assert outcome.measurement is not None, outcome.failure
-    blocks = outcome.measurement.training.blocks
-    return statistics.median(block.ns / block.count for block in blocks) / 1e6
+    (selected,) = chosen(str(SLEEPS))
+    measured = one(Column(backend, selected, backend), protocol).measurement
+    assert measured is not None
+    return measured.training.median_ns / 1e6
 
 
 def child(name: str) -> None:

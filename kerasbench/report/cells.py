@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Row, Standing, Summary
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import Summary
 from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.number import BELOW, NOT_TOLD, significant, with_interval
 from kerasbench.results.keys import Column

@@ -4,8 +4,9 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
+from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.metrics import METRICS
-from kerasbench.analysis.summary import CellSummary, Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.options import Size
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked

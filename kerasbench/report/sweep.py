@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.analysis.estimates import sign
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, Duel, Swept
-from kerasbench.analysis.summary import Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.options import AXES, Axis
 from kerasbench.report.cells import column_name, column_names, metric_tables, timed
 from kerasbench.report.markdown import NOTHING, draw_table, escape
-from kerasbench.report.notes import first_step, training_notes
+from kerasbench.report.notes import first_step, paired, training_notes
 from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant
 from kerasbench.text import label
 
@@ -80,10 +81,10 @@ def crossovers(found: Findings) -> str:
     if not lines:
         return ""
     explanation = (
-        f"Who is slower by more than {found.effect:.0%} is judged at each size, paired by round. A crossover lies "
-        "between a size at which it is one beyond doubt and a size at which it is the other: the ratio's logarithm, "
-        "interpolated over log2 of the size, with a 95 % interval by parametric bootstrap. Nothing is said "
-        "beyond these sizes."
+        f"Who is slower by more than {found.effect:.0%} is judged at each size, {paired(found.sized.rows)} and "
+        "corrected for the number of sizes and pairs by Holm's method. A crossover lies between a size at which it is "
+        "significantly the one and a size at which it is the other: the ratio's logarithm, interpolated over log2 of "
+        "the size, with a 95 % interval by parametric bootstrap. Nothing is said beyond these sizes."
     )
     return "## Crossovers\n\n" + "\n".join(lines) + f"\n\n{explanation}"
 

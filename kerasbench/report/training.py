@@ -1,11 +1,13 @@
 """The tables of the training step: who is fastest, the verdicts, the table while a run goes on."""
 
-from kerasbench.analysis.summary import Comparison, Row, Summary
+from kerasbench.analysis.cells import Row
+from kerasbench.analysis.standings import Comparison
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report import sweep
 from kerasbench.report.cells import column_name, column_names, timed
 from kerasbench.report.markdown import draw_table, escape
-from kerasbench.report.notes import corrected, training_notes
+from kerasbench.report.notes import corrected, paired, training_notes
 from kerasbench.report.number import with_interval
 
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
@@ -52,9 +54,9 @@ def verdicts(summary: Summary) -> str:
     table = draw_table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     effect = f"{summary.record.minimal_effect:.0%}"
     explanation = (
-        f"The fastest cell's time over the other's, paired by round, with its 95 % interval{corrected(summary)}. "
-        f"Faster: more than {effect} faster, beyond doubt. Same: within {effect}, beyond doubt. Rounds: about how many "
-        "in all would decide at this scatter, of one comparison by itself."
+        f"The fastest cell's time over the other's, {paired(summary.rows)}, with its 95 % interval{corrected(summary)}. "
+        f"Faster: significantly, by more than {effect}. Same: significantly within {effect}. Rounds: about how many in "
+        "all would decide at this scatter, of one comparison by itself."
     )
     return f"## Verdicts\n\n{table}\n\n{explanation}"
 
