@@ -50,7 +50,8 @@ def child(name: str) -> None:
     import keras
     import numpy as np
 
-    from kerasbench.worker.trial.blocks import BlockClock
+    from kerasbench.worker.trial.blocks import WarmUpClock
+    from kerasbench.worker.trial.slices import Pace, SliceClock, granted
     from kerasbench.worker.trial.window import EpochSpans, StepWindow
 
     backend = backends.get(name)
@@ -63,12 +64,11 @@ def child(name: str) -> None:
 
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in blocks, by a clock that marks each step."""
-        clock = BlockClock(Protocol(blocks=STEPS, steps_per_block=1, warmup_blocks=1), STEPS, 0)
-        spans = EpochSpans()
-        callbacks = [StepWindow(clock, synchronize), spans]
+        warmup = WarmUpClock(Protocol(steps_per_block=1, warmup_blocks=STEPS), STEPS, 0)
+        clock, spans = SliceClock(warmup, Pace(Protocol(), synchronize, 0)), EpochSpans()
+        callbacks = [StepWindow(clock, synchronize, granted(0)), spans]
         model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=callbacks)
-        blocks = [*clock.warmup, *clock.blocks]
-        step_ns = sum(block.ns for block in blocks) / sum(block.count for block in blocks)
+        step_ns = sum(block.ns for block in warmup.blocks) / sum(block.count for block in warmup.blocks)
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)
