@@ -9,6 +9,7 @@ wait for the device.
 """
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,7 @@ def child(name: str) -> None:
     import numpy as np
 
     from kerasbench.worker.trial.blocks import WarmUpClock
-    from kerasbench.worker.trial.slices import Pace, SliceClock, granted
-    from kerasbench.worker.trial.window import EpochSpans, StepWindow
+    from kerasbench.worker.trial.window import EpochSpans
 
     backend = backends.get(name)
     layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(LAYERS)]
@@ -62,13 +62,26 @@ def child(name: str) -> None:
     x, y = (rng.random((BATCH * STEPS, WIDTH), "float32") for _ in range(2))
     model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
 
+    class Marks(keras.callbacks.Callback):  # type: ignore[misc]
+        def __init__(self, clock: WarmUpClock, synchronize: Any) -> None:
+            super().__init__()
+            self._clock = clock
+            self._synchronize = synchronize
+
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            self._clock.begin_epoch()
+
+        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+            if self._clock.wants(batch):
+                self._synchronize(self._model)
+                self._clock.mark(batch, time.perf_counter_ns())
+
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in blocks, by a clock that marks each step."""
-        warmup = WarmUpClock(Protocol(steps_per_block=1, warmup_blocks=STEPS), STEPS, 0)
-        clock, spans = SliceClock(warmup, Pace(Protocol(), synchronize, 0)), EpochSpans()
-        callbacks = [StepWindow(clock, synchronize, granted(0)), spans]
-        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=callbacks)
-        step_ns = sum(block.ns for block in warmup.blocks) / sum(block.count for block in warmup.blocks)
+        clock = WarmUpClock(Protocol(steps_per_block=1, warmup_blocks=STEPS), STEPS, 0)
+        spans = EpochSpans()
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks(clock, synchronize), spans])
+        step_ns = sum(block.ns for block in clock.blocks) / sum(block.count for block in clock.blocks)
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)
