@@ -12,7 +12,9 @@ from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, Request, TrialRequest, decode_request, encode_request
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
-OPTIONS = Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=2, batch=64, width=0.5, native=True)
+OPTIONS = Options(
+    jit=False, dtype="mixed_float16", fp32="tf32", threads=2, batch=64, width=0.5, native=True, control=True
+)
 TRIAL = TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", Protocol("published", parts=True), OPTIONS, "twin"
 )
