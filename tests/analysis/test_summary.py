@@ -130,3 +130,56 @@ def test_options_make_columns_of_their_own() -> None:
     half = dataclasses.replace(DEFAULT, dtype="mixed_bfloat16")
     summary = summarize(made.record(made.trial(), made.trial(options=half)))
     assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]
+
+
+def bouts(*found: tuple[int, int, str]) -> Record:
+    """Trials of round, bout and backend."""
+    trials = [made.in_bout(bout, made.sliced([1.0]), round_index=index, backend=name) for index, bout, name in found]
+    return made.record(*trials, rounds=1)
+
+
+def had(record: Record) -> dict[str, list[int]]:
+    """Return the bouts of each backend that count."""
+    (row,) = summarize(record).rows
+    return {column[0]: [trial.bout for trial, _ in cell.trials] for column, cell in row.cells.items()}
+
+
+def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns() -> None:
+    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch"))) == {
+        "jax": [1, 2],
+        "torch": [1, 2],
+    }
+    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"))) == {"jax": [1], "torch": [1]}
+    assert had(bouts((1, 1, "jax"))) == {"jax": [1]}
+
+
+def test_a_column_that_failed_is_not_waited_for() -> None:
+    record = bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
+    record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=2))
+    assert had(record)["jax"] == [1, 2, 3]
+
+
+def test_a_column_has_a_trial_in_each_bout_of_a_round() -> None:
+    record = bouts((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow"))
+    assert had(record) == {"jax": [1, 2], "torch": [1], "tensorflow": [2]}
+    (row,) = summarize(record).rows
+    assert (row.in_turn, row.rounds) == (True, 1)
+
+
+def test_cells_of_the_published_protocol_have_as_many_rounds_as_each_needed() -> None:
+    record = bouts((1, 1, "jax"), (1, 2, "torch"), (2, 3, "torch"))
+    record.rounds_completed = 2
+    record.trials = [dataclasses.replace(one, protocol="published") for one in record.trials]
+    assert had(record) == {"jax": [1], "torch": [2, 3]}
+    assert not summarize(record).rows[0].in_turn
+
+
+def test_rows_end_at_different_rounds() -> None:
+    short = bouts((1, 1, "jax"), (1, 1, "torch"))
+    long = [
+        made.in_bout(10 + index, made.sliced([1.0]), round_index=index, name="other", backend=backend)
+        for index in (1, 2, 3, 4)
+        for backend in ("jax", "torch")
+    ]
+    rows = summarize(made.record(*short.trials, *long, rounds=4)).rows
+    assert [row.rounds for row in rows] == [1, 4]
