@@ -87,9 +87,9 @@ def by_hand(count: int) -> dict[str, list[float]]:
 def main(count: int) -> None:
     from columns import Column, bouts, chosen
 
+    from kerasbench.analysis.cells import HEADLINE
     from kerasbench.analysis.estimates import percentile_interval
     from kerasbench.analysis.ratios import between
-    from kerasbench.analysis.cells import HEADLINE
     from kerasbench.exchange.requests import Protocol
     from kerasbench.machine.lock import machine_lock
 

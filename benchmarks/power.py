@@ -15,9 +15,9 @@ import sys
 from columns import SLOWED, Column, bouts, chosen
 
 from kerasbench import backends
+from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge
 from kerasbench.machine.lock import machine_lock
 

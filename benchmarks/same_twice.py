@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from columns import STEPS, Column, alone, chosen, held, shorter
 
 from kerasbench import backends
-from kerasbench.analysis.ratios import between, spread
 from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.ratios import between, spread
 from kerasbench.analysis.verdicts import Verdict, judge
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.lock import machine_lock
@@ -74,7 +74,7 @@ def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -
 def of_bout(a: CellSummary, b: CellSummary, index: int) -> float | None:
     one, other = (CellSummary(cell.trials[index : index + 1], None) for cell in (a, b))
     found = between(one, other, STEADY)
-    return found and found.log_centre
+    return None if found is None else found.log_centre
 
 
 def few(cell: CellSummary, start: int) -> CellSummary:

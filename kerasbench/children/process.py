@@ -1,21 +1,20 @@
-"""One child process: start it, listen to it, stop it in time, leave nothing of it behind.
+"""One child process: start it, hear it, park it, stop it in time, leave nothing of it behind.
 
 The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
-never blocks, and only their ends are kept. The parent sleeps in ``select`` meanwhile.
+never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
 """
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Self
 
-import psutil
-
+from kerasbench.children import group
 from kerasbench.children.memory import MemoryWatch
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
@@ -25,9 +24,20 @@ READ_BYTES = 65_536
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
 QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
-MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
+PAUSE_S = 0.0005  # until the first look whether a child that has closed its pipes has ended; then twice that, and so on
 SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too old and shall say so
-SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child is started with and for, and at what it is stopped. ``memory_bytes`` None: at no memory."""
+
+    python: str
+    environment: Mapping[str, str]
+    request: bytes
+    timeout_s: float
+    memory_bytes: int | None = None
+    worker: Path = WORKER
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,215 @@ class Exit:
     stderr: str
 
 
+class Child:
+    """One child: a ``with`` gives it its request in the beginning and leaves nothing of it in the end.
+
+    ::
+
+        RUNNING --park--> PARKED (stopped with all of its group; its time stands still)
+         |    <--resume--   |
+         +------ end -------+---> ENDED: killed, reaped, swept up; ``exit`` says how
+
+    ``on_line`` gets each line from its pipe and returns False for one that is no message: it is to be ended then.
+    ``guard`` is told of its process group and its mark, as a guardian understands it.
+    """
+
+    def __init__(
+        self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda said: None
+    ) -> None:
+        self.exit: Exit | None = None
+        self._task = task
+        self._on_line = on_line
+        self._guard = guard
+        self._spawned_ns = time.monotonic_ns()
+        self._ran_ns = 0
+        self._since_ns: int | None = self._spawned_ns  # None: it is parked
+        self._gone_ns: int | None = None
+        self._pause_s = PAUSE_S
+        self._timed_out = self._broke_protocol = False
+        self._partial = bytearray()
+        self._mark = f"{os.getpid()}-{self._spawned_ns}"
+        guard(f"+{self._mark}")
+        self._process, messages = _spawn(task, self._mark)
+        guard(f"+{self.number}")
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._input: IO[bytes] = self._process.stdin
+        self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
+        self._messages = messages
+        self.open: set[IO[bytes]] = {messages, *self._kept}
+        self._memory = MemoryWatch(self.number, task.memory_bytes)
+
+    def __enter__(self) -> Self:
+        with suppress(BrokenPipeError):  # it died at once; its exit says more
+            self._input.write(self._task.request)
+            self._input.flush()
+        os.set_blocking(self._input.fileno(), False)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self.exit is None:
+            self._leave()
+
+    @property
+    def number(self) -> int:
+        """Its process, and the group that it leads."""
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is neither parked nor ended."""
+        return self.exit is None and self._since_ns is not None
+
+    def read(self, pipe: IO[bytes]) -> None:
+        """Take what there is in one of its open pipes, which is closed then if that was its end."""
+        content = os.read(pipe.fileno(), READ_BYTES)
+        if not content:
+            self.open.discard(pipe)
+        elif pipe is self._messages:
+            self._take(content)
+        else:
+            kept = self._kept[pipe]
+            kept += content
+            del kept[:-KEEP_BYTES]
+
+    def say(self, line: bytes) -> None:
+        """Write a line to its input. One that has left so many unread that they fill the pipe breaks the protocol."""
+        try:
+            os.write(self._input.fileno(), line)
+        except BrokenPipeError:
+            pass  # it has gone; its exit says more
+        except BlockingIOError:
+            self._broke_protocol = True
+
+    def park(self) -> None:
+        """Stop it with all of its group."""
+        group.stop(self.number)
+        self._ran_ns, self._since_ns = self._spent_ns(), None
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._since_ns = time.monotonic_ns()
+        group.resume(self.number)
+
+    def is_over(self) -> bool:
+        """Tell whether it is to be ended: nothing more can be heard of it, or it may not go on."""
+        self._timed_out = self._spent_ns() > self._task.timeout_s * 1e9
+        if self._timed_out or self._broke_protocol or self._memory.exceeds():
+            return True
+        now_ns = time.monotonic_ns()
+        if self._gone_ns is None and group.has_ended(self.number):
+            self._gone_ns = now_ns
+        # Where pipes are open still, a grandchild may hold them.
+        return self._gone_ns is not None and (not self.open or now_ns - self._gone_ns > DRAIN_S * 1e9)
+
+    def wait_s(self) -> float:
+        """Return after how long to ask again whether it is over, if nothing is heard of it before."""
+        if self._gone_ns is not None:
+            return DRAIN_S
+        left_s = self._task.timeout_s - self._spent_ns() / 1e9 if self.runs else self._task.timeout_s
+        if not self.open:
+            left_s = min(left_s, self._pause_s)
+            self._pause_s = min(2 * self._pause_s, QUICK_POLL_S)
+        return max(0.0, left_s)
+
+    def end(self) -> None:
+        """Kill it with all that it started, reap it, and keep how it ended in ``exit``."""
+        left_cpu_s = group.left_cpu_s(self.number, self._mark)
+        self._leave()
+        self.exit = Exit(
+            status=self._process.returncode,
+            timed_out=self._timed_out,
+            broke_protocol=self._broke_protocol,
+            exceeded_bytes=self._memory.exceeded_bytes,
+            shortage=self._memory.shortage(),
+            left_cpu_s=left_cpu_s,
+            spawned_ns=self._spawned_ns,
+            wall_ns=time.monotonic_ns() - self._spawned_ns,
+            stdout=self._said(self._process.stdout),
+            stderr=self._said(self._process.stderr),
+        )
+
+    def _take(self, content: bytes) -> None:
+        ended, newline, begun = content.rpartition(b"\n")
+        if newline:
+            lines = (self._partial + ended).split(b"\n")
+            self._partial.clear()
+            self._broke_protocol = self._broke_protocol or not all(self._on_line(bytes(line)) for line in lines)
+        self._partial += begun
+        self._broke_protocol = self._broke_protocol or len(self._partial) > MAX_LINE_BYTES
+
+    def _spent_ns(self) -> int:
+        """Return how long it has run, without the time in which it was parked."""
+        return self._ran_ns + (0 if self._since_ns is None else time.monotonic_ns() - self._since_ns)
+
+    def _said(self, stream: IO[bytes] | None) -> str:
+        return "" if stream is None else self._kept[stream].decode("utf-8", "replace")
+
+    def _leave(self) -> None:
+        """Kill its group and reap it, then what has left the group; close what leads to it."""
+        try:
+            group.kill(self.number)
+            self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's
+            self._process.wait()
+            group.sweep(self._mark)
+            self._guard(f"-{self._mark}")
+        finally:  # a second Ctrl-C: the end of its input ends the child as well, and its guardian does if it is parked
+            for pipe in (self._messages, self._input, *self._kept):
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+class Listener:
+    """Serves the pipes of all children that were added and have not ended; a ``with`` closes what it takes itself.
+
+    ``on_tick`` is called every ``poll_s`` at least.
+    """
+
+    def __init__(self, on_tick: Callable[[], None] = lambda: None, poll_s: float = POLL_S) -> None:
+        self._on_tick = on_tick
+        self._poll_s = poll_s
+        self._children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._selector.close()
+
+    def add(self, child: Child) -> None:
+        """Listen to one more."""
+        self._children.append(child)
+        for pipe in child.open:
+            self._selector.register(pipe, selectors.EVENT_READ, child)
+
+    def listen(self) -> None:
+        """Take in what they say until none of them runs: each has been parked by what it said, or has ended.
+
+        Those that are over are ended, the parked ones too.
+        """
+        while any(child.runs for child in self._children):
+            over = [child for child in self._children if child.is_over()]
+            for child in over:
+                self._end(child)
+            if not over:
+                self._read(min(self._poll_s, *(child.wait_s() for child in self._children)))
+            self._on_tick()
+
+    def _read(self, wait_s: float) -> None:
+        for key, _ in self._selector.select(wait_s):
+            child: Child = key.data
+            child.read(key.fileobj)  # type: ignore[arg-type]
+            if key.fileobj not in child.open:
+                self._selector.unregister(key.fileobj)
+
+    def _end(self, child: Child) -> None:
+        for pipe in child.open:
+            self._selector.unregister(pipe)
+        self._children.remove(child)
+        child.end()
+
+
 def run(
     python: str,
     environment: Mapping[str, str],
@@ -58,223 +277,43 @@ def run(
     timeout_s: float,
     on_line: Callable[[bytes], bool],
     on_tick: Callable[[], None] = lambda: None,
-    memory_bytes: int | None = None,
     worker: Path = WORKER,
     poll_s: float = POLL_S,
 ) -> Exit:
-    """Run the worker on one request.
+    """Run the worker on one request that is no trial, and return how it ended.
 
     ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
-    then. ``on_tick`` is called every ``poll_s`` at least. A child that is seen, in a look a second, to hold more than
-    ``memory_bytes`` with all that it started is stopped too. Whatever is raised meanwhile (KeyboardInterrupt) stops the
+    then. ``on_tick`` is called every ``poll_s`` at least. Whatever is raised meanwhile (KeyboardInterrupt) stops the
     child and everything that it started.
     """
+    task = Task(python, environment, request, timeout_s, worker=worker)
+    with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
+        listener.add(child)
+        listener.listen()
+    assert child.exit is not None  # nobody has parked it
+    return child.exit
+
+
+def _spawn(task: Task, mark: str) -> tuple["subprocess.Popen[bytes]", IO[bytes]]:
+    """Start the worker and return it with the end of its pipe on which its messages come."""
     read_end, write_end = os.pipe()
-    spawned_ns = time.monotonic_ns()
-    mark = f"{os.getpid()}-{spawned_ns}"
+    messages = os.fdopen(read_end, "rb", buffering=0)
     try:
         process = subprocess.Popen(
-            [python, str(worker), str(write_end)],
+            [task.python, str(task.worker), str(write_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**environment, MARK: mark, SAFE_PATH: "1"},
+            env={**task.environment, group.MARK: mark, SAFE_PATH: "1"},
             pass_fds=(write_end,),
             start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
         )
     except BaseException:
-        os.close(read_end)
+        messages.close()
         raise
     finally:
         os.close(write_end)
-    memory = MemoryWatch(process.pid, memory_bytes)
-    listener = _Listener(process, read_end, on_line, memory, poll_s)
-    left_cpu_s = 0.0
-    try:
-        _give(process, request)
-        listener.listen(spawned_ns + int(timeout_s * 1e9), on_tick)
-        left_cpu_s = _left_cpu_s(process.pid, mark)
-    finally:
-        try:
-            _stop(process, mark)
-        finally:  # a second Ctrl-C: the end of its input ends the child as well
-            listener.close()
-    return Exit(
-        status=process.returncode,
-        timed_out=listener.timed_out,
-        broke_protocol=listener.broke_protocol,
-        exceeded_bytes=memory.exceeded_bytes,
-        shortage=memory.shortage(),
-        left_cpu_s=left_cpu_s,
-        spawned_ns=spawned_ns,
-        wall_ns=time.monotonic_ns() - spawned_ns,
-        stdout=listener.kept("stdout"),
-        stderr=listener.kept("stderr"),
-    )
-
-
-class _Listener:
-    """Reads a child's three pipes until the child has gone, or must be stopped."""
-
-    def __init__(
-        self,
-        process: "subprocess.Popen[bytes]",
-        messages: int,
-        on_line: Callable[[bytes], bool],
-        memory: MemoryWatch,
-        poll_s: float,
-    ) -> None:
-        assert process.stdout is not None and process.stderr is not None
-        self._process = process
-        self._messages = messages
-        self._on_line = on_line
-        self._memory = memory
-        self._poll_s = poll_s
-        self._partial = bytearray()
-        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
-        self._selector = selectors.DefaultSelector()
-        for descriptor, name in (
-            (messages, "messages"),
-            (process.stdout.fileno(), "stdout"),
-            (process.stderr.fileno(), "stderr"),
-        ):
-            self._selector.register(descriptor, selectors.EVENT_READ, name)
-        self.timed_out = False
-        self.broke_protocol = False
-
-    def listen(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
-        gone_ns: int | None = None
-        while self._selector.get_map():
-            now_ns = time.monotonic_ns()
-            if gone_ns is None and _has_ended(self._process.pid):
-                gone_ns = now_ns
-            if gone_ns is not None and now_ns - gone_ns > DRAIN_S * 1e9:
-                return  # a grandchild still holds the pipes
-            if self._must_stop(deadline_ns):
-                return
-            self._read(DRAIN_S if gone_ns is not None else self._wait_s(deadline_ns))
-            on_tick()
-        self._wait(deadline_ns, on_tick)
-
-    def _wait(self, deadline_ns: int, on_tick: Callable[[], None]) -> None:
-        """Wait for the exit of a child that has closed all its pipes."""
-        while not self._must_stop(deadline_ns) and not _ends_within(self._process.pid, self._wait_s(deadline_ns)):
-            on_tick()
-
-    def _wait_s(self, deadline_ns: int) -> float:
-        return max(0.0, min(self._poll_s, (deadline_ns - time.monotonic_ns()) / 1e9))
-
-    def _must_stop(self, deadline_ns: int) -> bool:
-        self.timed_out = time.monotonic_ns() > deadline_ns
-        return self.timed_out or self.broke_protocol or self._memory.exceeds()
-
-    def _read(self, wait_s: float) -> None:
-        for key, _ in self._selector.select(wait_s):
-            content = os.read(key.fd, READ_BYTES)
-            if not content:
-                self._selector.unregister(key.fd)
-            elif key.data == "messages":
-                self._take(content)
-            else:
-                kept = self._kept[key.data]
-                kept += content
-                del kept[:-KEEP_BYTES]
-
-    def _take(self, content: bytes) -> None:
-        ended, newline, begun = content.rpartition(b"\n")
-        if newline:
-            lines = (self._partial + ended).split(b"\n")
-            self._partial.clear()
-            self.broke_protocol = self.broke_protocol or not all(self._on_line(bytes(line)) for line in lines)
-        self._partial += begun
-        self.broke_protocol = self.broke_protocol or len(self._partial) > MAX_LINE_BYTES
-
-    def kept(self, stream: str) -> str:
-        return self._kept[stream].decode("utf-8", "replace")
-
-    def close(self) -> None:
-        self._selector.close()
-        os.close(self._messages)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert pipe is not None
-            with suppress(BrokenPipeError):
-                pipe.close()
-
-
-def _give(process: "subprocess.Popen[bytes]", request: bytes) -> None:
-    assert process.stdin is not None
-    with suppress(BrokenPipeError):  # it died at once; its exit says more
-        process.stdin.write(request)
-        process.stdin.flush()
-
-
-def _has_ended(child: int) -> bool:
-    """Tell whether a child has ended, without reaping it: until then its number, its group's too, is no other's."""
-    try:
-        return psutil.Process(child).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def _ends_within(child: int, wait_s: float) -> bool:
-    """Wait so long for a child's end, as ``Popen.wait`` does, which would reap it."""
-    deadline_s, pause_s = time.monotonic() + wait_s, 0.0005
-    while not _has_ended(child):
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0:
-            return False
-        time.sleep(min(pause_s, left_s))
-        pause_s = min(2 * pause_s, QUICK_POLL_S)
-    return True
-
-
-def _left_cpu_s(child: int, mark: str) -> float:
-    """Return the processor time, in s, of all that a child has started and that is there still.
-
-    Ended children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
-    """
-    spent_s = 0.0
-    for number in psutil.pids():
-        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
-            process = psutil.Process(number)
-            if number != child and (os.getpgid(number) == child or process.environ().get(MARK) == mark):
-                times = process.cpu_times()
-                spent_s += times.user + times.system + times.children_user + times.children_system
-    return spent_s
-
-
-def _stop(process: "subprocess.Popen[bytes]", mark: str) -> None:
-    """Kill the child's whole group, what it left behind included, and reap it; then what has left the group.
-
-    SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
-    """
-    if _is_unreaped(process.pid):
-        with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for _ in range(SWEEPS):
-        if not _sweep(mark):
-            return
-
-
-def _is_unreaped(child: int) -> bool:
-    """Tell whether a number is still our child's; where SIGCHLD is ignored, the kernel has given it back already."""
-    try:
-        return psutil.Process(child).ppid() == os.getpid()
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _sweep(mark: str) -> bool:
-    """Kill what carries the mark, such as a daemon in a session of its own; tell whether there was any."""
-    found = False
-    for number in psutil.pids():
-        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
-            process = psutil.Process(number)
-            if process.environ().get(MARK) == mark:
-                process.kill()
-                found = True
-    return found
+    return process, messages
 
 
 def last_lines(exit_: Exit, count: int = 40) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kerasbench import backends
+from kerasbench.children import process
 from kerasbench.children.deaths import failure_of
 from kerasbench.children.limits import Limits
-from kerasbench.children.process import QUICK_POLL_S
+from kerasbench.children.received import Received
 from kerasbench.children.scratch import scratch_folder
-from kerasbench.children.trial import _not_started, _Received, _run
+from kerasbench.children.trial import not_started
 from kerasbench.children.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import CPU, GPU, Device, visible_cuda
@@ -23,6 +24,7 @@ from kerasbench.exchange.requests import (
     InventoryRequest,
     ProbeRequest,
     Request,
+    encode_request,
 )
 from kerasbench.machine import macos
 
@@ -94,15 +96,24 @@ def _ask(
     kept: Mapping[str, str] = NOTHING,
 ) -> Said | Failure:
     """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
-    received = _Received()
+    received = Received()
     try:
         with scratch_folder() as scratch:
             if real_data:
                 share_datasets(scratch)
             own = clean(python, kept) | for_scratch(scratch)
-            ended = _run(python, {**own, **variables}, request, limits, received, on_tick, QUICK_POLL_S)
+            line = received.token + b" " + encode_request(request)
+            ended = process.run(
+                python,
+                {**own, **variables},
+                line,
+                limits.timeout_s,
+                received.take,
+                on_tick,
+                poll_s=process.QUICK_POLL_S,
+            )
     except OSError as error:
-        return _not_started(error, python)
+        return not_started(error, python)
     answer = received.answer or Message()
     said = wanted(answer)
     if said is not None:  # 0.0 counted operations and an empty title are answers

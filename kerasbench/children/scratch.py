@@ -1,4 +1,4 @@
-"""The folder that a child keeps its files in: gone with the child, or swept up after a parent that was killed."""
+"""The folder that a child keeps its files in: gone with the child, or removed after a parent that was killed."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def scratch_folder() -> Iterator[str]:
                 os.close(descriptor)
 
 
-def sweep() -> None:
+def remove_abandoned() -> None:
     """Remove the folders of this user's parents that were killed: compilation caches can be large."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kerasbench import backends
-from kerasbench.children.process import MARK, SAFE_PATH
+from kerasbench.children.group import MARK
+from kerasbench.children.process import SAFE_PATH
 from kerasbench.errors import UsageError
 from kerasbench.exchange.devices import BELOW, CPU, VISIBILITY, Device
 from kerasbench.exchange.options import DEFAULT

@@ -81,7 +81,7 @@ def measured(
     if asked is not None:
         _require_there(asked, interpreters)  # before it waits
     with machine_lock(on_wait=audience.say if wait else None):
-        scratch.sweep()
+        scratch.remove_abandoned()
         here = machine.fingerprint()
         interrupted = None
         if asked is None:

@@ -7,14 +7,14 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from kerasbench.children import process
+from kerasbench.children import group, process
 from tests import stand_in
 
 HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
@@ -38,19 +38,23 @@ class Run:
         self.accept = True
         self.on_line: Callable[[], None] = lambda: None
 
-    def __call__(
-        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", memory_bytes: int | None = None
-    ) -> process.Exit:
+    def __call__(self, body: str, timeout_s: float = 300, request: bytes = b"{}\n") -> process.Exit:
         self._script.write_text(HEAD + body)
-        return process.run(
-            sys.executable,
-            os.environ,
-            request,
-            timeout_s,
-            self._take,
-            memory_bytes=memory_bytes,
-            worker=self._script,
-        )
+        return process.run(sys.executable, os.environ, request, timeout_s, self._take, worker=self._script)
+
+    @contextmanager
+    def child(
+        self,
+        body: str,
+        timeout_s: float = 300,
+        memory_bytes: int | None = None,
+        guard: Callable[[str], None] = lambda said: None,
+    ) -> Iterator[process.Child]:
+        """Start a child that nobody listens to yet."""
+        self._script.write_text(HEAD + body)
+        task = process.Task(sys.executable, os.environ, b"{}\n", timeout_s, memory_bytes, self._script)
+        with process.Child(task, self._take, guard) as child:
+            yield child
 
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
@@ -122,22 +126,21 @@ def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run, clock
     assert ended.status == -9
 
 
-def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(
-    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited_s: list[float] = []
+def listen(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> None:
+    with process.Listener(on_tick) as listener:
+        listener.add(child)
+        listener.listen()
 
-    def hung(number: int, wait_s: float) -> bool:
-        """Be asked only once all pipes are closed; say that it has not ended."""
-        waited_s.append(wait_s)
-        clock.leap()
-        return False
 
-    monkeypatch.setattr(process, "_ends_within", hung)
-    ended = run("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900)
-    assert waited_s == [process.POLL_S]
-    assert ended.timed_out
-    assert ended.status == -9
+def ended(child: process.Child) -> process.Exit:
+    assert child.exit is not None
+    return child.exit
+
+
+def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run, clock: Clock) -> None:
+    with run.child("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900) as child:
+        listen(child, on_tick=lambda: None if child.open else clock.leap())
+    assert (ended(child).timed_out, ended(child).status) == (True, -9)
 
 
 def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
@@ -213,9 +216,11 @@ def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
 def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(run: Run) -> None:
     limit_bytes = 100 << 20
     body = f"held = b'x' * {2 * limit_bytes}\nfor d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)"
-    ended = run(body, memory_bytes=limit_bytes)
-    assert ended.exceeded_bytes is not None and ended.exceeded_bytes > limit_bytes
-    assert (ended.timed_out, ended.status) == (False, -9)
+    with run.child(body, memory_bytes=limit_bytes) as child:
+        listen(child)
+    exceeded_bytes = ended(child).exceeded_bytes
+    assert exceeded_bytes is not None and exceeded_bytes > limit_bytes
+    assert (ended(child).timed_out, ended(child).status) == (False, -9)
 
 
 def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
@@ -267,3 +272,75 @@ def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
 def test_the_last_lines_are_of_stderr_or_else_of_stdout(run: Run) -> None:
     assert process.last_lines(run("print('out'); print('a\\nb', file=sys.stderr)"), count=1) == "b"
     assert process.last_lines(run("print('out')")) == "out"
+
+
+ECHO = "\nfor line in sys.stdin: os.write(fd, line.encode())"
+
+
+def test_a_child_that_is_parked_is_stopped_and_its_time_stands_still(run: Run, clock: Clock) -> None:
+    with run.child(ECHO, timeout_s=900) as child:
+        run.on_line = child.park
+        child.say(b"one\n")
+        listen(child)
+        stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_STOPPED)
+        clock.leap()
+        assert not child.is_over()
+        child.resume()
+        child.say(b"two\n")
+        listen(child)
+        assert (run.lines, child.runs, child.exit) == ([b"one", b"two"], False, None)
+    stand_in.wait_for(lambda: not psutil.pid_exists(child.number))
+
+
+def test_several_children_are_listened_to_at_once_and_a_parked_one_that_dies_is_ended(run: Run) -> None:
+    with run.child(ECHO) as first, run.child("os.write(fd, b'go on\\n')") as second, process.Listener() as listener:
+        first.park()
+        listener.add(first)
+        listener.add(second)
+        os.kill(first.number, signal.SIGKILL)
+        stand_in.wait_for(lambda: psutil.Process(first.number).status() == psutil.STATUS_ZOMBIE)
+        listener.listen()
+        assert (ended(first).status, ended(second).status) == (-9, 0)
+    assert run.lines == [b"go on"]
+
+
+def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_blocks_nobody(run: Run) -> None:
+    with run.child(HANG) as child:
+        for _ in range(100):
+            child.say(b"x" * 4095 + b"\n")
+        listen(child)
+    assert ended(child).broke_protocol
+
+
+def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
+    with run.child("os.close(0)" + ECHO) as child:
+        stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_ZOMBIE)
+        child.say(b"hello\n")
+        listen(child)
+    assert not ended(child).broke_protocol
+
+
+def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    killed: list[str] = []
+    monkeypatch.setattr(group, "kill", lambda number: killed.extend(heard))
+    with run.child("pass", guard=heard.append) as child:
+        listen(child)
+    came, started, *gone = heard
+    assert killed == [came, started]
+    assert started == f"+{child.number}"
+    assert gone == [f"-{child.number}", came.replace("+", "-", 1)]
+
+
+def test_a_second_ctrl_c_while_a_child_is_being_ended_closes_what_leads_to_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(mark: str) -> None:
+        raise KeyboardInterrupt
+
+    before = psutil.Process().num_fds()
+    monkeypatch.setattr(group, "sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt), run.child(HANG) as child:
+        raise KeyboardInterrupt
+    assert psutil.Process().num_fds() == before
+    assert not psutil.pid_exists(child.number)

@@ -26,7 +26,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_scratch_folder_goes_with_its_child(tmp_path: Path) -> None:
     with scratch.scratch_folder() as folder:
         Path(folder, "cache").write_text("compiled")
-        scratch.sweep()
+        scratch.remove_abandoned()
         assert Path(folder, "cache").exists()  # its parent lives
     assert list(tmp_path.iterdir()) == []
 
@@ -38,15 +38,15 @@ def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(tmp_path: Pa
         assert parent.stdout is not None
         folder = Path(parent.stdout.readline().strip())
         (folder / "cache").mkdir()
-        scratch.sweep()
+        scratch.remove_abandoned()
         assert folder.exists()
         parent.kill()
-    scratch.sweep()
+    scratch.remove_abandoned()
     assert [one.name for one in tmp_path.iterdir()] == ["kerasbench-of-mine"]
 
 
 def test_what_lies_behind_a_link_is_not_swept_up(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / f"{scratch.PREFIX}x").symlink_to(tmp_path / "mine")
-    scratch.sweep()
+    scratch.remove_abandoned()
     assert (tmp_path / "mine").exists()

@@ -1,53 +1,26 @@
-"""What the parent asks of a child, which of its messages it believes, and what it makes of them."""
+"""What the parent asks of a child, what the child gets for that, and what becomes of its answer."""
 
+import dataclasses
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from kerasbench.children import questions, trial
+from kerasbench.children import bout, questions, trial
+from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits
+from kerasbench.children.process import Exit
+from kerasbench.children.received import Received
+from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure, Inventory, Message, ProbeReport
+from kerasbench.exchange.messages import Code, Failure, Inventory, Message, Phase, ProbeReport
 from kerasbench.exchange.requests import CountRequest, Protocol, TrialRequest
 from tests import made
 
 MPS = ProbeReport("torch", "3.12.1", {"torch": "2.15.0"}, [Device("cpu"), Device("mps", 0, "Apple GPU")])
-
-
-def received(*lines: bytes) -> tuple[trial._Received, list[bool]]:
-    messages = trial._Received(token=b"t0ken")
-    return messages, [messages.take(line) for line in lines]
-
-
-ANSWER = Message(measurement=made.measurement()).encode().strip()
-
-
-def test_an_answer_counts_with_the_token_and_once() -> None:
-    messages, accepted = received(b"t0ken " + ANSWER, b"t0ken " + ANSWER)
-    assert accepted == [True, False]
-    assert messages.answer is not None and messages.answer.measurement == made.measurement()
-
-
-@pytest.mark.parametrize("line", [ANSWER, b"other " + ANSWER, b" " + ANSWER, b"t0ken", b"t0ken {", b"t0ken \xff", b""])
-def test_a_line_that_is_no_message_of_the_worker_is_refused(line: bytes) -> None:
-    messages, accepted = received(line)
-    assert accepted == [False]
-    assert messages.answer is None
-
-
-def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
-    said = Message(failure=Failure(Code.ERROR, "\x1b[2Jgone", "\x07ring", "build", "a\nb\x1b[0m")).encode()
-    messages, _ = received(b"t0ken " + said.strip())
-    assert messages.answer is not None
-    assert messages.answer.failure == Failure(Code.ERROR, "gone", " ring", "build", "a\nb")
-
-
-def test_every_child_has_a_token_of_its_own() -> None:
-    assert len({trial._Received().token for _ in range(10)}) == 10
 
 
 def test_an_interpreter_tells_what_is_installed_without_importing_it() -> None:
@@ -116,12 +89,23 @@ def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None
 
 
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+RULES = Rules(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
+
+
+class Deaf:
+    def began(self, index: int) -> None: ...
+    def phase(self, index: int, name: str) -> None: ...
+    def tick(self) -> None: ...
+
+
 ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
     "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
-    "launch": lambda python, kept: trial.launch(python, REQUEST, Limits(60, "60 s"), kept=kept),
+    "bout": lambda python, kept: bout.measure(
+        [Entrant(python, REQUEST, Limits(60, "60 s"))], RULES, Deaf(), True, kept
+    ),
 }
 
 
@@ -141,3 +125,40 @@ def test_every_child_of_a_run_gets_what_was_let_in_and_nothing_else_that_changes
     assert got["KERAS_HOME"] == got["TMPDIR"] != str(tmp_path)
     assert got["PATH"] == os.environ["PATH"]
     assert not {"ATEN_CPU_CAPABILITY", "LD_PRELOAD"} & got.keys()
+
+
+FINE = Exit(0, False, False, None, "", 0.5, 100, 50, "", "")
+LIMITS = Limits(60, "60 s", memory_bytes=1 << 30)
+MEASURED = Message(measurement=made.measurement())
+
+
+def judged(ended: Exit, answer: Message | None, phases: Sequence[Phase] = ()) -> Outcome:
+    return trial.outcome_of(ended, Received(phases=list(phases), answer=answer), LIMITS, started_alone=False)
+
+
+def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
+    found = judged(FINE, MEASURED, [Phase("worker", 110, 120), Phase("train", 120, 145, 5)])
+    assert found == Outcome(
+        [Phase("spawn", 100, 110), Phase("worker", 110, 120), Phase("train", 120, 145, 5), Phase("exit", 145, 150)],
+        50,
+        measurement=MEASURED.measurement,
+        left_cpu_s=0.5,
+        started_alone=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "answer", "code"),
+    [
+        (FINE, Message(failure=made.FAILURE), made.FAILURE.code),
+        (FINE, None, Code.CRASH),
+        (dataclasses.replace(FINE, timed_out=True), None, Code.TIMEOUT),
+        (dataclasses.replace(FINE, broke_protocol=True), MEASURED, Code.INVALID),
+        (dataclasses.replace(FINE, broke_protocol=True), Message(failure=made.FAILURE), Code.INVALID),
+        (dataclasses.replace(FINE, exceeded_bytes=2 << 30), MEASURED, Code.OOM),
+    ],
+)
+def test_what_else_comes_is_a_failure(ended: Exit, answer: Message | None, code: Code) -> None:
+    found = judged(ended, answer)
+    assert found.failure is not None and found.failure.code is code
+    assert (found.measurement, found.phases, found.wall_ns) == (None, [], 50)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from kerasbench.children.process import MARK
+from kerasbench.children.group import MARK
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.results.record import Record
 from kerasbench.results.store import load

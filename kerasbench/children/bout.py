@@ -1,0 +1,206 @@
+"""One bout: a child for each column of a row, all alive together, of which one runs at a time, in turns.
+
+::
+
+    SETTING_UP --ready--> WAITING --turn--> MEASURING --slice--> WAITING
+        ^                    |
+        +--- stage is over --+            its answer and its end may come whenever it is not WAITING
+
+A child that is WAITING is parked: stopped, with all that it has started.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Protocol as Interface
+
+from kerasbench.children import guard
+from kerasbench.children.limits import Limits
+from kerasbench.children.process import Child, Listener
+from kerasbench.children.received import Received
+from kerasbench.children.scratch import scratch_folder
+from kerasbench.children.trial import Outcome, not_started, outcome_of, task_of
+from kerasbench.children.variables import NOTHING
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.messages import Failure, Message
+from kerasbench.exchange.requests import TrialRequest
+from kerasbench.exchange.turns import STAGES, Turn, encode_turn
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One column of a bout: which interpreter is asked for what, and what it may take."""
+
+    python: str
+    request: TrialRequest
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By what a bout goes.
+
+    ``orders`` yields, for so many columns, the order of each cycle; ``enough`` tells whether a stage can end, by the
+    slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child.
+    """
+
+    orders: Callable[[int], Iterator[Sequence[int]]]
+    enough: Callable[[str, Sequence[Sequence[Block]]], bool]
+    fits: Callable[[], bool]
+
+
+class Ear(Interface):
+    """Who is told how a bout goes; its columns are numbered as its entrants are."""
+
+    def began(self, index: int, /) -> None: ...
+    def phase(self, index: int, name: str, /) -> None: ...
+    def tick(self) -> None: ...
+
+
+def measure(
+    entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
+) -> list[Outcome | None]:
+    """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
+
+    ``alone``: each starts while no other runs, for cold figures. Before each one but the first ``rules.fits`` is asked;
+    where one does not fit, none after it is started. ``kept`` are the variables that a user lets in. Whatever is raised
+    meanwhile (KeyboardInterrupt) stops all children and everything that they have started, the parked ones too.
+
+    Raises:
+        UsageError: there is no place for the data sets that are asked for.
+    """
+    with ExitStack() as held:
+        try:
+            tell = held.enter_context(guard.guarded())
+        except OSError as error:  # without it, none is started
+            return [Outcome([], 0, failure=not_started(error, one.python)) for one in entrants]
+        bout = _Bout(rules, ear, kept, held, held.enter_context(Listener(ear.tick)), tell)
+        bout.start(entrants, alone)
+        for stage in STAGES:
+            bout.hold(stage)
+        outcomes = [column.outcome(alone or len(bout.columns) == 1) for column in bout.columns]
+    return [*outcomes, *[None] * (len(entrants) - len(outcomes))]
+
+
+class _State(Enum):
+    SETTING_UP = "runs up to its next ready, or to its end"
+    WAITING = "is parked until its next turn"
+    MEASURING = "has its turn"
+
+
+@dataclass
+class _Column:
+    """One column in its bout. ``stage`` is what it has last said ready for, ``slices`` what it has measured of it."""
+
+    entrant: Entrant
+    received: Received
+    state: _State = _State.SETTING_UP
+    stage: str = ""
+    slices: list[Block] = field(default_factory=list)
+    child: Child | None = None
+    failure: Failure | None = None
+
+    def take(self, line: bytes) -> bool:
+        """Take in what its child says; one that waits says nothing."""
+        return self.state is not _State.WAITING and self.received.take(line)
+
+    def turned(self, message: Message) -> bool:
+        """Take in that a stage or a slice is ready, and park the child; return False where that was not to come."""
+        if message.ready is not None:
+            if self.state is not _State.SETTING_UP or message.ready not in STAGES[_after(self.stage) :]:
+                return False
+            self.stage, self.slices = message.ready, []
+        elif message.slice is not None:
+            if self.state is not _State.MEASURING or message.slice.count < 1 or message.slice.ns < 1:
+                return False
+            self.slices.append(message.slice)
+        assert self.child is not None
+        self.state = _State.WAITING
+        self.child.park()
+        return True
+
+    def waits_for(self, stage: str) -> bool:
+        """Tell whether it could have a turn of this stage now."""
+        lives = self.child is not None and self.child.exit is None
+        return lives and self.state is _State.WAITING and self.stage == stage
+
+    def give(self, turn: Turn | None) -> None:
+        """Let it measure a slice; None: let it go on to its next stage."""
+        assert self.child is not None
+        self.state = _State.SETTING_UP if turn is None else _State.MEASURING
+        self.child.resume()
+        self.child.say(encode_turn(turn))
+
+    def outcome(self, started_alone: bool) -> Outcome:
+        if self.failure is not None:
+            return Outcome([], 0, failure=self.failure, started_alone=started_alone)
+        assert self.child is not None and self.child.exit is not None
+        return outcome_of(self.child.exit, self.received, self.entrant.limits, started_alone)
+
+
+def _after(stage: str) -> int:
+    """Return the place of the stage that follows; of the first where there was none."""
+    return STAGES.index(stage) + 1 if stage else 0
+
+
+@dataclass
+class _Bout:
+    rules: Rules
+    ear: Ear
+    kept: Mapping[str, str]
+    held: ExitStack
+    listener: Listener
+    guard: Callable[[str], None]
+    columns: list[_Column] = field(default_factory=list)
+
+    def start(self, entrants: Sequence[Entrant], alone: bool) -> None:
+        """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
+        for index, entrant in enumerate(entrants):
+            if index and not self.rules.fits():
+                break
+            column = _Column(entrant, Received(partial(self.ear.phase, index)))
+            column.received.on_turn = column.turned
+            self.columns.append(column)
+            self.ear.began(index)
+            self._spawn(column)
+            if alone:
+                self.listener.listen()
+        self.listener.listen()
+
+    def hold(self, stage: str) -> None:
+        """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
+        columns = self._waiting(stage)
+        orders = self.rules.orders(len(columns))
+        for cycle in itertools.count() if columns else ():
+            for position, place in enumerate(next(orders)):
+                self._let(columns[place], stage, Turn(cycle, position))
+            left = self._waiting(stage)
+            if len(left) < len(columns):
+                columns, orders = left, self.rules.orders(len(left))
+            if not columns or self.rules.enough(stage, [column.slices for column in columns]):
+                break
+        for column in columns:
+            self._let(column, stage, None)
+
+    def _spawn(self, column: _Column) -> None:
+        one = column.entrant
+        try:
+            scratch = self.held.enter_context(scratch_folder())
+            task = task_of(one.python, one.request, one.limits, column.received.token, self.kept, scratch)
+            column.child = self.held.enter_context(Child(task, column.take, self.guard))
+        except OSError as error:
+            column.failure = not_started(error, one.python)
+        else:
+            self.listener.add(column.child)
+
+    def _waiting(self, stage: str) -> list[_Column]:
+        return [column for column in self.columns if column.waits_for(stage)]
+
+    def _let(self, column: _Column, stage: str, turn: Turn | None) -> None:
+        """Give one column its turn, unless it has gone, and wait until nobody runs."""
+        if column.waits_for(stage):
+            column.give(turn)
+            self.listener.listen()
