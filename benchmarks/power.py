@@ -20,6 +20,7 @@ from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge
 from kerasbench.machine.lock import machine_lock
+from kerasbench.plan.duration import visible_difference
 
 VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")
 PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slow_10", "same_1"), ("slow_10", "same_2"))

@@ -3,11 +3,9 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import DEFAULT
-from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.record import Record
 from tests import made
 
 TRAINING = "train_step_ms"
@@ -78,30 +76,6 @@ def test_a_failed_cell_has_no_number_though_it_had_trials() -> None:
 def test_phases_are_means_over_trials() -> None:
     summary = summarize(made.record(made.trial(1), made.trial(2)))
     assert summary.phases_s == {"spawn": {("torch", "cpu", ""): 0.001}, "import": {("torch", "cpu", ""): 0.003}}
-
-
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
-NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
-
-
-def value_of(*trials: TrialRecord) -> tuple[float, list[int]]:
-    """Return a cell's step in ms and the rounds that stay noisy."""
-    (row,) = summarize(made.record(*trials)).rows
-    (cell,) = row.cells.values()
-    found = cell.estimate(TRAINING)
-    assert found is not None
-    return round(found.value, 3), cell.noisy
-
-
-def step(step_ms: float) -> Measurement:
-    return made.measurement(step_ms=step_ms, overhead_ms=0)
-
-
-def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
-    disturbed, quiet = made.trial(found=step(9), noise=(DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
-    assert value_of(disturbed, quiet) == (2.0, [])
-    assert value_of(quiet, disturbed) == (2.0, [])
-    assert value_of(disturbed, made.trial(found=step(8), noise=(DISTURBED,))) == (8.0, [1])
 
 
 def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
