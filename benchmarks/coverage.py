@@ -4,9 +4,9 @@
 
 Every simulated run is drawn as METHOD describes machines: trials differ by process (lognormal), slices within a trial
 differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of a nominal
-95 % interval of a time and of a ratio, that of the ratio by the slices of one bout alone, how often a cell compared with
-itself is called different, how often a table of 24 such comparisons holds any false verdict, with Holm's correction and
-without, and how often a difference is called that is as large as the plan says it can see.
+95 % interval of a time and of a ratio, that of the ratio by the slices of one bout alone, how often a cell compared
+with itself is called different, how often a table of 24 such comparisons holds any false verdict, with Holm's
+correction and without, and how often a difference is called that is as large as the plan says it can see.
 """
 
 import math
@@ -42,7 +42,7 @@ def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:
 
 
 def ratio(rng: random.Random, bouts: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> LogEstimate:
-    """Return the estimate of a ratio that is ``factor``, on a machine that slows down by ``drift`` until the last bout."""
+    """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last bout."""
     speeds = [1 + drift * index / bouts for index in range(bouts)]
     paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
     found = over_bouts([one for one in paired if one is not None], math.sqrt(2) * scatter)
