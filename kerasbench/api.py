@@ -44,7 +44,7 @@ class Results:
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=list(csv.COLUMNS))
+        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS])
 
 
 @dataclass(frozen=True)

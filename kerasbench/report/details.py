@@ -1,11 +1,14 @@
 """The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions."""
 
+from kerasbench.analysis.drift import WORTH_NAMING
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
+from kerasbench.quiet.signals import PARKED_WARN
 from kerasbench.report.cells import column_name, column_names, metric_tables, whole_steps
 from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step, paired
-from kerasbench.report.number import significant, with_interval
+from kerasbench.report.number import percent, significant, with_interval
+from kerasbench.results.keys import Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
@@ -140,6 +143,33 @@ def phases(summary: Summary) -> str:
     ]
     table = draw_table(["phase (s)", *column_names(summary.columns)], rows)
     return f"## Where the time of a trial goes\n\n{table}\n\nMean over all trials that succeeded."
+
+
+def drifts(found: Findings) -> str:
+    """Return what taking turns did not cancel: who was not still, who changed alone, who feels a predecessor."""
+    lines = [
+        f"- {escape(one.row.label)} {column_name(one.column)} used {percent(one.share)} of a core while others had "
+        "their turns."
+        for one in found.awake
+    ]
+    lines += [
+        f"- {escape(one.row.label)} {column_name(one.column)}: slices took {with_interval(one.change)} times as long "
+        f"{_when(one.after)}, beside those of the others."
+        for one in found.drifts
+    ]
+    if not lines:
+        return ""
+    explanation = (
+        f"Significant changes of more than {WORTH_NAMING:.0%}, all corrected together by Holm's method, and stopped "
+        f"columns that used more than {percent(PARKED_WARN)} of a core."
+    )
+    return "## What turns did not cancel\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+
+
+def _when(after: Column | None) -> str:
+    if after is None:
+        return "in the second half of a bout as in the first"
+    return f"right after {column_name(after)} as after others"
 
 
 def disturbances(summary: Summary) -> str:
