@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Frameworks that run side by side take threads for all processors each, and their threads wait for one another.
     """
     os.environ.setdefault(SEED, str(random.SystemRandom().getrandbits(32)))
-    settings.register_profile("few", max_examples=settings.default.max_examples // 5)
+    settings.register_profile("few", max_examples=settings().max_examples // 5)
     if "not real" in config.getoption("markexpr"):
         settings.load_profile("few")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")

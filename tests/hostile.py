@@ -31,7 +31,7 @@ USUAL = 100  # examples of a test that names no number, by hypothesis' own defau
 
 def examples(count: int) -> int:
     """Return how many files a test is to make: so many, or as large a part of them as the loaded profile makes."""
-    return count * settings.default.max_examples // USUAL
+    return count * settings().max_examples // USUAL
 
 
 def record() -> Record:
@@ -48,7 +48,8 @@ def record() -> Record:
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
     block = found.training.blocks[0]
-    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs=[Block(1, 4_000_000)] * 2)
+    epochs = [Block(1, 4_000_000)] * 2
+    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs=epochs)
     small = dataclasses.replace(
         found,
         training=dataclasses.replace(training, again_ns=[made.MS]),
