@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ import pytest
 
 from kerasbench.children import group, process
 from tests import stand_in
+from tests.children.columns import Clock
 
 HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
 BUSY_S = 0.3  # thirty ticks of the kernel's clock
@@ -88,29 +88,6 @@ def test_output_that_is_no_text_is_kept_as_far_as_it_goes(run: Run) -> None:
 
 def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
     assert run("os.kill(os.getpid(), 11)").status == -11
-
-
-class Clock:
-    """Stands for the module ``time``: its clock leaps when a test says so, and no child has to be waited for."""
-
-    sleep = staticmethod(time.sleep)
-    monotonic = staticmethod(time.monotonic)
-
-    def __init__(self) -> None:
-        self._leapt_ns = 0
-
-    def monotonic_ns(self) -> int:
-        return time.monotonic_ns() + self._leapt_ns
-
-    def leap(self) -> None:
-        self._leapt_ns += 10**12
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(process, "time", made)
-    return made
 
 
 HANG = "\nwhile True: time.sleep(1)"

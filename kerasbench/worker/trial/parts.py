@@ -46,7 +46,7 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
             (by_itself, [_timed(bare, in_block, turn) for _ in range(1 + BLOCKS)][1:]),
         )
         for kept, blocks in ways:
-            kept += blocks
+            kept.extend(blocks)
         return _sum([block for _, blocks in ways for block in blocks], turn)
 
     bare(1)  # traced and compiled before it is timed

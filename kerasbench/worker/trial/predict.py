@@ -57,18 +57,21 @@ class Calls:
         began_ns = time.perf_counter_ns()
         while len(warmup_ns) < calls or time.perf_counter_ns() - began_ns < for_ns:
             warmup_ns.append(self._time())
-        self._typical_ns = statistics.median(warmup_ns[len(warmup_ns) // 2 :])
+        self._typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
 
     def slice(self, turn: Turn) -> Block:
-        """Measure one slice, after ``warm_up``: each has as many calls."""
+        """Measure one slice, after ``warm_up``: as many calls as fill it, going by those of the slice before.
+
+        To stop by the clock would favour slices whose last call took long.
+        """
         for _ in range(self.pace.discarded(self._typical_ns, self.least)):
             self.call()
         began_cpu_ns = time.process_time_ns()
         calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
+        found = Block(len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns)
         self.durations_ns += calls_ns
-        return Block(
-            len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns
-        )
+        self._typical_ns = found.unit_ns
+        return found
 
     def _time(self) -> int:
         start_ns = time.perf_counter_ns()

@@ -21,6 +21,7 @@ Ask = Callable[[Block | None], Turn | None]  # says what was measured (None: not
 
 MS = 1_000_000
 SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
+FIRST = Turn(0, 0)
 LEAST_STEPS = 2  # the first refills what was prefetched
 SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
 SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
@@ -50,7 +51,7 @@ def settle_ns(device: Device) -> int:
     return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
 
 
-def granted(turns: int, turn: Turn = Turn(0, 0)) -> Ask:
+def granted(turns: int, turn: Turn = FIRST) -> Ask:
     """Return what grants so many turns by itself, where slices are measured without other columns."""
     left = itertools.repeat(turn, turns)
     return lambda measured: next(left, None)
@@ -87,7 +88,7 @@ class SliceClock:
         self._pace = pace
         self._least = least  # discarded of what is quick
         self._discard = 0
-        self._turn = Turn(0, 0)
+        self._turn = FIRST
         self._next: int | None = None
         self._began = Reading(0, 0, 0)
         self.warmup = warmup

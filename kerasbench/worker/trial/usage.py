@@ -16,8 +16,9 @@ PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Reading:
-    """The clock, and what this process has used so far: the processor time of all its threads, and how often the
-    kernel took a processor away from it.
+    """What the clock says, and what this process has used so far.
+
+    ``cpu_ns`` is of all its threads; ``switches`` count how often the kernel took a processor away from it.
     """
 
     ns: int
