@@ -6,6 +6,7 @@ asked to fail on one; 130 interrupted.
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -72,11 +73,12 @@ def environments_root() -> None:
 
 
 # By purpose, in the order in which --help shows them.
-for purpose, named in {
+PURPOSES: dict[str, dict[str, Callable[..., int]]] = {
     "Measure": {"run": measuring.run, "sweep": measuring.sweep, "explain": measuring.explain},
     "Read results": {"report": reading.report, "compare": reading.compare},
     "Prepare": {"list": reading.list_, "doctor": preparing.doctor},
-}.items():
+}
+for purpose, named in PURPOSES.items():
     for name, command in named.items():
         app.command(name, cls=Command, context_settings=SETTINGS, rich_help_panel=purpose)(command)
 app.add_typer(environments, name="env", rich_help_panel="Prepare")
