@@ -1,6 +1,6 @@
 """Print docs/command-line.md: every command and option, from the commands themselves.
 
-    python docs/tools/command_line.py > docs/command-line.md
+python docs/tools/command_line.py > docs/command-line.md
 """
 
 import sys
@@ -21,8 +21,8 @@ BEGINNING = """\
 
 - An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
 - stdout has the results. stderr has the progress and the warnings.
-- `kerasbench --install-completion` installs completion for your shell: bash, zsh or fish. It works for `kerasbench`, not
-  for `python -m kerasbench`.
+- `kerasbench --install-completion` installs completion for your shell: bash, zsh or fish. It works for
+  `kerasbench`, not for `python -m kerasbench`.
 
 | exit code | meaning |
 |---|---|
@@ -32,8 +32,8 @@ BEGINNING = """\
 | 3 | `compare --fail-on regression` found one |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
-After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured. A second
-Ctrl-C ends it at once, and loses nothing either."""
+After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.
+A second Ctrl-C ends it at once, and loses nothing either."""
 
 
 def written(command: Any, name: str, parent: typer.Context | None) -> Iterator[str]:

@@ -3,8 +3,9 @@
     <!-- output of kerasbench compare results/a.json results/b.json [0:9] -->
     <!-- output of section explained of results/a.json [mnist_dense, jax cpu +5] -->
 
-and ``<!-- /output -->``. Only commands that measure nothing. ``[0:9]``: these lines alone, as Python counts; ``[text +5]``:
-five lines after the first one that has the text, blank ones left out. A section is one that ``kerasbench report`` can quote.
+and ``<!-- /output -->``. Only commands that measure nothing. ``[0:9]``: these lines alone, as Python counts;
+``[text +5]``: five lines after the first one that has the text, without blank ones. A section is one that
+``kerasbench report`` can quote.
 
     python docs/tools/outputs.py [--check]
 """
