@@ -1,12 +1,14 @@
 """README.md and docs/: links lead somewhere, what they show is what is printed, and a person can read them."""
 
 import ast
+import importlib.util
 import inspect
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -22,6 +24,15 @@ CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 def text_of(page: Path) -> str:
     """Return what a page says itself: no quotations, and no code."""
     return CODE.sub("", QUOTED.sub("", page.read_text("utf-8")))
+
+
+def tool(name: str) -> ModuleType:
+    """Load a script of docs/tools."""
+    found = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def anchors(page: Path) -> set[str]:
@@ -57,6 +68,36 @@ def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
         for name in re.findall(r"\b(docs/[\w.-]+\.(?:md|json))", file.read_text("utf-8"))
     }
     assert named and [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("link", "repository", "shown"),
+    [
+        ("[a](../CHANGELOG.md#added)", None, "[a](CHANGELOG.md#added)"),
+        ("![a](../results/README.md)", "https://host/x", "![a](results/README.md)"),
+        ("[loops](../kerasbench/native)", None, "loops (`kerasbench/native`)"),
+        ("[`benchmarks`](../benchmarks/)", None, "`benchmarks`"),
+        ("[loops](../kerasbench/native)", "https://host/x/", "[loops](https://host/x/blob/main/kerasbench/native)"),
+        ("[a](method.md#words)", None, "[a](method.md#words)"),
+    ],
+)
+def test_a_link_out_of_the_docs_fits_the_site(link: str, repository: str | None, shown: str) -> None:
+    missing: list[str] = []
+    assert tool("links").rewritten(link, repository, missing) == shown
+    assert missing == []
+
+
+def test_a_link_to_what_is_not_in_the_repository_is_noted() -> None:
+    missing: list[str] = []
+    tool("links").rewritten("[a](../nowhere.md)", None, missing)
+    assert missing == ["nowhere.md"]
+
+
+def test_lines_of_an_output_are_chosen_by_number_or_by_what_is_before_them() -> None:
+    chosen = tool("outputs")._chosen
+    assert chosen(["a", "b", "c"], "1:2") == ["b"]
+    assert chosen(["a", "b", "c"], ":") == ["a", "b", "c"]
+    assert chosen(["## first", "a", "## second", "", "b", "c", "d"], "second +2") == ["b", "c"]
 
 
 def test_every_page_is_in_the_menu() -> None:

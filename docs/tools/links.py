@@ -13,8 +13,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File
-
 LOG = logging.getLogger("mkdocs.plugins.links")
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("CHANGELOG.md", "results/*.md", "results/*.png")
@@ -46,6 +44,8 @@ def rewritten(text: str, repository: str | None, missing: list[str]) -> str:
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages and pictures from outside docs/."""
+    from mkdocs.structure.files import File
+
     for name in copied():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return files
