@@ -6,32 +6,41 @@ asked to fail on one; 130 interrupted.
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from kerasbench import __version__
 from kerasbench.commands import EXIT_OK, EXIT_USAGE, measuring, preparing, reading
+from kerasbench.commands.help import WIDTH, Command, Group, is_completing, with_default_command
 from kerasbench.commands.interrupts import EXIT_INTERRUPTED, heeded
 from kerasbench.errors import KerasbenchError
 from kerasbench.text import complain, write_whatever_stdout_takes
 
+NAME = "kerasbench"
+SETTINGS = {"max_content_width": WIDTH}
+
 app = typer.Typer(
-    add_completion=False,
+    cls=Group,
+    context_settings=SETTINGS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Measure Keras 3 models on every backend and every device, each trial in a process of its own. "
-    "Without a command: run (see `kerasbench run --help` for its options).",
+    help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
+    "Without a command, `run` is meant: `kerasbench --quick` is `kerasbench run --quick`. "
+    "`kerasbench run --help` shows its options.",
 )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    if not is_completing(NAME):
+        given = with_default_command(given)
     write_whatever_stdout_takes()
     try:
         with heeded():
-            code = app(with_default_command(given), prog_name="kerasbench", standalone_mode=False)
+            code = app(given, prog_name=NAME, standalone_mode=False)
     except KerasbenchError as error:
         return _refused(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -49,30 +58,28 @@ def _refused(what: str) -> int:
     return EXIT_USAGE
 
 
-def with_default_command(arguments: list[str]) -> list[str]:
-    """Put ``run`` before options that name no command."""
-    names_none = not arguments or (arguments[0].startswith("-") and arguments[0] not in ("--help", "--version"))
-    return ["run", *arguments] if names_none else arguments
-
-
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     if version:
-        print(f"kerasbench {__version__}")
+        print(f"{NAME} {__version__}")
 
 
-environments = typer.Typer(help="Environments for single backends.", rich_markup_mode=None)
+environments = typer.Typer(cls=Group, context_settings=SETTINGS, rich_markup_mode=None)
 
 
 @environments.callback()
 def environments_root() -> None:
-    """Make an environment for each backend, with the wheels that fit this machine."""
+    """Make a virtual environment for each backend, with the wheels that fit this machine."""
 
 
-# In the order in which --help shows them.
-for command in (measuring.run, measuring.sweep, measuring.explain, reading.report, reading.compare):
-    app.command()(command)
-app.command()(preparing.doctor)
-app.command("list")(reading.list_)
-app.add_typer(environments, name="env")
-environments.command()(preparing.create)
+# By purpose, in the order in which --help shows them.
+PURPOSES: dict[str, dict[str, Callable[..., int]]] = {
+    "Measure": {"run": measuring.run, "sweep": measuring.sweep, "explain": measuring.explain},
+    "Read results": {"report": reading.report, "compare": reading.compare},
+    "Prepare": {"list": reading.list_, "doctor": preparing.doctor},
+}
+for purpose, named in PURPOSES.items():
+    for name, command in named.items():
+        app.command(name, cls=Command, context_settings=SETTINGS, rich_help_panel=purpose)(command)
+app.add_typer(environments, name="env", rich_help_panel="Prepare")
+environments.command(cls=Command, context_settings=SETTINGS)(preparing.create)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import cli
+from kerasbench.commands.help import with_default_command
 from kerasbench.results.record import INTERRUPTED
 from kerasbench.results.store import Store
 from tests import made
@@ -31,7 +32,7 @@ assert not found, found
     ],
 )
 def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
-    assert cli.with_default_command(given) == meant
+    assert with_default_command(given) == meant
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
         (["--keep-env", "PATH,NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE: this variable is not set here"),
         (["sweep", "mnist_dense", "--keep-env", "KERAS_BACKEND"], "kerasbench sets this variable itself"),
         (["explain", "mnist_dense", "--keep-env", "KERAS_HOME"], "kerasbench sets this variable itself"),
-        (["--resume", "--keep-env", "PATH"], "--resume goes on with what the interrupted run was asked for"),
+        (["--resume", "--keep-env", "PATH"], "--resume reuses the interrupted run's options"),
         (["run", "--protocol", "sweep"], "unknown protocol 'sweep'"),
     ],
 )

@@ -26,6 +26,7 @@ EVERYWHERE = {
     "torch": {"keras", "torch"},
     "jax": {"keras", "jax"},
     "plot": {"matplotlib"},
+    "docs": {"mkdocs", "mkdocs-material"},
     "test": {"pytest", "matplotlib"},
 }
 CUDA = {

@@ -9,6 +9,7 @@ import typer
 from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_USAGE
 from kerasbench.commands.interrupts import EXIT_INTERRUPTED
 from kerasbench.commands.parameters import (
+    SHOW,
     Backends,
     BatchSizes,
     Budget,
@@ -69,10 +70,9 @@ def run(
     wait: Wait = False,
     resume: Resume = False,
 ) -> int:
-    """Measure, print the tables, keep the raw results.
+    """Measure scenarios on backends and devices, print the tables and save the results.
 
-    Lists may be separated by commas or repeated; each combination of --jit, --dtype, --fp32 and --threads is a column
-    of its own.
+    An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
     from kerasbench.plan import words
 
@@ -100,14 +100,13 @@ def run(
     asked = words.run(said)
     if resume and said != words.Words():
         raise UsageError(
-            "--resume goes on with what the interrupted run was asked for: give no option but --results, --python and "
-            "--wait"
+            "--resume reuses the interrupted run's options; only --results, --python and --wait may be added"
         )
     return _tell(_drawn(None if resume else asked, results, python, wait))
 
 
 def sweep(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="One regime: name or file.")],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="One scenario: name or file.")],
     batch_size: BatchSizes = None,
     width: Widths = None,
     backend: Backends = None,
@@ -130,9 +129,9 @@ def sweep(
     results: Results = Path("results"),
     wait: Wait = False,
 ) -> int:
-    """Measure one scenario at many sizes: who overtakes whom where, and what a step is made of.
+    """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
 
-    `kerasbench run --resume` goes on with one that was interrupted.
+    `kerasbench run --resume` continues a sweep that was interrupted.
     """
     from kerasbench.plan import words
 
@@ -175,9 +174,9 @@ def explain(
     keep_env: KeepEnv = None,
     results: Results = Path("results"),
     wait: Wait = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every figure.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=SHOW)] = False,
 ) -> int:
-    """Say where an epoch's time goes and what would make it shorter, every sentence with its number."""
+    """Show where the time of an epoch goes, and what would make it shorter."""
     from kerasbench.plan import words
     from kerasbench.report import page
 

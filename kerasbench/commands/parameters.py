@@ -1,69 +1,207 @@
-"""The options that several commands have in common: their types, and what their help says."""
+"""The options that several commands have in common: their types, what they are for, and what their help says."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+WHAT, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
+    "What to measure",
+    "How long",
+    "What to show",
+    "Columns (every combination is measured)",
+    "Environments",
+    "Files",
+    "For experts",
+)
+
+
+def backend_names() -> list[str]:
+    """Return what a shell offers for --backend."""
+    from kerasbench import backends
+
+    return backends.names()
+
+
 Names = list[str] | None
 Scenarios = Annotated[
-    Names, typer.Option(metavar="PATTERN|FILE.py", help="Scenarios: name, pattern or file. Default: all.")
+    Names,
+    typer.Option(metavar="PATTERN|FILE.py", help="Name, pattern or file. Default: all.", rich_help_panel=WHAT),
 ]
 Backends = Annotated[
-    Names, typer.Option(metavar="NAME", help="tensorflow, torch, jax. Default: all that are installed.")
+    Names,
+    typer.Option(
+        metavar="NAME",
+        help="tensorflow, torch or jax. Default: all that are installed.",
+        autocompletion=backend_names,
+        rich_help_panel=WHAT,
+    ),
 ]
 Targets = Annotated[
-    Names, typer.Option("--backend", metavar="NAME", help="tensorflow, torch, jax. Default: all three.")
+    Names,
+    typer.Option(
+        "--backend",
+        metavar="NAME",
+        help="tensorflow, torch or jax. Default: all three.",
+        autocompletion=backend_names,
+        rich_help_panel=WHAT,
+    ),
 ]
-Devices = Annotated[Names, typer.Option(metavar="NAME", help="cpu, gpu, gpu:1. Default: all that a backend sees.")]
-Quick = Annotated[bool, typer.Option("--quick", help="One short bout of each row: its slices alone bound the ratios.")]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds. Default: 3 to 12.")]
-Rigorous = Annotated[bool, typer.Option("--rigorous", help="Twelve rounds, with --control.")]
-Control = Annotated[bool, typer.Option("--control", help="One column of each row twice: what differs is noise.")]
+Devices = Annotated[
+    Names,
+    typer.Option(
+        metavar="NAME",
+        help="cpu, gpu or gpu:1. Default: all that a backend finds.",
+        autocompletion=lambda: ("cpu", "gpu"),
+        rich_help_panel=WHAT,
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="synthetic (no download) or real (from keras.datasets).",
+        autocompletion=lambda: ("synthetic", "real"),
+        rich_help_panel=WHAT,
+    ),
+]
+ProtocolName = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="steady (seconds per trial) or published (every published epoch, one round).",
+        autocompletion=lambda: ("steady", "published"),
+        rich_help_panel=WHAT,
+    ),
+]
+Native = Annotated[
+    bool,
+    typer.Option(
+        "--native",
+        help="Also measure the model in plain TensorFlow, torch or JAX: what does Keras cost?",
+        rich_help_panel=WHAT,
+    ),
+]
+BatchSizes = Annotated[
+    Names,
+    typer.Option(metavar="A..B|LIST", help="1..4096 (doubled each time; default) or 1,8,64.", rich_help_panel=WHAT),
+]
+Widths = Annotated[
+    Names,
+    typer.Option(
+        metavar="LIST", help="Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", rich_help_panel=WHAT
+    ),
+]
+
+Quick = Annotated[
+    bool, typer.Option("--quick", help="One short round: a first look, with rough intervals.", rich_help_panel=LONG)
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %.",
+        rich_help_panel=LONG,
+    ),
+]
+Rigorous = Annotated[bool, typer.Option("--rigorous", help="Twelve rounds, with --control.", rich_help_panel=LONG)]
 Budget = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Begin no round that would not end within it: 90s, 10m, 1h.")
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
+        rich_help_panel=LONG,
+    ),
 ]
-Jit = Annotated[Names, typer.Option(metavar="on|off", help="Compile the step. Default: as each backend does.")]
-Dtype = Annotated[Names, typer.Option(metavar="POLICY", help="float32 (default), mixed_float16, mixed_bfloat16, ...")]
+
+Jit = Annotated[
+    Names,
+    typer.Option(metavar="on|off", help="Compile the step. Default: what each backend does.", rich_help_panel=COLUMNS),
+]
+Dtype = Annotated[
+    Names,
+    typer.Option(
+        metavar="POLICY",
+        help="float32 (default), mixed_float16, mixed_bfloat16, ...",
+        autocompletion=lambda: ("float32", "mixed_float16", "mixed_bfloat16"),
+        rich_help_panel=COLUMNS,
+    ),
+]
 Fp32 = Annotated[
     Names,
-    typer.Option(metavar="MODE", help="ieee (default), tf32 or framework-default: float32 products on a GPU."),
+    typer.Option(
+        metavar="MODE",
+        help="Precision of float32 products on a GPU: ieee (default), tf32 or framework-default.",
+        autocompletion=lambda: ("ieee", "tf32", "framework-default"),
+        rich_help_panel=COLUMNS,
+    ),
 ]
-Threads = Annotated[Names, typer.Option(metavar="N", help="Processors a trial may use. Default: all.")]
-Native = Annotated[
-    bool, typer.Option("--native", help="Also each model in plain TensorFlow, torch and JAX: what Keras costs.")
+Threads = Annotated[
+    Names, typer.Option(metavar="N", help="Processors that a trial may use. Default: all.", rich_help_panel=COLUMNS)
+]
+
+Python = Annotated[
+    Names,
+    typer.Option(
+        metavar="NAME=PATH",
+        help="Python interpreter of a backend. Default: from kerasbench.toml, or this one.",
+        rich_help_panel=ENVIRONMENTS,
+    ),
+]
+Results = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder for the result file and the tables.", rich_help_panel=FILES)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue the interrupted run in --results.", rich_help_panel=FILES)
+]
+
+Control = Annotated[
+    bool,
+    typer.Option(
+        "--control",
+        help="Measure one column of each row twice. A difference between the two is noise.",
+        rich_help_panel=EXPERTS,
+    ),
 ]
 Timeout = Annotated[
     float | None,
     typer.Option(
         min=1,
-        help="Seconds after which a trial is stopped. Default: 300 (published: 7200); "
-        "a cell's later trials: ten times its first, at least 60.",
+        metavar="SECONDS",
+        help="Stop a trial after this time. Default: 300 (published: 7200) for the first trial of a cell, "
+        "then ten times what that took, at least 60.",
+        rich_help_panel=EXPERTS,
     ),
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Stop a trial that holds more memory: 500m, 4g. Default: none.")
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Stop a trial that uses more memory: 500m, 4g. Default: none.", rich_help_panel=EXPERTS
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Draws the data, the weights and the order.")]
-Data = Annotated[
-    str, typer.Option(metavar="KIND", help="synthetic (drawn here, no download) or real (by keras.datasets).")
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="Seed for the data, the weights and the order of trials.", rich_help_panel=EXPERTS
+    ),
 ]
-ProtocolName = Annotated[
-    str, typer.Option(metavar="KIND", help="steady (seconds a trial) or published (all published epochs, one round).")
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --results that was interrupted.")]
 KeepEnv = Annotated[
     Names,
-    typer.Option(metavar="NAME", help="A variable of the shell to let in to trials. Its value goes into the results."),
+    typer.Option(
+        metavar="NAME",
+        help="Pass this environment variable to the trials. Its value is saved with the results.",
+        rich_help_panel=EXPERTS,
+    ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine, in place of an error.")]
-Python = Annotated[
-    Names,
-    typer.Option(metavar="NAME=PATH", help="The interpreter of a backend. Default: kerasbench.toml, or this one."),
+Wait = Annotated[
+    bool,
+    typer.Option(
+        "--wait",
+        help="Wait if another run uses this machine. Default: stop with an error.",
+        rich_help_panel=EXPERTS,
+    ),
 ]
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Where the result file and the tables go.")]
-BatchSizes = Annotated[Names, typer.Option(metavar="A..B|LIST", help="1..4096 (doubled; default) or 1,8,64.")]
-Widths = Annotated[Names, typer.Option(metavar="LIST", help="Factors on hidden layers: 0.5,1,2,4. Default: 1.")]
 
 
 def split(given: list[str] | None) -> list[str]:

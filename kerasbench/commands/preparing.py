@@ -7,16 +7,18 @@ from typing import Annotated
 import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_USAGE
-from kerasbench.commands.parameters import Python, Targets, split
+from kerasbench.commands.parameters import ENVIRONMENTS, EXPERTS, SHOW, Python, Targets, split
 from kerasbench.errors import UsageError
 
 
 def doctor(
     backend: Targets = None,
     python: Python = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with everything that was found out.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, with all details.", rich_help_panel=SHOW)
+    ] = False,
 ) -> int:
-    """Say what each backend sees, what is wrong, and the command that mends it."""
+    """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
     import json
 
     from kerasbench import backends
@@ -43,17 +45,46 @@ def doctor(
 
 def create(
     backend: Targets = None,
-    cuda: Annotated[bool, typer.Option("--cuda", help="With CUDA. Default: where there is an NVIDIA driver.")] = False,
-    cpu: Annotated[bool, typer.Option("--cpu", help="For the CPU alone.")] = False,
-    interpreter: Annotated[str, typer.Option(metavar="PATH", help="The Python to make it with.")] = sys.executable,
-    constraint: Annotated[Path | None, typer.Option(metavar="FILE", help="pip's constraints.")] = None,
-    index: Annotated[
-        str | None, typer.Option(metavar="URL", help="Another index for pip, such as torch's for CPU builds.")
+    cuda: Annotated[
+        bool,
+        typer.Option(
+            "--cuda", help="Install CUDA builds. Default: if there is an NVIDIA driver.", rich_help_panel=ENVIRONMENTS
+        ),
+    ] = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Install CPU builds only.", rich_help_panel=ENVIRONMENTS)] = False,
+    interpreter: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH",
+            help="Python that creates the environment. Default: the one that runs kerasbench.",
+            show_default=False,
+            rich_help_panel=ENVIRONMENTS,
+        ),
+    ] = sys.executable,
+    constraint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Constraints file for pip.", rich_help_panel=EXPERTS)
     ] = None,
-    locked: Annotated[bool, typer.Option("--locked", help="Exactly what the lock of the last time names.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="In the place of an environment that is there.")] = False,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="One more package index for pip, such as torch's for CPU builds.",
+            rich_help_panel=EXPERTS,
+        ),
+    ] = None,
+    locked: Annotated[
+        bool,
+        typer.Option(
+            "--locked",
+            help="Install exactly the versions in the existing .lock file.",
+            rich_help_panel=ENVIRONMENTS,
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing environment.", rich_help_panel=ENVIRONMENTS)
+    ] = False,
 ) -> int:
-    """Make a virtual environment in .venvs/ for each backend, and have kerasbench use it from then on."""
+    """Create a virtual environment for each backend in .venvs/. Later runs use it."""
     from kerasbench import backends
     from kerasbench.children import questions
     from kerasbench.environments import interpreters, venvs
@@ -61,14 +92,14 @@ def create(
     from kerasbench.plan import arguments, cells
 
     if cuda and cpu:
-        raise UsageError("--cuda and --cpu exclude each other: give one of them, or none for what this machine has")
+        raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
     interpreters.find([], backends.names())  # a file that cannot be used is found out before the downloads
     gpu = True if cuda else False if cpu else None
     wish = venvs.Wish(interpreter, gpu, constraint, index, locked, force)
     code = EXIT_OK
     for name in arguments.parse_backends(split(backend), backends.names()) or backends.names():
         if venvs.is_there(name) and not force:
-            print(f"{name}: {venvs.FOLDER / name} is there already and stays as it is; --force makes it anew")
+            print(f"{name}: {venvs.FOLDER / name} already exists, skipped; use --force to rebuild it")
             continue
         python = venvs.create(name, wish)
         file = venvs.remember({name: python})

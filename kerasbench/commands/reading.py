@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
+from kerasbench.commands.parameters import FILES, SHOW
 from kerasbench.errors import UsageError
 from kerasbench.text import print_document
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 FORMATS = ("markdown", "csv", "json", "html")
 
 
-def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> int:
-    """Show the scenarios and their regimes."""
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=SHOW)] = False,
+) -> int:
+    """List the scenarios with their sizes."""
     import json
 
     from kerasbench.plan import catalog
@@ -36,18 +39,36 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = Fa
 def report(
     places: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR|FILE]...", help="Default: results, and the pages that quote it."),
+        typer.Argument(
+            metavar="[DIR|FILE]...", help="Folders, result files or pages. Default: results, README.md and docs."
+        ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 where pages differ.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Write nothing. Exit with 1 if a page differs from its data.",
+            rich_help_panel=SHOW,
+        ),
+    ] = False,
     form: Annotated[
         str,
-        typer.Option("--format", metavar="KIND", help="markdown (beside the data), or csv, json or html on stdout."),
+        typer.Option(
+            "--format",
+            metavar="KIND",
+            help="markdown (files next to the data), or csv, json or html (printed).",
+            autocompletion=lambda: FORMATS,
+            rich_help_panel=SHOW,
+        ),
     ] = "markdown",
     plots: Annotated[
-        Path | None, typer.Option("--plot", metavar="DIR", help="Draw the plots of each machine there, as PNG.")
+        Path | None,
+        typer.Option(
+            "--plot", metavar="DIR", help="Draw each machine's plots as PNG in this folder.", rich_help_panel=FILES
+        ),
     ] = None,
 ) -> int:
-    """Make every page anew from its data: of runs, of machines, their index, and quotations in README.md and docs/."""
+    """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
     from kerasbench.results.shelf import Unread, say_passed_over
 
@@ -86,25 +107,29 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
 
 
 def _written(made: list[Path]) -> int:
-    print("\n".join(str(page) for page in made) or "every page is as its data say")
+    print("\n".join(str(page) for page in made) or "all pages are up to date")
     return EXIT_OK
 
 
 def _check(differing: list[Path]) -> int:
     for tables in differing:
-        print(
-            f"kerasbench: {tables}: differs from its data; python -m kerasbench report makes it anew", file=sys.stderr
-        )
+        print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
     return EXIT_USAGE if differing else EXIT_OK
 
 
 def compare(
     places: Annotated[list[Path], typer.Argument(metavar="OLD NEW [MORE]...", help="Result files or folders.")],
     fail_on: Annotated[
-        str | None, typer.Option(metavar="regression", help="Exit with 3 where a cell became slower, or fails now.")
+        str | None,
+        typer.Option(
+            metavar="regression",
+            help="Exit with 3 if a cell became significantly slower or fails now.",
+            autocompletion=lambda: ("regression",),
+            rich_help_panel=SHOW,
+        ),
     ] = None,
 ) -> int:
-    """Compare two sets of results cell by cell; more than two stand side by side."""
+    """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
     from kerasbench.analysis import changes
     from kerasbench.analysis.summary import summarize
     from kerasbench.report import comparison

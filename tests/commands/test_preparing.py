@@ -73,7 +73,7 @@ def test_env_create_leaves_an_environment_that_is_there_and_makes_the_others(
     (tmp_path / ".venvs" / "tensorflow").mkdir(parents=True)
     assert cli.main(["env", "create"]) == 0
     assert [name for name, _ in asked] == ["jax", "torch"]
-    assert f"tensorflow: {Path('.venvs/tensorflow')} is there already" in capsys.readouterr().out
+    assert f"tensorflow: {Path('.venvs/tensorflow')} already exists, skipped" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,7 @@ def test_compare_refuses_what_it_cannot_compare(
     assert not out
 
 
-def test_a_page_that_differs_from_its_data_is_named_and_made_anew(
-    old: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_differs_from_its_data_is_named_and_updated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(old)]) == 0
     written = capsys.readouterr().out.splitlines()
     (tables,) = old.glob("2*.md")

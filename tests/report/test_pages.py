@@ -54,7 +54,7 @@ def test_pages_that_differ_from_their_data_are_named(
     capsys.readouterr()
     assert main(["report", str(tmp_path), "--check"]) == 1
     assert capsys.readouterr().err == (
-        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report makes it anew\n"
+        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
     )
 
 

@@ -1,0 +1,66 @@
+"""Print docs/command-line.md: every command and option, from the commands themselves.
+
+python docs/tools/command_line.py > docs/command-line.md
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from kerasbench import cli
+from kerasbench.commands.help import examples_of, options_of
+
+BEGINNING = """\
+# Command line
+
+<!-- Made by `python docs/tools/command_line.py > docs/command-line.md`; do not edit. -->
+
+`kerasbench` and `python -m kerasbench` are the same program. Without a command, `run` is meant.
+
+- An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
+- stdout has the results. stderr has the progress and the warnings.
+- `kerasbench --install-completion` installs completion for your shell: bash, zsh or fish. It works for
+  `kerasbench`, not for `python -m kerasbench`.
+
+| exit code | meaning |
+|---|---|
+| 0 | everything was measured |
+| 1 | a mistake in the command line or in the environment |
+| 2 | some cells failed |
+| 3 | `compare --fail-on regression` found one |
+| 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
+
+After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.
+A second Ctrl-C ends it at once, and loses nothing either."""
+
+
+def written(command: Any, name: str, parent: typer.Context | None) -> Iterator[str]:
+    """Return the sections of a command, and of the commands below it."""
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    below = getattr(command, "commands", {})
+    if parent is not None and not below:
+        yield f"## {context.command_path.partition(' ')[2]}"
+        yield command.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
+        yield "```sh\n" + "\n".join(examples_of(name)) + "\n```"
+        for title, rows in options_of(command, context).items():
+            lines = [f"| `{option.replace('|', ' or ')}` | {_cell(text)} |" for option, text in rows]
+            shown = [line for line in lines if not line.startswith("| `--help`")]
+            if shown:
+                yield "\n".join([f"| {title} | |", "|---|---|", *shown])
+    for each, one in below.items():
+        yield from written(one, each, context)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("[x>=1]", "(at least 1)").replace("; x>=0]", "]")
+
+
+def main() -> int:
+    print("\n\n".join([BEGINNING, *written(typer.main.get_command(cli.app), cli.NAME, None)]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What ``--help`` shows: commands and options grouped by purpose, then examples. And what a shell completes.
+
+In plain text: rich's own help would load rich, and take twice as long to start.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from kerasbench.commands.parameters import COLUMNS, ENVIRONMENTS, EXPERTS, FILES, LONG, SHOW, WHAT
+
+WIDTH = 100  # characters at most: wider lines are hard to read
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "kerasbench": (
+        ("kerasbench --quick", "a first look: every scenario, backend and device"),
+        ("kerasbench --scenario mnist_dense --backend jax,torch", "two backends, with intervals and verdicts"),
+    ),
+    "run": (
+        ("kerasbench --backend torch --device gpu", "one backend on one device"),
+        ("kerasbench --scenario 'mnist_*' --quick", "some scenarios, one short round"),
+    ),
+    "sweep": (
+        ("kerasbench sweep mnist_dense --batch-size 1..4096", "where does one backend overtake another?"),
+        ("kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick", "narrower and wider layers"),
+    ),
+    "explain": (
+        ("kerasbench explain mnist_dense", "every backend and device"),
+        ("kerasbench explain cifar10_cnn --backend jax --device cpu --quick", "one column, a first look"),
+    ),
+    "report": (
+        ("kerasbench report --check", "are all pages up to date?"),
+        ("kerasbench report results --format html > results.html", "one page to send to others"),
+    ),
+    "compare": (
+        ("kerasbench compare results-old results-new", "what became faster or slower?"),
+        ("kerasbench compare old.json new.json --fail-on regression", "for a script: exit code 3 if slower"),
+    ),
+    "doctor": (
+        ("kerasbench doctor", "every backend"),
+        ("kerasbench doctor --backend torch --json", "one backend, for a script"),
+    ),
+    "list": (
+        ("kerasbench list", "a table"),
+        ("kerasbench list --json", "for a script"),
+    ),
+    "env": (
+        ("kerasbench env create", "one environment for each backend"),
+        ("kerasbench env create --backend jax --cuda", "JAX with CUDA"),
+    ),
+    "create": (
+        ("kerasbench env create --backend tensorflow --interpreter python3.12", "with another Python"),
+        ("kerasbench env create --backend torch --locked --force", "rebuild it with the same versions"),
+    ),
+}
+
+# What options are for, in the order of --help. What only an expert needs comes last.
+OPTIONS = ("Arguments", WHAT, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, "Options")
+COMMANDS = ("Measure", "Read results", "Prepare")
+
+
+class Command(TyperCommand):
+    """A command whose ``--help`` has its options by purpose, and examples."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_examples(ctx, formatter)
+
+
+class Group(TyperGroup):
+    """The same for a command that has commands. A shell completes the options of ``run`` where no command is named."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_options(self, ctx, formatter)
+        for title in (None, *COMMANDS):
+            rows = [(name, one.help or "") for name, one in self.commands.items() if _panel(one) == title]
+            _write_section(formatter, title or "Commands", [(name, text.split("\n\n")[0]) for name, text in rows])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_examples(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        completing = ctx.resilient_parsing and "run" in self.commands
+        return super().parse_args(ctx, with_default_command(args) if completing and args else args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        found = super().shell_complete(ctx, incomplete)
+        run = self.commands.get("run")
+        if run is None or not incomplete.startswith("-"):
+            return found
+        known = {item.value for item in found}
+        return found + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
+
+
+def with_default_command(arguments: list[str]) -> list[str]:
+    """Put ``run`` before options that name no command."""
+    of_all = ("--help", "--version", "--install-completion", "--show-completion")
+    names_none = not arguments or (arguments[0].startswith("-") and arguments[0] not in of_all)
+    return ["run", *arguments] if names_none else arguments
+
+
+def is_completing(name: str) -> bool:
+    """Tell whether a shell asks what a command line can go on with; its script says so in a variable."""
+    return f"_{name.upper()}_COMPLETE" in os.environ
+
+
+def examples_of(name: str) -> Iterable[str]:
+    """Return the example command lines of a command, each with what it is for."""
+    shown = EXAMPLES.get(name, ())
+    longest = max((len(line) for line, _ in shown), default=0)
+    return [f"{line:{longest}}  # {purpose}" for line, purpose in shown]
+
+
+def options_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
+    found: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
+    for parameter in command.get_params(ctx):
+        written = parameter.get_help_record(ctx)
+        if written is not None:
+            ours = "Arguments" if parameter.param_type_name == "argument" else _panel(parameter) or "Options"
+            found[ours].append(written)
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def _panel(one: Any) -> str | None:
+    # An option that typer adds itself has none; a placeholder stands for "not given".
+    named = getattr(one, "rich_help_panel", None)
+    return named if isinstance(named, str) else None
+
+
+def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+    for title, rows in options_of(command, ctx).items():
+        _write_section(formatter, title, rows)
+
+
+def _write_section(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:
+    if rows:
+        with formatter.section(title):
+            formatter.write_dl(rows)
+
+
+def _write_examples(ctx: Any, formatter: Any) -> None:
+    with formatter.section("Examples"):
+        for line in examples_of(ctx.info_name):
+            formatter.write(f"  {line}\n")
