@@ -1,19 +1,20 @@
-"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, a cell and its slowed copy.
+"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, or beside a slowed copy.
 
 What is measured and how is the package's own (children/bout.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
 """
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kerasbench.analysis.summary import CellSummary
+from kerasbench.analysis.cells import CellSummary
 from kerasbench.children import bout
 from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits
+from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import CPU, Device
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.requests import Protocol, TrialRequest
@@ -30,8 +31,8 @@ STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole bout's sli
 class Silent:
     """Nobody is told."""
 
-    def began(self, index: int) -> None: ...
-    def phase(self, index: int, name: str) -> None: ...
+    def began(self, index: int, /) -> None: ...
+    def phase(self, index: int, name: str, /) -> None: ...
     def tick(self) -> None: ...
 
 
@@ -78,12 +79,7 @@ def held(
     columns: list[Column], protocols: Mapping[str, Protocol], index: int, seed: str
 ) -> Iterator[tuple[str, TrialRecord, Measurement]]:
     """Hold one bout; raise RuntimeError where a column fails, for a benchmark has no use for half of one."""
-    entrants = [Entrant(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
-    any_protocol = next(iter(protocols.values()))
-    shares = cycles.shares(any_protocol, columns[0].selected.regime)
-    rules = Rules(orders.drawn(seed), partial(cycles.enough, any_protocol, shares), lambda: True)
-    outcomes = bout.measure(entrants, rules, Silent(), alone=index <= 3)
-    for column, outcome in zip(columns, outcomes, strict=True):
+    for column, outcome in zip(columns, launched(columns, protocols, seed, index <= 3), strict=True):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
         trial = TrialRecord(
@@ -99,6 +95,25 @@ def held(
             bout=index,
         )
         yield column.name, trial, outcome.measurement
+
+
+def launched(
+    columns: Sequence[Column], protocols: Mapping[str, Protocol], seed: str, alone: bool
+) -> Sequence[Outcome | None]:
+    """Run one bout and return what became of each column."""
+    entrants = [Entrant(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
+    protocol = protocols[columns[0].name]
+    shares = cycles.shares(protocol, columns[0].selected.regime)
+    rules = Rules(orders.drawn(seed), partial(cycles.enough, protocol, shares), lambda: True)
+    return bout.measure(entrants, rules, Silent(), alone)
+
+
+def one(column: Column, protocol: Protocol) -> Outcome:
+    """Run one trial by itself; raise RuntimeError where it fails."""
+    (outcome,) = launched([column], {column.name: protocol}, "0", True)
+    if outcome is None or outcome.measurement is None:
+        raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
+    return outcome
 
 
 def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]:

@@ -2,11 +2,11 @@
 
     python benchmarks/coverage.py
 
-Every simulated run is drawn as METHOD describes machines: trials differ by process (lognormal), blocks within a trial
+Every simulated run is drawn as METHOD describes machines: trials differ by process (lognormal), slices within a trial
 differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of a nominal
-95 % interval, how often a cell compared with itself is called different, how often a table of 24 such comparisons holds
-any false verdict, with Holm's correction and without, and how often a difference is called that is as large as the plan
-says it can see.
+95 % interval of a time and of a ratio, that of the ratio by the slices of one bout alone, how often a cell compared
+with itself is called different, how often a table of 24 such comparisons holds any false verdict, with Holm's
+correction and without, and how often a difference is called that is as large as the plan says it can see.
 """
 
 import math
@@ -14,76 +14,86 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.analysis.estimates import estimate
-from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge, judge_all, ratio, visible_difference
+from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.ratios import by_slices, over_bouts
+from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge, judge_all
+from kerasbench.exchange.measurement import Block
+from kerasbench.plan.duration import visible_difference
 
 RUNS = 4_000
 TABLES = 1_000
-BLOCKS, BLOCK_SPREAD = 10, 0.05
+SLICES, SLICE_SPREAD = 20, 0.05
+SLICE_NS = 10**8
 DRIFT = 0.25
 COMPARISONS = 24
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> float:
-    """Return the median of a trial's blocks: its process' own level, and noise within."""
-    level = factor * math.exp(rng.gauss(0, scatter))
-    return statistics.median(level * math.exp(rng.gauss(0, BLOCK_SPREAD)) for _ in range(BLOCKS))
+def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> list[Block]:
+    """Return a trial's slices: its process' own level, and noise within."""
+    level_ns = SLICE_NS * factor * math.exp(rng.gauss(0, scatter))
+    return [Block(1, int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))), cycle, 0, 0) for cycle in range(SLICES)]
 
 
-def column(
-    rng: random.Random, rounds: int, scatter: float, factor: float = 1.0, drift: float = 0.0
-) -> dict[int, float]:
-    """Return a cell's value in each round, on a machine that slows down by ``drift`` until the last one."""
-    return {index: trial(rng, scatter, factor * (1 + drift * index / rounds)) for index in range(rounds)}
+def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:
+    """Return the estimate of a time that is one, in so many rounds."""
+    trials = [trial(rng, scatter) for _ in range(rounds)]
+    return estimate([statistics.median(block.ns for block in each) / SLICE_NS for each in trials])
 
 
-def coverage(rng: random.Random, rounds: int, scatter: float) -> float:
-    hits = 0
-    for _ in range(RUNS):
-        found = estimate(list(column(rng, rounds, scatter).values()))
-        assert found.low is not None and found.high is not None
-        hits += found.low <= 1.0 <= found.high
-    return hits / RUNS
+def ratio(rng: random.Random, bouts: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> LogEstimate:
+    """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last bout."""
+    speeds = [1 + drift * index / bouts for index in range(bouts)]
+    paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
+    found = over_bouts([one for one in paired if one is not None], math.sqrt(2) * scatter)
+    assert found is not None
+    return found
 
 
-def called_different(rng: random.Random, rounds: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> float:
-    calls = 0
-    for _ in range(RUNS):
-        a, b = column(rng, rounds, scatter, factor, drift), column(rng, rounds, scatter, 1.0, drift)
-        calls += judge(ratio(a, b)) in DIFFERENT
-    return calls / RUNS
+def held(found: Sequence[LogEstimate]) -> float:
+    """Return the share of intervals that hold the truth, which is 1."""
+    return statistics.fmean(
+        one.low is not None and one.high is not None and one.low <= 1.0 <= one.high for one in found
+    )
 
 
-def false_tables(rng: random.Random, rounds: int, scatter: float) -> tuple[float, float]:
+def called(found: Sequence[LogEstimate]) -> float:
+    return statistics.fmean(judge(one) in DIFFERENT for one in found)
+
+
+def false_tables(rng: random.Random, bouts: int, scatter: float) -> tuple[float, float]:
     """Return the share of tables with a false verdict, judged together and one by one; all ratios are at the edge."""
-    edge = 1 + MINIMAL_EFFECT
-    together = one_by_one = 0
-    for _ in range(TABLES):
-        ratios = [ratio(column(rng, rounds, scatter, edge), column(rng, rounds, scatter)) for _ in range(COMPARISONS)]
-        together += any(verdict in DIFFERENT for verdict in judge_all(ratios))
-        one_by_one += any(judge(found) in DIFFERENT for found in ratios)
-    return together / TABLES, one_by_one / TABLES
+    tables = [[ratio(rng, bouts, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
+    together = statistics.fmean(any(one in DIFFERENT for one in judge_all(table)) for table in tables)
+    return together, statistics.fmean(any(judge(one) in DIFFERENT for one in table) for table in tables)
 
 
 def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
     rng = random.Random(0)
     for scatter in scatters:
-        # The median of a trial's blocks scatters too: 1.25 / sqrt(10) of their own spread.
-        seen = math.hypot(scatter, 1.25 * BLOCK_SPREAD / math.sqrt(BLOCKS))
-        for rounds in (3, 5, 10):
-            visible = visible_difference(rounds, seen)
+        print(
+            f"trials scatter by {scatter:.0%}, one bout: coverage of a ratio "
+            f"{held([ratio(rng, 1, scatter) for _ in range(RUNS)]):.1%}",
+            flush=True,
+        )
+        # Of both columns; the median of the slices' ratios scatters too: 1.25 / sqrt(20) of their own spread.
+        seen = math.sqrt(2) * math.hypot(scatter, 1.25 * SLICE_SPREAD / math.sqrt(SLICES))
+        for bouts in (3, 5, 10):
+            visible = visible_difference(bouts, seen, MINIMAL_EFFECT)
+            same = [ratio(rng, bouts, scatter) for _ in range(RUNS)]
+            drifting = [ratio(rng, bouts, scatter, drift=DRIFT) for _ in range(RUNS)]
+            slower = [ratio(rng, bouts, scatter, 1 + visible) for _ in range(RUNS)]
             print(
-                f"trials scatter by {scatter:.0%}, {rounds:>2} rounds: coverage {coverage(rng, rounds, scatter):.1%}, "
-                f"same cell called different {called_different(rng, rounds, scatter):.2%} "
-                f"(drifting {called_different(rng, rounds, scatter, drift=DRIFT):.2%}), "
-                f"a difference of {visible:.1%} called {called_different(rng, rounds, scatter, 1 + visible):.1%}",
+                f"trials scatter by {scatter:.0%}, {bouts:>2} bouts: coverage "
+                f"{held([time_ms(rng, bouts, scatter) for _ in range(RUNS)]):.1%}, of a ratio {held(same):.1%}, same "
+                f"cell called different {called(same):.2%} (drifting {called(drifting):.2%}), a difference of "
+                f"{visible:.1%} called {called(slower):.1%}",
                 flush=True,
             )
-    for rounds in (3, 5):
-        together, one_by_one = false_tables(rng, rounds, 0.03)
+    for bouts in (3, 5):
+        together, one_by_one = false_tables(rng, bouts, 0.03)
         print(
-            f"{COMPARISONS} comparisons at the edge of the effect, {rounds} rounds: a false verdict in {together:.1%} "
+            f"{COMPARISONS} comparisons at the edge of the effect, {bouts} bouts: a false verdict in {together:.1%} "
             f"of tables, {one_by_one:.1%} without Holm's correction"
         )
 

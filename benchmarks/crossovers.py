@@ -17,8 +17,9 @@ from typing import NamedTuple
 from kerasbench.analysis import series
 from kerasbench.analysis.cost_model import fit
 from kerasbench.analysis.estimates import LogEstimate, estimate
-from kerasbench.analysis.series import Crossing, Ratios
-from kerasbench.analysis.verdicts import MINIMAL_EFFECT, ratio
+from kerasbench.analysis.ratios import by_rounds
+from kerasbench.analysis.series import Crossing, Pair, Ratios
+from kerasbench.analysis.verdicts import MINIMAL_EFFECT
 from kerasbench.plan.sizes import between, parse_batches
 
 RUNS = 1_000
@@ -58,14 +59,15 @@ def duel(
 ) -> list[tuple[float, LogEstimate]]:
     found = []
     for size in sizes:
-        paired = ratio(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter))
+        paired = by_rounds(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter))
         assert paired is not None
         found.append((float(size), paired))
     return found
 
 
 def crossings(ratios: Ratios) -> list[Crossing]:
-    return series.duel(*COLUMNS, ratios, MINIMAL_EFFECT).crossings
+    (found,) = series.duels([Pair(*COLUMNS, ratios)], MINIMAL_EFFECT)
+    return found.crossings
 
 
 def holds(found: Crossing, planted: float) -> bool:

@@ -41,6 +41,7 @@ PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
 SHORT_PAIRS = 50
 BLOCKS_IN_EPOCH = 4
+SLICES, SHORT_SLICES = 10, 5  # of a reading
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
     from kerasbench.worker.isolation import refuse_other_frameworks
 
     refuse_other_frameworks(backend_name)
-    from kerasbench.worker.trial.trial import build_model
+    from kerasbench.worker.trial import model as models
 
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", regime_name, backend_name, CPU, 0, "synthetic", Protocol())
-    model = build_model(scenario, scenario.regime(regime_name), backend, request)
+    model = models.build_keras(scenario, scenario.regime(regime_name), backend, request)
     callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
     study = steps_study if mode == "steps" else epochs_study
     study(Subject(scenario, regime_name, backend, model, callbacks))
@@ -86,7 +87,7 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
 
 def steps_study(subject: Subject) -> None:
     from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.blocks import BlockClock
+    from kerasbench.worker.trial.blocks import WarmUpClock
     from kerasbench.worker.trial.feed import prepare
     from kerasbench.worker.trial.window import EpochSpans
 
@@ -94,53 +95,75 @@ def steps_study(subject: Subject) -> None:
     regime = dataclasses.replace(subject.scenario.regime(subject.regime_name), validation=0, test_each_epoch=False)
     feed = prepare(subject.scenario, regime, 0)
     train.first_step(model, feed)
-    step_ns = median_step_ns(train.measure_blocks(model, feed, [], backend, Protocol()).blocks)
+    step_ns = median_step_ns(steps_of(subject, feed, [], Protocol()).slices)
     steps = min(len(feed.train) // feed.batch, max(3 * BLOCKS_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
     in_block = max(1, (steps - 2) // BLOCKS_IN_EPOCH)
-    clock = BlockClock(Protocol(blocks=10**9, steps_per_block=in_block, warmup_blocks=1), steps, 0)
+    clock = WarmUpClock(Protocol(steps_per_block=in_block, warmup_blocks=10**9), steps, 0)
     window, spans = every_other_epoch(clock, backend.synchronize), EpochSpans()
     rows = feed.train[: steps * feed.batch]
-    short_steps, before_ns = train.time_epochs(model, feed, [], backend, Protocol())
+    before = short_epochs(subject, feed, [], Protocol())
     epochs = 2 * SHORT_PAIRS + 3
     model.fit(**feed.arguments(rows), verbose=0, epochs=epochs, callbacks=[window, spans])
-    _, after_ns = train.time_epochs(model, feed, [], backend, Protocol())
-    short_ns = statistics.median([*before_ns, *after_ns])
-    readings = [short_ns + (steps - short_steps) * median_step_ns(blocks) for blocks in window.by_epoch]
+    short_ns = median_step_ns([*before, *short_epochs(subject, feed, [], Protocol())])
+    full_steps = steps - train.SHORT_EPOCH_STEPS
+    readings = [short_ns + full_steps * median_step_ns(blocks) for blocks in window.by_epoch]
     answer_pairs(readings[1:], spans.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
 
 
 def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
-    """Return the clock's callback, which leaves every other epoch alone; ``by_epoch`` has the others' blocks."""
-    from kerasbench.worker.trial.window import StepWindow
+    """Return a callback that marks every other epoch as a trial does; ``by_epoch`` has the blocks of each of these."""
+    import keras
 
-    class EveryOther(StepWindow):
+    class EveryOther(keras.callbacks.Callback):  # type: ignore[misc]
         by_epoch: list[list[Block]] = []  # noqa: RUF012 - one window, one list
         marking = False
 
         def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
             if self.marking:
-                self.by_epoch.append([*clock.warmup, *clock.blocks])
-                clock.warmup.clear()
+                self.by_epoch.append([*clock.blocks])
                 clock.blocks.clear()
             self.marking = epoch % 2 == 1
-            super().on_epoch_begin(epoch, logs)
+            clock.begin_epoch()
 
         def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-            if self.marking:
-                super().on_train_batch_begin(batch, logs)
+            if self.marking and clock.wants(batch):
+                synchronize(self._model)
+                clock.mark(batch, time.perf_counter_ns())
 
-    return EveryOther(clock, synchronize)
+    return EveryOther()
+
+
+def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Any:
+    """Measure slices of steps as a trial by itself does, and return their clock."""
+    from kerasbench.worker.trial import train
+    from kerasbench.worker.trial.slices import granted
+
+    return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
+
+
+def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Block]:
+    """Measure slices of short epochs as a trial by itself does."""
+    from kerasbench.worker.trial import train
+    from kerasbench.worker.trial.slices import granted
+
+    return train.measure_epochs(subject.model, feed, callbacks, pace(subject, protocol), granted(SHORT_SLICES))
+
+
+def pace(subject: Subject, protocol: Protocol) -> Any:
+    from kerasbench.worker.trial.slices import Pace, settle_ns
+
+    return Pace(protocol, subject.backend.synchronize, settle_ns(CPU))
 
 
 def epochs_study(subject: Subject) -> None:
     from kerasbench.worker.trial import train
     from kerasbench.worker.trial.feed import prepare
 
-    model, backend, callbacks = subject.model, subject.backend, subject.callbacks
+    model, callbacks = subject.model, subject.callbacks
     regime = subject.scenario.regime(subject.regime_name)
     pool, published = prepare(subject.scenario, regime, 0), prepare(subject.scenario, regime, 0, whole=True)
     train.first_step(model, pool)
-    in_block = train.measure_blocks(model, pool, callbacks, backend, Protocol()).steps_per_block
+    in_block = steps_of(subject, pool, callbacks, Protocol()).warmup.steps_per_block
     frozen = Protocol(steps_per_block=in_block, warmup_blocks=1)
     real_ns(model, published, callbacks)  # compiles the partial last batch and the validation pass
     readings, truths, began_s = [reading_ns(subject, pool, frozen)], list[float](), time.monotonic()
@@ -155,13 +178,12 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     from kerasbench.exchange.requests import counts_epochs
     from kerasbench.worker.trial import train
 
-    clock = train.measure_blocks(subject.model, feed, subject.callbacks, subject.backend, protocol)
-    step_ns = median_step_ns(clock.blocks)
+    step_ns = median_step_ns(steps_of(subject, feed, subject.callbacks, protocol).slices)
     if counts_epochs(feed.regime.steps):
         return step_ns
-    short_steps, epochs_ns = train.time_epochs(subject.model, feed, subject.callbacks, subject.backend, protocol)
+    short_ns = median_step_ns(short_epochs(subject, feed, subject.callbacks, protocol))
     full_steps: int = feed.regime.full_steps
-    return statistics.median(epochs_ns) + step_ns * (full_steps - short_steps)
+    return short_ns + step_ns * (full_steps - train.SHORT_EPOCH_STEPS)
 
 
 def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
@@ -178,7 +200,7 @@ def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
 
 
 def median_step_ns(blocks: list[Block]) -> float:
-    return statistics.median(block.ns / block.count for block in blocks)
+    return statistics.median(block.unit_ns for block in blocks)
 
 
 def answer_pairs(readings: list[float], truths: list[int] | list[float], steps: int) -> None:

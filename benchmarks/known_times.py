@@ -8,18 +8,17 @@ Synchronised: what kerasbench reads for the steps of a network of large products
 wait for the device.
 """
 
-import statistics
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from children import CPU, answer, in_child
+from columns import Column, chosen, one
 
 from kerasbench import backends
-from kerasbench.children import limits, trial
-from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.exchange.requests import Protocol
 from kerasbench.machine.lock import machine_lock
-from kerasbench.scenario import content_hash
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
@@ -39,13 +38,10 @@ def main() -> None:
 
 def sleeping_ms(backend: str) -> float:
     protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
-    request = TrialRequest(
-        SLEEPS.stem, str(SLEEPS), content_hash(SLEEPS), "default", backend, CPU, 0, "synthetic", protocol
-    )
-    outcome = trial.launch(sys.executable, request, limits.of_trial(None, None, protocol.kind, None))
-    assert outcome.measurement is not None, outcome.failure
-    blocks = outcome.measurement.training.blocks
-    return statistics.median(block.ns / block.count for block in blocks) / 1e6
+    (selected,) = chosen(str(SLEEPS))
+    measured = one(Column(backend, selected, backend), protocol).measurement
+    assert measured is not None
+    return measured.training.median_ns / 1e6
 
 
 def child(name: str) -> None:
@@ -55,8 +51,8 @@ def child(name: str) -> None:
     import keras
     import numpy as np
 
-    from kerasbench.worker.trial.blocks import BlockClock
-    from kerasbench.worker.trial.window import EpochSpans, StepWindow
+    from kerasbench.worker.trial.blocks import WarmUpClock
+    from kerasbench.worker.trial.window import EpochSpans
 
     backend = backends.get(name)
     layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(LAYERS)]
@@ -66,14 +62,26 @@ def child(name: str) -> None:
     x, y = (rng.random((BATCH * STEPS, WIDTH), "float32") for _ in range(2))
     model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
 
+    class Marks(keras.callbacks.Callback):  # type: ignore[misc]
+        def __init__(self, clock: WarmUpClock, synchronize: Any) -> None:
+            super().__init__()
+            self._clock = clock
+            self._synchronize = synchronize
+
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            self._clock.begin_epoch()
+
+        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+            if self._clock.wants(batch):
+                self._synchronize(self._model)
+                self._clock.mark(batch, time.perf_counter_ns())
+
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in blocks, by a clock that marks each step."""
-        clock = BlockClock(Protocol(blocks=STEPS, steps_per_block=1, warmup_blocks=1), STEPS, 0)
+        clock = WarmUpClock(Protocol(steps_per_block=1, warmup_blocks=STEPS), STEPS, 0)
         spans = EpochSpans()
-        callbacks = [StepWindow(clock, synchronize), spans]
-        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=callbacks)
-        blocks = [*clock.warmup, *clock.blocks]
-        step_ns = sum(block.ns for block in blocks) / sum(block.count for block in blocks)
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks(clock, synchronize), spans])
+        step_ns = sum(block.ns for block in clock.blocks) / sum(block.count for block in clock.blocks)
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)

@@ -9,20 +9,16 @@ Medians over pairs, trial and script in turn. What marks add to a step that does
 """
 
 import statistics
-import sys
 import time
 from pathlib import Path
 
-from children import CPU, in_child
+from children import in_child
+from columns import Column, chosen, one
 
 from kerasbench import backends
-from kerasbench.children import trial
-from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
-from kerasbench.exchange.requests import TrialRequest
 from kerasbench.machine.lock import machine_lock
 from kerasbench.results.asked import QUICK
-from kerasbench.scenario import content_hash
 
 NOOP, BY_HAND = (Path(__file__).with_name(name) for name in ("noop.py", "by_hand.py"))
 PAIRS = 5
@@ -54,12 +50,8 @@ def pair(backend: str) -> tuple[float, float, float, float, float]:
 
 
 def launch(backend: str) -> Outcome:
-    request = TrialRequest(
-        NOOP.stem, str(NOOP), content_hash(NOOP), "default", backend, CPU, 0, "synthetic", QUICK.protocol
-    )
-    outcome = trial.launch(sys.executable, request, Limits(300, "300 s"))
-    assert outcome.measurement is not None, outcome.failure
-    return outcome
+    (selected,) = chosen(str(NOOP))
+    return one(Column(backend, selected, backend), QUICK.protocol)
 
 
 def begun_s(outcome: Outcome) -> float:

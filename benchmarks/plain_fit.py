@@ -2,9 +2,9 @@
 
     python benchmarks/plain_fit.py 20            twenty epochs of mnist_dense on each backend, in turn; then bouts
 
-One process for each backend builds the model of scenarios/mnist_dense.py by hand and waits; it is told to run one
-epoch with `fit`, says how long that took, and the next one is told. The order is drawn anew each time. Then kerasbench measures
-the same in bouts, and both ratios are printed with their intervals.
+One process for each backend builds the model of scenarios/mnist_dense.py by hand and waits. It is told to run one epoch
+with `fit`, says how long that took, and the next one is told. The order is drawn again each time. Then kerasbench
+measures the same in bouts, and both ratios are printed with their intervals.
 """
 
 import json
@@ -87,9 +87,9 @@ def by_hand(count: int) -> dict[str, list[float]]:
 def main(count: int) -> None:
     from columns import Column, bouts, chosen
 
+    from kerasbench.analysis.cells import HEADLINE
     from kerasbench.analysis.estimates import percentile_interval
     from kerasbench.analysis.ratios import between
-    from kerasbench.analysis.summary import HEADLINE
     from kerasbench.exchange.requests import Protocol
     from kerasbench.machine.lock import machine_lock
 

@@ -4,7 +4,7 @@
 
 All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn anew from those
 that were measured, with replacement, 2,000 times (a bootstrap over bouts): how often is each pair called different at
-so many bouts? What a plan says that it will see (``verdicts.visible_difference``) is printed beside.
+so many bouts? What a plan says that it will see (``duration.visible_difference``) is printed beside.
 """
 
 import math
@@ -15,11 +15,12 @@ import sys
 from columns import SLOWED, Column, bouts, chosen
 
 from kerasbench import backends
+from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.summary import STEADY, CellSummary
-from kerasbench.analysis.verdicts import Verdict, judge, visible_difference
+from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge
 from kerasbench.machine.lock import machine_lock
+from kerasbench.plan.duration import visible_difference
 
 VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")
 PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slow_10", "same_1"), ("slow_10", "same_2"))
@@ -54,7 +55,7 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
     seen = ", ".join(f"{count} bouts {share:.0%}" for count, share in called.items())
     print(
         f"{backend:<10} {pair:<16} {whole.value:.3f} ±{whole.half_width:.1%}, bouts scatter by {scatter:.1%}; called "
-        f"slower in {seen}; 12 bouts see {visible_difference(12, scatter):.1%}",
+        f"slower in {seen}; 12 bouts see {visible_difference(12, scatter, MINIMAL_EFFECT):.1%}",
         flush=True,
     )
 

@@ -1,6 +1,6 @@
 """The same cell as two columns: by how much do bouts let them differ, and trials that run one after the other?
 
-    python benchmarks/same_twice.py mnist_dense 16            sixteen bouts on each backend, and as many trials in sequence
+    python benchmarks/same_twice.py mnist_dense 16            sixteen bouts on each backend, and pairs in sequence
     python benchmarks/same_twice.py mnist_dense 16 --load     meanwhile something takes one core for one second in two
 
 The standard deviation, over bouts, of the logarithm of the ratio of two columns that are the same: 0 would be perfect.
@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from columns import STEPS, Column, alone, chosen, held, shorter
 
 from kerasbench import backends
+from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.ratios import between, spread
-from kerasbench.analysis.summary import STEADY, CellSummary
 from kerasbench.analysis.verdicts import Verdict, judge
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.lock import machine_lock
@@ -72,8 +72,9 @@ def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -
 
 
 def of_bout(a: CellSummary, b: CellSummary, index: int) -> float | None:
-    found = between(CellSummary(a.trials[index : index + 1], None), CellSummary(b.trials[index : index + 1], None), STEADY)
-    return found and found.log_centre
+    one, other = (CellSummary(cell.trials[index : index + 1], None) for cell in (a, b))
+    found = between(one, other, STEADY)
+    return None if found is None else found.log_centre
 
 
 def few(cell: CellSummary, start: int) -> CellSummary:

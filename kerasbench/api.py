@@ -3,6 +3,7 @@
 What they return prints as markdown, shows as HTML tables in a notebook, and becomes a pandas DataFrame where pandas is.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Results:
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=list(csv.COLUMNS))
+        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS])
 
 
 @dataclass(frozen=True)
@@ -115,18 +116,19 @@ def run(
     seed: int = 0,
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
-    folder: Place = "results",
+    results: Place = "results",
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    folder: Place | None = None,
 ) -> Results:
-    """Measure as the command line does, keep the files in ``folder``, and return what was measured.
+    """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
-    ``wait``: begin when no other run holds the machine any more.
+    ``wait``: begin when no other run holds the machine any more. ``folder`` is the old name of ``results``.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -154,7 +156,7 @@ def run(
             keep_env=_words(keep_env),
         )
     )
-    return Results([_measured(asked, folder, python, wait)])
+    return Results([_measured(asked, _place(results, folder), python, wait)])
 
 
 def sweep(
@@ -177,10 +179,11 @@ def sweep(
     seed: int = 0,
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
-    folder: Place = "results",
+    results: Place = "results",
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    folder: Place | None = None,
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
 
@@ -213,7 +216,7 @@ def sweep(
             keep_env=_words(keep_env),
         )
     )
-    return Results([_measured(asked, folder, python, wait)])
+    return Results([_measured(asked, _place(results, folder), python, wait)])
 
 
 def explain(
@@ -226,10 +229,11 @@ def explain(
     seed: int = 0,
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
-    folder: Place = "results",
+    results: Place = "results",
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    folder: Place | None = None,
 ) -> Explained:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
@@ -250,7 +254,15 @@ def explain(
             keep_env=_words(keep_env),
         )
     )
-    return Explained([_measured(asked, folder, python, wait)])
+    return Explained([_measured(asked, _place(results, folder), python, wait)])
+
+
+def _place(results: Place, folder: Place | None) -> Place:
+    """Return where the files go; warn of the parameter's old name."""
+    if folder is None:
+        return results
+    warnings.warn("folder= is now results=, as on the command line", DeprecationWarning, stacklevel=3)
+    return folder
 
 
 def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:

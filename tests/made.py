@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
 from kerasbench.exchange.descriptions import Description, RegimeDescription
@@ -207,3 +209,21 @@ def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEst
 def amount(value: float, reach: float | None = None, trials: int = 1) -> Amount:
     """An amount with so much on both sides of it."""
     return Amount(value, None if reach is None else reach / t_quantile(trials - 1), trials - 1, trials)
+
+
+def sliced(
+    steps_ms: Sequence[float], epochs_ms: Sequence[float] = (), steps: int = 100, position: int = 0
+) -> Measurement:
+    """A trial that was measured in turn: a slice of 50 steps, and of one short epoch of two steps, in each cycle."""
+    made = measurement(steps=steps)
+    blocks = [Block(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
+    epochs = [Block(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
+    if not epochs:
+        epochs = [Block(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
+    return dataclasses.replace(made, training=dataclasses.replace(made.training, blocks=blocks, epochs=epochs))
+
+
+def in_bout(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:
+    """A trial of that bout, which is also its round unless another is given."""
+    made = trial(different.pop("round_index", number), found=found, **different)
+    return dataclasses.replace(made, bout=number, started_alone=alone)

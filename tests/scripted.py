@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from kerasbench.analysis.cells import CellSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import CellSummary
-from kerasbench.analysis.verdicts import ratio
+from kerasbench.analysis.ratios import by_rounds
 from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
@@ -63,7 +63,7 @@ class Quiet:
 
 def by_round(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
     """In place of analysis.ratios.between, for trials without slices."""
-    return ratio(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
 def execute(

@@ -11,7 +11,7 @@ import kerasbench
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
-from kerasbench.report.csv import COLUMNS
+from kerasbench.report.csv import COLUMNS, RATIOS
 from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
@@ -69,7 +69,7 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: 
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
     (rows, columns), (changed, names) = made_of
-    assert columns == list(COLUMNS)
+    assert columns == [*COLUMNS, *RATIOS]
     assert all(len(row) == len(columns) for row in rows)
     assert changed[0][names.index("verdict")] == "slower"
     assert len(changed[0]) == len(names)
@@ -97,9 +97,9 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="no result files"):
         kerasbench.load(tmp_path)
     with pytest.raises(UsageError, match="exclude each other"):
-        kerasbench.run(quick=True, rounds=3, folder=tmp_path)
+        kerasbench.run(quick=True, rounds=3, results=tmp_path)
     with pytest.raises(UsageError, match="unknown backend"):
-        kerasbench.run(backends="pytorch", folder=tmp_path)
+        kerasbench.run(backends="pytorch", results=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_no_child_could_do_is_refused_before_one_is_started(
 ) -> None:
     monkeypatch.setattr("kerasbench.runs.survey.probe_all", lambda *_: pytest.fail("it started children"))
     with pytest.raises(UsageError, match=complaint):
-        kerasbench.run(folder=tmp_path, **asked)
+        kerasbench.run(results=tmp_path, **asked)
 
 
 class Runs:
@@ -124,10 +124,12 @@ class Runs:
         self.unsaved = ""
         self.asked: list[Asked] = []
         self.waits: list[bool] = []
+        self.folders: list[Path] = []
 
     def __call__(self, asked: Asked, folder: Path, chosen: object, audience: object, wait: bool) -> object:
         self.asked.append(asked)
         self.waits.append(wait)
+        self.folders.append(folder)
         store = Store.create(self.folder, "2026-01-02T03:04:05Z")
         store.finish(self.record)
         return nullcontext(Ended(self.record, store, self.unsaved))
@@ -156,6 +158,13 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
+
+
+def test_the_folder_s_old_name_works_with_a_warning(runs: Runs, tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="folder= is now results="):
+        kerasbench.run("dense", folder=tmp_path / "old")
+    kerasbench.run("dense", results=tmp_path / "new")
+    assert runs.folders == [tmp_path / "old", tmp_path / "new"]
 
 
 def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> None:

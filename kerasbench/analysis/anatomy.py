@@ -5,21 +5,22 @@ taken in turn in one process: fed from arrays, fed with a batch that lies ready 
 itself. What the parts do not add up to is shown as unexplained.
 """
 
-import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.analysis.estimates import Amount, LogEstimate, mean_interval
-from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, compile_ms
+from kerasbench.analysis.cells import STEADY, Row
+from kerasbench.analysis.estimates import Amount, LogEstimate, estimate, mean_interval
+from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.analysis.summary import CellSummary, Row, Summary
-from kerasbench.analysis.verdicts import Verdict, judge, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import believed
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
 from kerasbench.results.keys import Column
 
-STEP = BY_NAME["steady_step_ms"]
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
 
 
@@ -39,6 +40,11 @@ class Advice:
     what: Help
     column: Column
     left: LogEstimate
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether it saves enough; another cell that is significantly faster always does."""
+        return self.what is not Help.PREPARED or self.left.value < 1 - WORTH_A_HINT
 
 
 @dataclass(frozen=True)
@@ -72,22 +78,30 @@ class Anatomy:
 
 
 def anatomies(summary: Summary, paid: Sequence[BreakEven]) -> list[Anatomy]:
-    """Return one for each cell whose trials measured the parts of a step; ``paid`` are all break-evens of the run."""
+    """Return one for each cell whose trials measured the parts of a step; ``paid`` are all break-evens of the run.
+
+    What would help is judged together for all of them.
+    """
     flops = {(one.scenario, one.regime): one.operations for one in summary.record.flops}
-    return [
-        _anatomy(summary, row, column, flops.get((row.scenario.name, row.regime.name)), paid)
+    cells = [
+        (row, column)
         for row in summary.rows
         for column, cell in row.cells.items()
         if cell.failure is None and any(measurement.training.parts for _, measurement in cell.trials)
     ]
+    advice = _advice(summary, cells)
+    return [
+        _anatomy(row, column, flops.get((row.scenario.name, row.regime.name)), paid, helpful)
+        for (row, column), helpful in zip(cells, advice, strict=True)
+    ]
 
 
-def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, paid: Sequence[BreakEven]) -> Anatomy:
+def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[BreakEven], advice: list[Advice]) -> Anatomy:
     measured = [measurement for _, measurement in row.cells[column].trials if measurement.training.parts]
     parts = [(measurement, measurement.training.parts) for measurement in measured if measurement.training.parts]
     steps = measured[0].full_steps_per_epoch
     bare = [step_ms(found.bare) for _, found in parts]
-    compiling = [found for m in measured if (found := compile_ms(m)) is not None]
+    compiling = row.cells[column].values(BY_NAME["compile_ms"])
     explained = [_explained_ms(measurement, found) for measurement, found in parts]
     epochs = [found / NS_PER_MS for measurement in measured if (found := epoch_ns(measurement)) is not None]
     return Anatomy(
@@ -105,7 +119,7 @@ def _anatomy(summary: Summary, row: Row, column: Column, flops: float | None, pa
         compile_ms=mean_interval(compiling) if compiling else None,
         warming_ms=mean_interval([_warming_ms(measurement) for measurement in measured]),
         repaid=[one for one in paid if one.row is row and column in (one.slow_start, one.rival)],
-        advice=_advice(summary, row, column),
+        advice=advice,
     )
 
 
@@ -125,36 +139,30 @@ def _warming_ms(measurement: Measurement) -> float:
     return sum(block.ns - block.count * training.median_ns for block in training.warmup) / NS_PER_MS
 
 
-def _advice(summary: Summary, row: Row, column: Column) -> list[Advice]:
-    """Return what the measurement shows to help beyond doubt: other cells of the row and sizes, data that lie ready."""
-    effect = summary.record.minimal_effect
-    mine = row.cells[column].by_round(STEP)
-    found = []
-    for what, other, rival, left in _rivals(summary, row, column, mine):
-        if judge(left, effect) is Verdict.FASTER:
-            found.append(Advice(what, other.key(rival)[2:], left))
-    kept = _per_trial(row.cells[column], lambda parts: step_ms(parts.ready) / step_ms(parts.arrays))
-    fed = ratio(kept, dict.fromkeys(kept, 1.0))
-    if fed is not None and fed.value < 1 - WORTH_A_HINT and judge(fed, effect) is Verdict.FASTER:
-        found.append(Advice(Help.PREPARED, column, fed))
-    return sorted(found, key=lambda advice: advice.left.value)
+def _advice(summary: Summary, cells: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:
+    """Return for each cell what helps significantly: other cells of the row and sizes, data that lie ready."""
+    candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cells]
+    verdicts = iter(judge_all([one.left for each in candidates for one in each], summary.record.minimal_effect))
+    helpful = [[one for one in each if next(verdicts) is Verdict.FASTER and one.is_worth_it] for each in candidates]
+    return [sorted(each, key=lambda one: one.left.value) for each in helpful]
 
 
-def _rivals(
-    summary: Summary, row: Row, column: Column, mine: dict[int, float]
-) -> Iterator[tuple[Help, Row, Column, LogEstimate]]:
-    """Yield the cells that differ from this one in one thing, with the time that is left there for the same work."""
+def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
+    """Yield what differs from a cell in one thing, with the time that is left there for the same work."""
+    mine = row.cells[column]
     for rival, cell in row.cells.items():
         what = _differs(rival, column)
-        if what and (left := ratio(cell.by_round(STEP), mine)) is not None:
-            yield what, row, rival, left
+        if what and (left := between(cell, mine, STEADY)) is not None:
+            yield Advice(what, rival, left)
     for other in summary.rows:
         same = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)
         batch = other.size.batch if same and other.size else None
         if batch and column in other.cells:
-            left = ratio(other.cells[column].by_round(STEP), mine)
+            left = between(other.cells[column], mine, STEADY)
             if left is not None:
-                yield Help.BATCH, other, column, left.times(row.regime.batch / batch)
+                yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.regime.batch / batch))
+    parts = [measurement.training.parts for _, measurement in mine.trials if measurement.training.parts]
+    yield Advice(Help.PREPARED, column, estimate([step_ms(one.ready) / step_ms(one.arrays) for one in parts]))
 
 
 def _differs(rival: Column, column: Column) -> Help | None:
@@ -165,11 +173,3 @@ def _differs(rival: Column, column: Column) -> Help | None:
         return Help.DEVICE if rival[2] == column[2] else None
     # Only the jit is varied; what was asked for besides stands in both.
     return Help.JIT if not column[2].startswith("jit=") and rival[2].startswith("jit=") else None
-
-
-def _per_trial(cell: CellSummary, read: Callable[[Parts], float]) -> dict[int, float]:
-    return {
-        trial.round: read(measurement.training.parts)
-        for trial, measurement in cell.trials
-        if measurement.training.parts and math.isfinite(read(measurement.training.parts))
-    }

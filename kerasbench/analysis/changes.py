@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def regressions(self) -> list[CellKey]:
-        """The cells that became slower beyond doubt, and those that were measured before and now fail."""
+        """The cells that became significantly slower, and those that were measured before and now fail."""
         slower = [change.cell for change in self.changes if change.verdict is Verdict.SLOWER]
         return slower + [cell for cell, _ in self.failed]
 

@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 
 CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
+# The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
+MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
 Basis = Literal["trials", "slices"]
 
 
@@ -69,6 +71,11 @@ class LogEstimate:
     @property
     def has_interval(self) -> bool:
         return self.log_error is not None
+
+    @property
+    def inverse(self) -> "LogEstimate":
+        """One over it."""
+        return dataclasses.replace(self, log_centre=-self.log_centre)
 
     def times(self, factor: float) -> "LogEstimate":
         """Return the estimate of so many times the value."""
@@ -176,6 +183,14 @@ def mean_interval(values: Sequence[float]) -> Amount:
 def standard_error(values: Sequence[float]) -> float | None:
     """Return the standard error of the mean; None for too few values."""
     return math.sqrt(variance(values) / len(values)) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
+
+
+def median_error(values: Sequence[float]) -> float | None:
+    """Return the standard error of the median, by the median absolute deviation; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    centre = statistics.median(values)
+    return MEDIAN_ERROR * statistics.median(abs(value - centre) for value in values) / math.sqrt(len(values))
 
 
 def sign(value: float, low: float | None, high: float | None) -> int:

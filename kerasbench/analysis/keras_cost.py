@@ -3,10 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Row
-from kerasbench.analysis.verdicts import Verdict, judge_all, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import believed
+from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.results.keys import Column
 
 STEP, EPOCH = "steady_step_ms", "epoch_s"
@@ -33,10 +34,10 @@ def prices(rows: list[Row], effect: float) -> list[Price]:
     for row in rows:
         for keras, native in _pairs(row):
             for metric in (STEP, EPOCH):
-                compared = _compare(row, keras, native, metric)
+                compared = between(row.cells[keras], row.cells[native], metric)
                 if compared is not None:
                     found.append((row, keras, native, metric, compared))
-    verdicts = judge_all([compared for *_, compared in found], effect)
+    verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)
     return [Price(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
 
 
@@ -46,10 +47,3 @@ def _pairs(row: Row) -> list[tuple[Column, Column]]:
     twins = {column: one for column, one in options.items() if one.native}
     found = {column: (*column[:2], dataclasses.replace(one, native=False).label) for column, one in twins.items()}
     return [(keras, native) for native, keras in found.items() if keras in row.cells]
-
-
-def _compare(row: Row, keras: Column, native: Column, name: str) -> LogEstimate | None:
-    cells = row.cells[keras], row.cells[native]
-    if any(cell.estimate(name) is None for cell in cells):
-        return None
-    return ratio(*(cell.by_round(BY_NAME[name]) for cell in cells))

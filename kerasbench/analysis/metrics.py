@@ -21,6 +21,7 @@ NS_PER_S = 1e9
 BYTES_PER_MIB = 1 << 20
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "device")
+Read = Callable[[TrialRecord, Measurement], float | None]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Metric:
     name: str
     unit: str
     title: str
-    read: Callable[[TrialRecord, Measurement], float | None]
+    read: Read
     sum_up: Callable[[list[float]], Estimate] = estimate
     within: Callable[[Measurement], tuple[float, float] | None] = lambda measurement: None
     difference: bool = False
@@ -122,11 +123,13 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
     return Metric(name, "ms", title, read, within=within)
 
 
-def _single(measurement: Measurement) -> Latency | None:
+def single(measurement: Measurement) -> Latency | None:
+    """Return the calls with one sample."""
     return next((latency for latency in measurement.prediction if latency.batch == 1), None)
 
 
-def _batched(measurement: Measurement) -> Latency | None:
+def batched(measurement: Measurement) -> Latency | None:
+    """Return the calls with a batch of several."""
     return next((latency for latency in measurement.prediction if latency.batch > 1), None)
 
 
@@ -147,6 +150,11 @@ def _seconds(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_S
 
 
+def _cold(read: Read) -> Read:
+    """Return what reads a figure of the start of those trials alone beside which nothing else was started."""
+    return lambda trial, measurement: read(trial, measurement) if trial.started_alone else None
+
+
 METRICS = (
     Metric("train_step_ms", "ms", "Training step", lambda t, m: _train_step_ms(m)),
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
@@ -163,15 +171,17 @@ METRICS = (
         "val_accuracy", "", "Validation accuracy of the last epoch", lambda t, m: _last_log(m, "val_accuracy"), mean
     ),
     Metric("predict_s", "s", "`predict` over the test set", lambda t, m: _predict_s(m)),
-    Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ms(t, STARTUP_PHASES)),
-    Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ms(t, ("build",))),
-    Metric("first_step_ms", "ms", "First step", lambda t, m: _ms(m.training.first_step_ns)),
-    Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: compile_ms(m), mean, difference=True),
-    _latency("One sample, median", "predict_p50_ms", _single, 0.5, 2),
-    _latency("One sample, 90th percentile", "predict_p90_ms", _single, 0.9, 2),
-    _latency("One sample, 99th percentile", "predict_p99_ms", _single, 0.99, MIN_CALLS_FOR_P99),
-    _latency("One batch, median", "predict_batch_p50_ms", _batched, 0.5, 2),
-    _latency("One batch, 90th percentile", "predict_batch_p90_ms", _batched, 0.9, 2),
+    Metric("startup_ms", "ms", "Start-up", _cold(lambda t, m: _phases_ms(t, STARTUP_PHASES))),
+    Metric("build_ms", "ms", "Build and compile()", _cold(lambda t, m: _phases_ms(t, ("build",)))),
+    Metric("first_step_ms", "ms", "First step", _cold(lambda t, m: _ms(m.training.first_step_ns))),
+    Metric(
+        "compile_ms", "ms", "Of which tracing and compiling", _cold(lambda t, m: compile_ms(m)), mean, difference=True
+    ),
+    _latency("One sample, median", "predict_p50_ms", single, 0.5, 2),
+    _latency("One sample, 90th percentile", "predict_p90_ms", single, 0.9, 2),
+    _latency("One sample, 99th percentile", "predict_p99_ms", single, 0.99, MIN_CALLS_FOR_P99),
+    _latency("One batch, median", "predict_batch_p50_ms", batched, 0.5, 2),
+    _latency("One batch, 90th percentile", "predict_batch_p90_ms", batched, 0.9, 2),
     Metric("predict_samples_per_s", "/s", "`predict`, throughput", lambda t, m: _samples_per_s(m)),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),

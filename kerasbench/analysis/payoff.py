@@ -1,13 +1,15 @@
 """When something pays: a compilation that makes later steps quicker, a GPU that makes steps quicker than the CPU."""
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, compress, permutations
 
+from kerasbench.analysis.cells import HEADLINE, CellSummary, Row
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import HEADLINE, CellSummary, Row
-from kerasbench.analysis.verdicts import Verdict, judge, judge_all, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import believed
+from kerasbench.analysis.verdicts import Claim, Verdict, claim, judge_all, significant
 from kerasbench.exchange.devices import CPU
+from kerasbench.exchange.options import is_control
 from kerasbench.results.keys import Column
 
 FIRST = "first_step_ms"
@@ -23,16 +25,6 @@ class BreakEven:
     extra_ms: float
     steps: float
 
-    @classmethod
-    def between(cls, row: Row, slow_start: Column, rival: Column, effect: float) -> "BreakEven | None":
-        """Return (first_A - first_B) / (step_B - step_A) steps; None where one of the two is not beyond doubt."""
-        a, b = row.cells[slow_start], row.cells[rival]
-        if _judged(a, b, FIRST, effect) is not Verdict.SLOWER or _judged(a, b, HEADLINE, effect) is not Verdict.FASTER:
-            return None
-        extra_ms = _value(a, FIRST) - _value(b, FIRST)
-        saved_ms = _value(b, HEADLINE) - _value(a, HEADLINE)
-        return cls(row, slow_start, rival, extra_ms, extra_ms / saved_ms) if extra_ms else None
-
 
 @dataclass(frozen=True)
 class SpeedUp:
@@ -46,35 +38,69 @@ class SpeedUp:
 
 
 def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
-    """Return where a longer first step buys quicker later ones, of all pairs of columns, each judged by itself."""
-    pairs = [(row, a, b) for row in rows for a, b in permutations(_measured(row), 2)]
-    found = [BreakEven.between(row, a, b, effect) for row, a, b in pairs]
-    return [one for one in found if one is not None]
+    """Return where a longer first step buys quicker later ones: (first_A - first_B) / (step_B - step_A) steps.
+
+    All pairs of columns are judged together. Both differences of a pair must be significant, so that the weaker one
+    speaks for the two (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
+    (1982)).
+    """
+    pairs = [_Pair(row, a, b, *_ratios(row, a, b)) for row in rows for a, b in combinations(_measured(row), 2)]
+    claims = [one.claim(effect) for one in pairs]
+    sure = compress(zip(pairs, claims, strict=True), significant(claims))
+    return [one.break_even(its.verdict is Verdict.SLOWER) for one, its in sure]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two cells, and the ratios a/b of their first steps and of their later ones."""
+
+    row: Row
+    a: Column
+    b: Column
+    first: LogEstimate | None
+    later: LogEstimate | None
+
+    def claim(self, effect: float) -> Claim:
+        """Return that A begins slower and goes on faster, as ``slower``, or the other way round, with the greater p."""
+        first, later = claim(self.first, effect), claim(self.later, effect)
+        if first.p is None or later.p is None or not believed(self.row):
+            return Claim(Verdict.INCONCLUSIVE, None)
+        if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
+            return Claim(Verdict.INCONCLUSIVE, 1.0)
+        return Claim(first.verdict, max(first.p, later.p))
+
+    def break_even(self, a_is_slow: bool) -> BreakEven:
+        """Return when the slow start has paid, by B's times and the two ratios."""
+        assert self.first is not None and self.later is not None
+        cell = self.row.cells[self.b]
+        extra_ms = _value(cell, FIRST) * (self.first.value - 1)
+        steps = extra_ms / (_value(cell, HEADLINE) * (1 - self.later.value))
+        return BreakEven(self.row, *((self.a, self.b) if a_is_slow else (self.b, self.a)), abs(extra_ms), steps)
+
+
+def _ratios(row: Row, a: Column, b: Column) -> tuple[LogEstimate | None, LogEstimate | None]:
+    return between(row.cells[a], row.cells[b], FIRST), between(row.cells[a], row.cells[b], HEADLINE)
 
 
 def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
     """Return CPU against GPU for each backend and regime that was measured on both; all verdicts judged together."""
-    metric = BY_NAME[HEADLINE]
     pairs = []
     for row in rows:
         for cpu, gpu in permutations(_measured(row), 2):
             if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
-                found = ratio(row.cells[cpu].by_round(metric), row.cells[gpu].by_round(metric))
+                found = between(row.cells[cpu], row.cells[gpu], HEADLINE)
                 if found is not None:
                     pairs.append((row, cpu, gpu, found))
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
+    judged = [found if believed(row) else None for row, _, _, found in pairs]
     of_gpu = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
-    verdicts = [of_gpu.get(verdict, verdict) for verdict in judge_all([found for *_, found in pairs], effect)]
+    verdicts = [of_gpu.get(verdict, verdict) for verdict in judge_all(judged, effect)]
     return [SpeedUp(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
 
 
 def _measured(row: Row) -> list[Column]:
-    return [column for column, cell in row.cells.items() if cell.estimate(HEADLINE) is not None]
-
-
-def _judged(a: CellSummary, b: CellSummary, name: str, effect: float) -> Verdict:
-    metric = BY_NAME[name]
-    return judge(ratio(a.by_round(metric), b.by_round(metric)), effect)
+    """Return the columns that have a training step; a control is none of its own."""
+    return [column for column, cell in row.cells.items() if cell.estimate(HEADLINE) and not is_control(column[2])]
 
 
 def _value(cell: CellSummary, name: str) -> float:

@@ -1,20 +1,24 @@
 """What a sweep shows: series over sizes, and where one overtakes another, with the uncertainty of that; pure."""
 
+import dataclasses
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
+from typing import NamedTuple
 
+from kerasbench.analysis.cells import STEADY, Row
 from kerasbench.analysis.cost_model import CostModel, fit
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, percentile, t_draws
-from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import STEADY, CellSummary, Row, Summary
-from kerasbench.analysis.verdicts import Verdict, judge, ratio
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import believed
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.devices import CPU
 from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import AXES, Axis, Size
+from kerasbench.exchange.options import AXES, Axis, Size, is_control
 from kerasbench.results.keys import Column
 from kerasbench.text import label
 
@@ -26,17 +30,19 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 class Swept:
     """One regime along one axis: its rows by ascending size, with all else equal.
 
-    ``effect`` is the smallest difference that is called one.
+    ``duels`` are the pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
     """
 
     label: str
     axis: Axis
     rows: dict[float, Row]
-    effect: float
+    duels: "list[Duel]" = field(default_factory=list)
 
     @property
     def columns(self) -> list[Column]:
-        return sorted({column for row in self.rows.values() for column in row.cells})
+        """The columns in their order, but for controls."""
+        found = {column for row in self.rows.values() for column in row.cells}
+        return sorted(column for column in found if not is_control(column[2]))
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         """Return a column's series: the step at each size at which it was measured."""
@@ -65,25 +71,30 @@ class Swept:
         found = {column: self.cost(column) for column in self.columns}
         return {column: model for column, model in found.items() if model is not None}
 
-    @cached_property
-    def duels(self) -> "list[Duel]":
-        """The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device."""
-        found = []
-        for a, b in combinations(self.columns, 2):
-            ratios = self._ratios(a, b) if _comparable(a, b) else []
-            if ratios:
-                found.append(duel(a, b, ratios, self.effect))
-        return found
+    @property
+    def pairs(self) -> "list[Pair]":
+        """The columns that are compared, with the ratio at each size at which both were measured."""
+        return [
+            Pair(a, b, found)
+            for a, b in combinations(self.columns, 2)
+            if _comparable(a, b) and (found := _well_known(self._ratios(a, b)))
+        ]
 
-    def _ratios(self, a: Column, b: Column) -> Ratios:
-        """Return the ratio of two columns' steps at each size at which both were measured in one round."""
-        ratios = []
-        for size, row in self.rows.items():
-            if a in row.cells and b in row.cells:
-                found = _ratio(row.cells[a], row.cells[b])
-                if found is not None:
-                    ratios.append((size, found))
-        return ratios
+    def _ratios(self, a: Column, b: Column) -> "Ratios":
+        return [
+            (size, found)
+            for size, row in self.rows.items()
+            if a in row.cells and b in row.cells and believed(row)
+            if (found := between(row.cells[a], row.cells[b], STEADY)) is not None
+        ]
+
+
+class Pair(NamedTuple):
+    """Two series that are compared: the ratio of their times, a over b, at each size."""
+
+    a: Column
+    b: Column
+    ratios: Ratios
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ class Crossing:
 class Duel:
     """Two series that are compared: the ratio of their times, a over b, at each size, and where its sign changes.
 
-    ``signs`` are 1 where a is slower beyond doubt, -1 where it is faster, 0 where neither can be said (see ``sign``).
+    ``signs`` are 1 where a is significantly slower, -1 where it is faster, 0 where neither can be said (see ``signs``).
     """
 
     a: Column
@@ -125,15 +136,19 @@ class Duel:
 
 
 def swept(summary: Summary) -> list[Swept]:
-    """Return every regime and axis along which there are two sizes or more."""
+    """Return every regime and axis along which there are two sizes or more; their duels are judged together."""
     grouped: dict[tuple[str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
             size = row.size.along(axis) if row.size else None
             if size is not None:
                 grouped.setdefault((_label(row, axis), axis), {})[float(size)] = row
-    effect = summary.record.minimal_effect
-    return [Swept(*key, dict(sorted(rows.items())), effect) for key, rows in grouped.items() if len(rows) > 1]
+    found = [Swept(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
+    pairs = [one.pairs for one in found]
+    decided = iter(duels([pair for each in pairs for pair in each], summary.record.minimal_effect))
+    return [
+        dataclasses.replace(one, duels=list(islice(decided, len(each)))) for one, each in zip(found, pairs, strict=True)
+    ]
 
 
 def _label(row: Row, axis: Axis) -> str:
@@ -149,43 +164,44 @@ def _comparable(a: Column, b: Column) -> bool:
     return a[1] == b[1] if a[0] != b[0] else CPU in (a[1], b[1])
 
 
-def _ratio(a: CellSummary, b: CellSummary) -> LogEstimate | None:
-    if a.failure is not None or b.failure is not None:
-        return None
-    return ratio(a.by_round(BY_NAME[STEADY]), b.by_round(BY_NAME[STEADY]))
+def duels(pairs: Sequence[Pair], effect: float) -> list[Duel]:
+    """Return who is slower at which size, of all pairs judged together, and where they cross."""
+    signed = iter(signs([found for pair in pairs for _, found in pair.ratios], effect))
+    return [_duel(pair, list(islice(signed, len(pair.ratios)))) for pair in pairs]
 
 
-def duel(a: Column, b: Column, ratios: Ratios, effect: float) -> Duel:
-    """Return who is slower at which size, and the crossing between any two sizes at which that is the other one.
+def _duel(pair: Pair, signs: list[int]) -> Duel:
+    """Return the crossing between any two sizes at which the other one is slower.
 
     Between them may lie sizes at which the two cannot be told apart.
     """
-    ratios = _well_known(ratios)
-    signs = [sign(found, effect) for _, found in ratios]
     settled = [index for index, found in enumerate(signs) if found]
     crossings = []
     for first, last in pairwise(settled):
         if signs[first] != signs[last]:
-            winner, loser = (a, b) if signs[first] > 0 else (b, a)
-            crossings.append(crossing(winner, loser, ratios[first : last + 1]))
-    return Duel(a, b, ratios, signs, crossings)
+            winner, loser = (pair.a, pair.b) if signs[first] > 0 else (pair.b, pair.a)
+            crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
+    return Duel(*pair, signs, crossings)
 
 
 def _well_known(ratios: Ratios) -> Ratios:
     """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
     proven = [(size, found) for size, found in ratios if found.has_interval]
-    most = max(found.trials for _, found in ratios)
+    most = max((found.trials for _, found in ratios), default=0)
     return proven or [(size, found) for size, found in ratios if found.trials == most]
 
 
-def sign(a_over_b: LogEstimate, effect: float) -> int:
-    """Return 1 where a is slower by more than the minimal effect beyond doubt, -1 where it is faster, else 0.
+def signs(ratios: Sequence[LogEstimate], effect: float) -> list[int]:
+    """Return 1 where a is significantly slower by more than the minimal effect, -1 where it is faster, else 0.
 
     Without an interval nothing is proven: what was measured is taken as it is.
     """
-    if not a_over_b.has_interval:
-        return (a_over_b.value > 1) - (a_over_b.value < 1)
-    return {Verdict.SLOWER: 1, Verdict.FASTER: -1}.get(judge(a_over_b, effect), 0)
+    verdicts = judge_all(ratios, effect)
+    settled = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
+    return [
+        settled.get(verdict, 0) if one.has_interval else (one.value > 1) - (one.value < 1)
+        for one, verdict in zip(ratios, verdicts, strict=True)
+    ]
 
 
 def crossing(winner: Column, loser: Column, ratios: Ratios) -> Crossing:

@@ -2,156 +2,29 @@
 
 import dataclasses
 import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import compress
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, mean_interval
-from kerasbench.analysis.metrics import BY_NAME, NS_PER_S, Metric
-from kerasbench.analysis.verdicts import Verdict, judge_all, learned, ratio, rounds_to_decide
-from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.exchange.measurement import Measurement, Resolved
+from kerasbench.analysis.cells import CellSummary, Row, summarize_cell
+from kerasbench.analysis.metrics import NS_PER_S
+from kerasbench.analysis.standings import Standing, stand
+from kerasbench.exchange.descriptions import RegimeDescription
+from kerasbench.exchange.measurement import Resolved
 from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import Size, is_native
-from kerasbench.results.keys import CellKey, Column
+from kerasbench.exchange.options import Size, is_control
+from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
-from kerasbench.text import count, label
-
-HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
-
-
-def headline(size: Size | None) -> str:
-    """Return the metric that stands for a cell: in a sweep, which measures no epochs, the step inside of them."""
-    return HEADLINE if size is None else STEADY
-
-
-@dataclass(frozen=True)
-class CellSummary:
-    """What a cell's trials amount to: one for each round, an undisturbed one where the round has one.
-
-    ``failure`` is the last one; a cell that failed may hold earlier trials. ``noisy`` are the rounds whose every trial
-    was invalid.
-    """
-
-    trials: list[tuple[TrialRecord, Measurement]]
-    failure: Failure | None
-    _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
-
-    def by_round(self, metric: Metric) -> dict[int, float]:
-        """Return the metric's value in each round that has one."""
-        values = {trial.round: metric.read(trial, measurement) for trial, measurement in self.trials}
-        return {index: value for index, value in values.items() if value is not None}
-
-    @property
-    def learned(self) -> bool:
-        """Whether training changed the loss in every trial."""
-        return all(learned(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in self.trials)
-
-    @property
-    def device_title(self) -> str:
-        """The GPU's name as a trial found it, empty for a CPU and for a cell without a trial that succeeded."""
-        return next((trial.device.title for trial, _ in self.trials), "")
-
-    @property
-    def noisy(self) -> list[int]:
-        return [trial.round for trial, _ in self.trials if trial.disturbed]
-
-    def estimate(self, name: str) -> Estimate | None:
-        """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
-        if self.failure is not None:
-            return None
-        if name not in self._known:
-            self._known[name] = BY_NAME[name].estimate(self.trials)
-        return self._known[name]
-
-    def sign(self, name: str) -> int:
-        """Return 1 for a difference of readings that is above zero, -1 for one below, 0 for one not told from it."""
-        return mean_interval(list(self.by_round(BY_NAME[name]).values())).sign
-
-    @property
-    def steps_ms(self) -> list[float]:
-        """The training step of each trial, by the metric that stands for the cell."""
-        size = next((trial.options.size for trial, _ in self.trials), None)
-        return list(self.by_round(BY_NAME[headline(size)]).values())
-
-    @property
-    def scatter(self) -> float | None:
-        """Coefficient of variation of the training step over trials; None for fewer than three."""
-        values = self.steps_ms
-        return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One regime of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run."""
-
-    scenario: Description
-    regime: RegimeDescription
-    cells: dict[Column, CellSummary]
-    origin: Origin
-    size: Size | None = None
-
-    @property
-    def label(self) -> str:
-        name = label(self.scenario.name, self.regime.name)
-        return f"{name} {self.size.label}" if self.size else name
-
-    @property
-    def headline(self) -> str:
-        return headline(self.size)
-
-    def key(self, column: Column) -> CellKey:
-        """Return what tells a cell from all others, as TrialRecord.cell does."""
-        options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
-        return (self.scenario.name, self.regime.name, *column[:2], options)
-
-    @property
-    def idle(self) -> list[Column]:
-        """The columns in which a model that has something to learn did not change its loss."""
-        return [column for column, cell in self.cells.items() if self.scenario.learnable and not cell.learned]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The fastest cell of a row against one of the others: the ratio of their times, and what it means.
-
-    ``decides``: about how many rounds in all would decide it by itself; None where no number would.
-    """
-
-    rival: Column
-    ratio: LogEstimate
-    verdict: Verdict
-    decides: int | None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
-
-    Nobody is, where there is nobody to be compared with. ``proven`` is False where there are too few rounds; where no
-    row of the table has enough, it is ``tentative``.
-    """
-
-    fastest: Column | None
-    comparisons: list[Comparison]
-    proven: bool
-    tentative: bool = False
-
-    @property
-    def first(self) -> Column | None:
-        """The fastest where none is level with it: beyond doubt, or of a tentative table."""
-        return self.fastest if (self.proven or self.tentative) and not self.level else None
-
-    @property
-    def level(self) -> list[Column]:
-        """Those that cannot be told from the fastest."""
-        return [one.rival for one in self.comparisons if self.proven and one.verdict is not Verdict.FASTER]
+from kerasbench.text import count
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row."""
+    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row.
+
+    ``columns`` are those of the tables: not the controls, which repeat one of them.
+    """
 
     record: Record
     columns: list[Column]
@@ -187,7 +60,7 @@ class Summary:
 def summarize(record: Record) -> Summary:
     """Sum up a run."""
     record = _without_open_round(record)
-    columns = sorted({trial.column for trial in record.trials})
+    columns = sorted({trial.column for trial in record.trials if not is_control(trial.column[2])})
     rows = [
         Row(scenario.description, regime, _with_parity(cells), _origin(record, scenario, regime, size), size)
         for scenario in record.scenarios
@@ -202,13 +75,34 @@ def summarize(record: Record) -> Summary:
 
 
 def _without_open_round(record: Record) -> Record:
-    """Leave out what a round that was not completed has measured, unless there is no other."""
+    """Leave out what a round that was not completed has measured, unless there is no other.
+
+    Where columns took turns, each row has as many rounds as it needed.
+    """
+    rows: dict[object, list[TrialRecord]] = {}
+    for trial in record.trials:
+        rows.setdefault((trial.scenario, trial.regime, trial.options.size), []).append(trial)
+    whole = {key: _whole_rounds(trials) for key, trials in rows.items()}
 
     def counts(trial: TrialRecord) -> bool:
-        rounds = record.origin(trial.group).rounds
+        if trial.bout and trial.protocol != "published":
+            rounds = whole[trial.scenario, trial.regime, trial.options.size]
+        else:
+            rounds = record.origin(trial.group).rounds
         return not rounds or trial.failure is not None or trial.round <= rounds
 
     return dataclasses.replace(record, trials=[trial for trial in record.trials if counts(trial)])
+
+
+def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
+    """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
+    columns, done = {trial.column for trial in trials}, 0
+    while True:
+        failed = {trial.column for trial in trials if trial.failure is not None and trial.round <= done + 1}
+        had = {trial.column for trial in trials if trial.round == done + 1}
+        if not had or not columns - failed <= had:
+            return done
+        done += 1
 
 
 def _origin(record: Record, scenario: ScenarioRecord, regime: RegimeDescription, size: Size | None) -> Origin:
@@ -227,18 +121,6 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
     ]
 
 
-def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
-    """Sum up one cell's trials; in each round the last undisturbed one counts, or the last where there is none."""
-    chosen: dict[int, TrialRecord] = {}
-    for trial in trials:
-        held = chosen.get(trial.round)
-        if held is None or held.disturbed or not trial.disturbed:
-            chosen[trial.round] = trial
-    failures = [trial.failure for trial in chosen.values() if trial.failure is not None]
-    good = [(trial, trial.measurement) for trial in chosen.values() if trial.measurement is not None]
-    return CellSummary(good, failures[-1] if failures else None)
-
-
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
     """Fail the cells of a row that compute something else than the others. One trial tells: all begin alike."""
     compared = {
@@ -250,41 +132,6 @@ def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
     }
     failures = parity.judge(compared)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
-
-
-def stand(rows: list[Row], effect: float) -> list[Standing]:
-    """Compare the fastest cell of each row with each of its others, paired by round.
-
-    All verdicts of the table are judged together, because their number matters.
-    """
-    pairs = [_pairs(row, BY_NAME[row.headline]) for row in rows]
-    verdicts = judge_all([ratio for _, ratios in pairs for ratio in ratios.values()], effect)
-    tentative = all(row.origin.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
-    standings = []
-    for fastest, ratios in pairs:
-        judged, verdicts = verdicts[: len(ratios)], verdicts[len(ratios) :]
-        comparisons = [
-            Comparison(rival, found, verdict, rounds_to_decide(found, effect))
-            for (rival, found), verdict in zip(ratios.items(), judged, strict=True)
-        ]
-        proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
-        standings.append(Standing(fastest, comparisons, proven, tentative))
-    return standings
-
-
-def _pairs(row: Row, metric: Metric) -> tuple[Column | None, dict[Column, LogEstimate]]:
-    """Return the fastest column of a row and the ratio of its times to those of each other.
-
-    Native twins do not compete: what they are compared with is their own backend with Keras (keras_cost.py).
-    """
-    competing = {column: cell for column, cell in row.cells.items() if not is_native(column[2])}
-    values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(metric.name))}
-    if len(values) < 2:
-        return None, {}
-    fastest = min(values, key=lambda column: values[column])
-    first = row.cells[fastest].by_round(metric)
-    ratios = {column: ratio(first, row.cells[column].by_round(metric)) for column in values if column != fastest}
-    return fastest, {column: found for column, found in ratios.items() if found is not None}
 
 
 def _terms(record: Record) -> dict[Column, list[str]]:

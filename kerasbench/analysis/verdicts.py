@@ -1,7 +1,7 @@
-"""Is A faster than B? Decided round by round on logarithms, so that drift which hits both cancels."""
+"""Is A faster than B? What a ratio of their times lets one claim."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,16 +9,12 @@ from kerasbench.analysis.estimates import (
     CONFIDENCE,
     MIN_TRIALS_FOR_INTERVAL,
     LogEstimate,
-    estimate,
-    t_noncentrality,
     t_quantile,
     t_upper_tail,
 )
 
 MINIMAL_EFFECT = 0.03  # smaller differences do not survive a change of kernel, compiler or room temperature
 MINIMAL_EFFECT_ON_BATTERY = 0.05
-MANY_VERDICTS = 10  # from there on, Holm's correction: of twenty ties, one would be called a win
-POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 MAX_ROUNDS_CONSIDERED = 1000
 UNCHANGED = 1e-4  # of the loss: after one step a model that learns has moved a thousand times as far
 
@@ -43,12 +39,6 @@ def minimal_effect(on_battery: bool) -> float:
     return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
 
 
-def ratio(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
-    """Return the ratio A/B of times, paired by round; None where no round has both."""
-    common = sorted(a.keys() & b.keys())
-    return estimate([a[index] / b[index] for index in common]) if common else None
-
-
 def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
     """Tell whether training changed the loss of one and the same batch."""
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
@@ -60,21 +50,26 @@ def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdi
 
 
 def judge_all(ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
-    """Judge the ratios of one table.
-
-    More than ten are corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure",
-    Scandinavian Journal of Statistics 6 (1979).
-    """
+    """Judge the ratios of one table together, corrected for their number."""
     claims = [claim(one, effect) for one in ratios]
-    verdicts = [Verdict.INCONCLUSIVE] * len(claims)
+    return [
+        one.verdict if sure else Verdict.INCONCLUSIVE for one, sure in zip(claims, significant(claims), strict=True)
+    ]
+
+
+def significant(claims: Sequence[Claim]) -> list[bool]:
+    """Tell which claims of one kind on a page are significant: at most one page in twenty shall hold a false one.
+
+    Corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
+    of Statistics 6 (1979). Each is one-sided, so half of the errors are left to the other side.
+    """
+    found = [False] * len(claims)
     order = sorted((one.p, index) for index, one in enumerate(claims) if one.p is not None)
     for rank, (p, index) in enumerate(order):
-        hypotheses = len(order) - rank if len(order) > MANY_VERDICTS else 1
-        if p <= (1 - CONFIDENCE) / 2 / hypotheses:
-            verdicts[index] = claims[index].verdict
-        elif hypotheses > 1:
+        if p > (1 - CONFIDENCE) / 2 / (len(order) - rank):
             break
-    return verdicts
+        found[index] = True
+    return found
 
 
 def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
@@ -106,14 +101,3 @@ def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
         if t_quantile(rounds - 1) * deviation / math.sqrt(rounds) <= distance:
             return rounds
     return None
-
-
-def half_width(rounds: int, scatter: float) -> float:
-    """Return how wide the interval of a ratio will be: t * sqrt(2/R) * c, for trials that scatter by c."""
-    return t_quantile(rounds - 1) * math.sqrt(2 / rounds) * scatter
-
-
-def visible_difference(rounds: int, scatter: float, effect: float = MINIMAL_EFFECT) -> float:
-    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution."""
-    beyond = t_noncentrality(t_quantile(rounds - 1), rounds - 1, POWER)  # in standard errors of the mean log ratio
-    return math.expm1(math.log1p(effect) + beyond * math.sqrt(2 / rounds) * scatter)

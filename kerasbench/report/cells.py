@@ -3,10 +3,13 @@
 import math
 from collections.abc import Sequence
 
+from kerasbench.analysis.cells import Row
+from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Row, Standing, Summary
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import Summary
 from kerasbench.report.markdown import NOTHING, draw_table, escape
-from kerasbench.report.number import BELOW, NOT_TOLD, significant, with_interval
+from kerasbench.report.number import BELOW, NOT_TOLD, factor, significant, with_interval
 from kerasbench.results.keys import Column
 from kerasbench.text import count
 
@@ -44,16 +47,27 @@ def value(row: Row, column: Column, name: str, unit: str = "") -> str:
 
 
 def timed(row: Row, column: Column, place: Standing) -> str:
-    """Return the step of a cell as it stands in a table of steps: with its interval, its marks and its place."""
+    """Return the step of a cell as it stands in a table of steps, with its marks and its place.
+
+    ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others. A cell that is compared with no other has its
+    own interval.
+    """
     cell = row.cells.get(column)
     found = cell.estimate(row.headline) if cell else None
     if cell is None or found is None:
         return f"*{cell.failure.code}*" if cell and cell.failure else NOTHING
     marks = (IDLE if column in row.idle else "") + (NOISY if cell.noisy else "")
-    text = with_interval(found, BY_NAME[row.headline].unit) + marks
+    text = _time(found, BY_NAME[row.headline].unit, column, place) + marks
     if column == place.first:
         return f"**{text}**"
     return f"≈ {text}" if place.level and column in (place.fastest, *place.level) else text
+
+
+def _time(found: Estimate, unit: str, column: Column, place: Standing) -> str:
+    if column == place.fastest and place.comparisons:
+        return f"{significant(found.value)} {unit}"
+    ratio = place.over_fastest(column)
+    return with_interval(found, unit) if ratio is None else f"{significant(found.value)} {unit}, {factor(ratio)}"
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:

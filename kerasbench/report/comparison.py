@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from kerasbench.analysis.cells import HEADLINE
 from kerasbench.analysis.changes import Change, Comparison, cell_label
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import HEADLINE, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report.markdown import NOTHING, escape
 from kerasbench.report.number import with_interval

@@ -4,8 +4,10 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.metrics import METRICS
-from kerasbench.analysis.summary import CellSummary, Row, Summary
+from kerasbench.analysis.cells import CellSummary, Row
+from kerasbench.analysis.metrics import METRICS, Metric
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.options import Size
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked
@@ -15,8 +17,10 @@ COLUMNS = (
     "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
     "options", "device_name", "batch", "width",
 )  # fmt: skip
-CSV_COLUMNS = (*COLUMNS, "started")  # of each run, which stand below each other and are not merged
+RATIOS = ("ratio", "ratio_low", "ratio_high")  # of the cell's value over that of the fastest of its row
+CSV_COLUMNS = (*COLUMNS, "started", *RATIOS)  # started: of each run, which stand below each other and are not merged
 MEASURED = "ok"
+Line = list[str | float | None]
 
 
 def document(summaries: Sequence[Summary]) -> str:
@@ -26,32 +30,37 @@ def document(summaries: Sequence[Summary]) -> str:
     writer.writerow(CSV_COLUMNS)
     for summary in summaries:
         started = summary.record.started
-        writer.writerows([_text(value) for value in (*row, started)] for row in rows(summary))
+        for row in rows(summary):
+            known, ratio = row[: len(COLUMNS)], row[len(COLUMNS) :]
+            writer.writerow([_text(value) for value in (*known, started, *ratio)])
     return text.getvalue()
 
 
-def rows(summary: Summary) -> Iterator[list[str | float | None]]:
-    """Yield a run's rows in the order of COLUMNS; figures are numbers, None where there is none."""
+def rows(summary: Summary) -> Iterator[Line]:
+    """Yield a run's rows in the order of COLUMNS and RATIOS; figures are numbers, None where there is none."""
     chip = summary.record.machine.chip
-    for row in summary.rows:
+    for row, standing in zip(summary.rows, summary.standings, strict=True):
+        fastest = row.cells[standing.fastest] if standing.fastest else None
         for column, cell in row.cells.items():
-            subject = _subject(chip, row, column, cell)
+            subject, rest = _subject(chip, row, column, cell), _rest(row, column, cell)
             if cell.failure is not None:
-                yield [*subject, "", None, None, None, "", 0, *_rest(row, column, cell)]
+                yield [*subject, "", None, None, None, "", 0, *rest, None, None, None]
                 continue
             for metric in METRICS:
                 found = cell.estimate(metric.name)
                 if found is not None:
-                    yield [
-                        *subject,
-                        metric.name,
-                        found.value,
-                        found.low,
-                        found.high,
-                        metric.unit,
-                        found.trials,
-                        *_rest(row, column, cell),
-                    ]
+                    figures: Line = [metric.name, found.value, found.low, found.high, metric.unit, found.trials]
+                    yield [*subject, *figures, *rest, *_ratio(cell, fastest, metric)]
+
+
+def _ratio(cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:
+    """Return the value over that of the fastest with its interval; losses and accuracies, without a unit, have none."""
+    if fastest is None or not metric.unit:
+        return [None, None, None]
+    if cell is fastest:
+        return [1.0, None, None]
+    found = between(cell, fastest, metric.name)
+    return [None, None, None] if found is None else [found.value, found.low, found.high]
 
 
 def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str]:

@@ -1,11 +1,14 @@
 """The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions."""
 
+from kerasbench.analysis.drift import WORTH_NAMING
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
+from kerasbench.quiet.signals import PARKED_WARN
 from kerasbench.report.cells import column_name, column_names, metric_tables, whole_steps
 from kerasbench.report.markdown import NOTHING, draw_table, escape
-from kerasbench.report.notes import first_step
-from kerasbench.report.number import significant, with_interval
+from kerasbench.report.notes import first_step, paired
+from kerasbench.report.number import percent, significant, with_interval
+from kerasbench.results.keys import Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
@@ -15,7 +18,7 @@ def epochs(summary: Summary) -> str:
     return metric_tables(
         summary,
         "Epoch",
-        ("epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
+        ("train_step_ms", "epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
         "An epoch of the published length is its overhead (start of the input pipeline, validation, a partial last "
         "batch) plus its steps. Where an epoch is one step, the two cannot be told apart.",
     )
@@ -79,7 +82,7 @@ def cold_start(summary: Summary) -> str:
 
 
 def repaid(found: Findings) -> str:
-    """Return after how many steps a longer first step has paid, where that is beyond doubt."""
+    """Return after how many steps a longer first step has paid, where that is significant."""
     if not found.break_evens:
         return ""
     lines = [
@@ -88,7 +91,8 @@ def repaid(found: Findings) -> str:
         for one in found.break_evens
     ]
     explanation = (
-        "What the first step takes longer, over what each later one takes less. Only where both are beyond doubt."
+        "What the first step takes longer, over what each later one takes less. Only where both are significant, "
+        "corrected for the number of pairs by Holm's method."
     )
     return "## When compiling has paid\n\n" + "\n".join(lines) + f"\n\n{explanation}"
 
@@ -108,7 +112,9 @@ def devices(found: Findings) -> str:
         for one in found.speed_ups
     ]
     table = draw_table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
-    explanation = "Time of a step on the CPU over that on the GPU, paired by round: above 1 the GPU is faster."
+    explanation = (
+        f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
+    )
     return f"## CPU against GPU\n\n{table}\n\n{explanation}"
 
 
@@ -139,15 +145,42 @@ def phases(summary: Summary) -> str:
     return f"## Where the time of a trial goes\n\n{table}\n\nMean over all trials that succeeded."
 
 
+def drifts(found: Findings) -> str:
+    """Return what taking turns did not cancel: who was not still, who changed alone, who feels a predecessor."""
+    lines = [
+        f"- {escape(one.row.label)} {column_name(one.column)} used {percent(one.share)} of a core while others had "
+        "their turns."
+        for one in found.awake
+    ]
+    lines += [
+        f"- {escape(one.row.label)} {column_name(one.column)}: slices took {with_interval(one.change)} times as long "
+        f"{_when(one.after)}, beside those of the others."
+        for one in found.drifts
+    ]
+    if not lines:
+        return ""
+    explanation = (
+        f"Significant changes of more than {WORTH_NAMING:.0%}, all corrected together by Holm's method, and stopped "
+        f"columns that used more than {percent(PARKED_WARN)} of a core."
+    )
+    return "## What turns did not cancel\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+
+
+def _when(after: Column | None) -> str:
+    if after is None:
+        return "in the second half of a bout as in the first"
+    return f"right after {column_name(after)} as after others"
+
+
 def disturbances(summary: Summary) -> str:
-    """Return every trial that something disturbed, what it was, and whether the trial was repeated for it."""
+    """Return every trial that something disturbed, and what it was."""
     rows = [
         [
             escape(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
             column_name(trial.column),
             str(trial.round),
             escape("; ".join(signal.reason for signal in trial.noise)),
-            "invalid" if trial.disturbed else NOTHING,
+            "badly" if trial.disturbed else NOTHING,
         ]
         for trial in summary.record.trials
         if trial.noise
@@ -155,7 +188,12 @@ def disturbances(summary: Summary) -> str:
     if not rows:
         return ""
     table = draw_table(["scenario", "column", "round", "what disturbed it", ""], rows)
-    return f"## Noise\n\n{table}\n\nAn invalid trial is kept in the data and repeated once in its round."
+    selected = (
+        "No trial is repeated or left out for its noise: the others of its bout had it too."
+        if any(trial.bout for trial in summary.record.trials)
+        else "A badly disturbed trial is kept in the data and was measured again in its round, once."
+    )
+    return f"## Noise\n\n{table}\n\n{selected}"
 
 
 def _size(trial: TrialRecord) -> str:

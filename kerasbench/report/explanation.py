@@ -54,7 +54,7 @@ def sentences(one: Anatomy) -> Iterator[str]:
     yield _warming(one.warming_ms)
     yield from (_advice(advice) for advice in one.advice)
     if not one.advice:
-        yield "Nothing that was measured would make it faster beyond doubt."
+        yield "Nothing that was measured would make it significantly faster."
 
 
 def _once(one: Anatomy) -> str:

@@ -4,9 +4,9 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.keras_cost import Price
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.verdicts import MANY_VERDICTS
 from kerasbench.report.cells import column_name, value
 from kerasbench.report.markdown import draw_table, escape
+from kerasbench.report.notes import paired
 from kerasbench.report.number import with_interval
 
 TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
@@ -22,7 +22,7 @@ def what_keras_costs(found: Findings) -> str:
     agreeing = "; their first six losses agree" if steady else ""
     explanation = (
         "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
-        f"{agreeing}. Ratio of times, paired by round: above 1 Keras costs something. "
+        f"{agreeing}. Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something. "
         f"{_meaning(found.prices, found.effect)} docs/method.md says what is equal and what is not."
     )
     return f"## What Keras costs\n\n{table}\n\n{explanation}"
@@ -32,8 +32,8 @@ def _meaning(found: list[Price], effect: float) -> str:
     """Return what the verdicts say, or that there are none."""
     if not any(one.ratio.has_interval for one in found):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
-    many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > MANY_VERDICTS else ""
-    return f"Slower or faster: by more than {effect:.0%}, beyond doubt. Same: within {effect:.0%}, beyond doubt{many}."
+    many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > 1 else ""
+    return f"Slower or faster: significantly, by more than {effect:.0%}. Same: significantly within {effect:.0%}{many}."
 
 
 def _line(one: Price) -> list[str]:

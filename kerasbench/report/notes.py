@@ -1,10 +1,10 @@
 """What stands below the headline table: what its figures are, and what is to be said of single cells."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Row, Summary
-from kerasbench.analysis.verdicts import MANY_VERDICTS
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.devices import APPLE
 from kerasbench.exchange.options import is_native
 from kerasbench.quiet.signals import SCATTER_WARN
@@ -26,23 +26,7 @@ STEP = (
 
 def training_notes(summary: Summary, step: str = STEP) -> str:
     """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
-    notes = [step]
-    few = [row for row in summary.rows if row.origin.rounds < MIN_TRIALS_FOR_INTERVAL]
-    rounds = max((row.origin.rounds for row in summary.rows), default=summary.record.rounds_completed)
-    if rounds < MIN_TRIALS_FOR_INTERVAL:
-        notes.append(
-            f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
-            "rounds give no interval, so this is no verdict."
-        )
-    else:
-        notes.append(
-            "±: 95 % interval over processes (Student's t on logarithms). Bold: faster than every other cell of its "
-            f"row by more than {summary.record.minimal_effect:.0%}, paired by round{corrected(summary)}. "
-            "≈: the fastest, and what cannot be told from it."
-        )
-        if few:
-            unproven = ", ".join(row.label for row in few)
-            notes.append(f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds, so without ± and verdict: {escape(unproven)}.")
+    notes = [step, *_verdict_notes(summary)]
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
@@ -53,12 +37,71 @@ def training_notes(summary: Summary, step: str = STEP) -> str:
         )
     notes += [f"{package} differs between columns: {escape(said)}." for package, said in _differing(summary)]
     notes += [f"Done by the CPU, because the GPU lacks them: {escape(said)}." for said in _fallbacks(summary)]
+    notes += [f"Measured apart, for lack of memory: {said}." for said in _apart(summary)]
     notes += _unshown(summary)
     for note, applies in _CELL_NOTES:
         named = [_named(row, [c for c in row.cells if applies(row, c)]) for row in summary.rows]
         if any(named):
             notes.append(note.format("; ".join(filter(None, named))))
     return "\n".join(f"- {note}" for note in notes)
+
+
+def _verdict_notes(summary: Summary) -> Iterator[str]:
+    """Say what the marks of the table rest on."""
+    few = [row for row in summary.rows if row.rounds < MIN_TRIALS_FOR_INTERVAL]
+    proven = any(standing.proven for standing in summary.standings)
+    if not proven and len(few) == len(summary.rows):
+        rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
+        yield (
+            f"Bold: the fastest measured in {count(rounds, 'complete round')}. Fewer than {MIN_TRIALS_FOR_INTERVAL} "
+            "rounds give no interval, so this is no verdict."
+        )
+        return
+    yield (
+        "×: the time over that of the fastest of the row, ±: the 95 % interval of that ratio, "
+        f"{paired(summary.rows)}. Bold: significantly faster than every other cell of its row, by more than "
+        f"{summary.record.minimal_effect:.0%}{corrected(summary)}. ≈: the fastest, and what cannot be told from it."
+    )
+    sliced = [row for row, place in zip(summary.rows, summary.standings, strict=True) if place.by_slices]
+    if sliced:
+        yield (
+            f"Fewer than {MIN_TRIALS_FOR_INTERVAL} bouts, so that the interval is from their slices, widened by what "
+            f"processes are known to differ by: {_labels(sliced)}."
+        )
+    unproven = [row for row in few if row not in sliced]
+    if unproven:
+        yield f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds, so without ± and verdict: {_labels(unproven)}."
+    off = [row for row, place in zip(summary.rows, summary.standings, strict=True) if place.withheld]
+    if off:
+        yield f"No verdicts, because a column that was measured twice differs from itself: {_labels(off)}."
+
+
+def paired(rows: Sequence[Row]) -> str:
+    """Return how the cells of these rows were compared."""
+    ways = {row.in_turn for row in rows if len(row.cells) > 1}
+    if ways == {True, False}:
+        return "compared bout by bout, and results of an older kerasbench by rounds"
+    return "compared bout by bout" if ways == {True} else "paired by rounds"
+
+
+def _labels(rows: Sequence[Row]) -> str:
+    """Return the names of rows, or that it is all of a table's when they are many."""
+    return escape(", ".join(row.label for row in rows))
+
+
+def _apart(summary: Summary) -> Iterator[str]:
+    """Return, for each row whose columns did not fit into memory together, which were measured side by side."""
+    for row in summary.rows:
+        groups: dict[int, dict[int, list[Column]]] = {}
+        for column, cell in row.cells.items():
+            for trial, _ in cell.trials:
+                if trial.bout and row.origin.protocol != "published":
+                    groups.setdefault(trial.round, {}).setdefault(trial.bout, []).append(column)
+        found = next((bouts for bouts in groups.values() if len(bouts) > 1), None)
+        if found:
+            yield f"{escape(row.label)}: " + "; ".join(
+                ", ".join(column_name(column) for column in columns) for columns in found.values()
+            )
 
 
 def let_in(summary: Summary) -> str:
@@ -147,7 +190,7 @@ _CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
         lambda row, column: column in row.idle,
     ),
     (
-        "~: disturbed in a round, also when it was repeated (see Noise): {}.",
+        "~: disturbed in a round (see Noise): {}.",
         lambda row, column: bool(row.cells[column].noisy),
     ),
     ("Not compared with the others by its first losses: {}.", _unjudged),
@@ -160,8 +203,9 @@ _CELL_NOTES: tuple[tuple[str, Callable[[Row, Column], bool]], ...] = (
 
 
 def corrected(summary: Summary) -> str:
-    count = sum(len(standing.comparisons) for standing in summary.standings if standing.proven)
-    return f", {count} verdicts corrected by Holm's method" if count > MANY_VERDICTS else ""
+    """Return how many verdicts of a table were judged together."""
+    made = sum(len(standing.comparisons) for standing in summary.standings if standing.proven and not standing.withheld)
+    return f" ({made} verdicts corrected by Holm's method)" if made > 1 else ""
 
 
 def _is_mostly_overhead(row: Row) -> bool:

@@ -23,6 +23,15 @@ def with_interval(estimate: Estimate, unit: str = "") -> str:
     return value if estimate.half_width is None else f"{value} ±{percent(estimate.half_width)}"
 
 
+def factor(ratio: Estimate) -> str:
+    """Return ``3.52× ±2 %``, without the interval where there is none; its width in one digit below 1 %, else whole."""
+    value = f"{significant(ratio.value)}×"
+    width = ratio.half_width
+    if width is None:
+        return value
+    return f"{value} ±{percent(width)}" if width < 0.0095 else f"{value} ±{100 * width:.0f} %"
+
+
 def percent(share: float) -> str:
     """Return ``1.8 %``, two significant digits below ten."""
     return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"

@@ -1,12 +1,12 @@
 """The tables of a run, as markdown."""
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import details, explanation, sweep
+from kerasbench.report import details, explanation, sweep, training
 from kerasbench.report.failures import failures
 from kerasbench.report.heading import heading
 from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.published import beside_published
-from kerasbench.report.training import training, verdicts
+from kerasbench.report.training import controls, verdicts
 
 
 def document(found: Findings) -> str:
@@ -17,6 +17,7 @@ def document(found: Findings) -> str:
         _training(found),
         explanation.document(found.anatomies),
         verdicts(published),
+        controls(found.summary),
         what_keras_costs(found),
         details.devices(found),
         sweep.document(found),
@@ -29,6 +30,7 @@ def document(found: Findings) -> str:
         details.repaid(found),
         details.learning(published),
         details.phases(found.summary),
+        details.drifts(found),
         details.disturbances(found.summary),
         failures(found.summary),
     )
@@ -38,7 +40,8 @@ def brief(found: Findings) -> str:
     """Return what a terminal shows: the headline, what was published, what failed."""
     return _page(
         heading(found.summary),
-        _training(found),
+        training.brief(found.plain) if _has_steps(found) else "",
+        controls(found.summary),
         sweep.brief(found),
         what_keras_costs(found),
         details.full_epochs(found.plain),
@@ -59,7 +62,11 @@ def beside(found: Findings) -> str:
 
 def _training(found: Findings) -> str:
     """Return the headline table, also of nothing at all; none where sizes alone were measured."""
-    return training(found.plain) if found.plain.rows or not found.summary.rows else ""
+    return training.training(found.plain) if _has_steps(found) else ""
+
+
+def _has_steps(found: Findings) -> bool:
+    return bool(found.plain.rows or not found.summary.rows)
 
 
 def _page(*sections: str) -> str:

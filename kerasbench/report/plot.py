@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import HEADLINE, Row
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.published import Figure, Side, figures
-from kerasbench.analysis.summary import HEADLINE, Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.report.cells import column_names, value
 from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.number import significant

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.analysis.estimates import sign
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, Duel, Swept
-from kerasbench.analysis.summary import Row, Summary
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.options import AXES, Axis
 from kerasbench.report.cells import column_name, column_names, metric_tables, timed
 from kerasbench.report.markdown import NOTHING, draw_table, escape
-from kerasbench.report.notes import first_step, training_notes
+from kerasbench.report.notes import first_step, paired, training_notes
 from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant
 from kerasbench.text import label
 
@@ -29,30 +30,44 @@ def document(found: Findings) -> str:
 
 def brief(found: Findings) -> str:
     """Return what a terminal shows."""
-    return "\n\n".join(part for part in (steps(found), crossovers(found), costs(found)) if part)
+    parts = (_steps(found, narrow_table(found.sized)), crossovers(found), costs(found))
+    return "\n\n".join(part for part in parts if part)
 
 
 def steps(found: Findings) -> str:
     """Return the time of a step: a line for each size, a column for each backend, device and options."""
+    return _steps(found, table(found.sized))
+
+
+def _steps(found: Findings, drawn: str) -> str:
     if not found.sized.rows:
         return ""
     notes = "\n".join([training_notes(found.sized, STEP), *(f"- {line}" for line in _ended(found.sweeps))])
-    return f"## Sweep\n\n{table(found.sized)}\n\n{notes}"
+    return f"## Sweep\n\n{drawn}\n\n{notes}"
 
 
 def table(sized: Summary) -> str:
     """Return the table alone, of rows that were all swept."""
+    return _table(sized, named=True)
+
+
+def narrow_table(sized: Summary) -> str:
+    """Return it for a terminal: of one regime, which the command has named, the sizes alone."""
+    return _table(sized, named=len({label(row.scenario.name, row.regime.name) for row in sized.rows}) > 1)
+
+
+def _table(sized: Summary, named: bool) -> str:
     columns = [column for column in sized.columns if any(column in row.cells for row in sized.rows)]
     axes = [axis for axis in AXES if any(_at(row, axis) != NOTHING for row in sized.rows)]
     body = [
         [
-            escape(label(row.scenario.name, row.regime.name)),
+            *([escape(label(row.scenario.name, row.regime.name))] if named else []),
             *(_at(row, axis) for axis in axes),
             *(timed(row, column, standing) for column in columns),
         ]
         for row, standing in zip(sized.rows, sized.standings, strict=True)
     ]
-    return draw_table(["scenario", *axes, *column_names(columns)], body)
+    return draw_table([*(["scenario"] if named else []), *axes, *column_names(columns)], body)
 
 
 def _at(row: Row, axis: Axis) -> str:
@@ -80,10 +95,10 @@ def crossovers(found: Findings) -> str:
     if not lines:
         return ""
     explanation = (
-        f"Who is slower by more than {found.effect:.0%} is judged at each size, paired by round. A crossover lies "
-        "between a size at which it is one beyond doubt and a size at which it is the other: the ratio's logarithm, "
-        "interpolated over log2 of the size, with a 95 % interval by parametric bootstrap. Nothing is said "
-        "beyond these sizes."
+        f"Who is slower by more than {found.effect:.0%} is judged at each size, {paired(found.sized.rows)} and "
+        "corrected for the number of sizes and pairs by Holm's method. A crossover lies between a size at which it is "
+        "significantly the one and a size at which it is the other: the ratio's logarithm, interpolated over log2 of "
+        "the size, with a 95 % interval by parametric bootstrap. Nothing is said beyond these sizes."
     )
     return "## Crossovers\n\n" + "\n".join(lines) + f"\n\n{explanation}"
 

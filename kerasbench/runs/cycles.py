@@ -2,10 +2,9 @@
 
 import itertools
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 
-from kerasbench.analysis.estimates import t_quantile
+from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.requests import Protocol, counts_epochs
@@ -15,8 +14,6 @@ TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 PRECISION = 0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
 PARTS_CYCLES = 5  # of three ways each, for an explanation and no verdict
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
-# The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
-MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
 
 
 def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
@@ -53,8 +50,5 @@ def widest(slices: Sequence[Sequence[Block]]) -> float:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return math.inf
-    middle = statistics.median(values)
-    spread = statistics.median(abs(value - middle) for value in values)
-    return t_quantile(len(values) - 1) * MEDIAN_ERROR * spread / math.sqrt(len(values))
+    error = median_error(values)
+    return math.inf if error is None else t_quantile(len(values) - 1) * error

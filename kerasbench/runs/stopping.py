@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from kerasbench.analysis.cells import CellSummary, headline, summarize_cell
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.summary import CellSummary, headline, summarize_cell
 from kerasbench.analysis.verdicts import minimal_effect
 from kerasbench.results.asked import Effort
 from kerasbench.results.keys import CellKey

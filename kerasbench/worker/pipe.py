@@ -20,6 +20,7 @@ class Pipe:
         self._token = token
         self._identity = _identity(descriptor)
         self.current_phase = ""
+        self._waited_ns = 0
 
     def send(self, message: Message) -> None:
         """Write one whole message, however many writes the kernel makes of it.
@@ -36,12 +37,16 @@ class Pipe:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Report that a phase has begun and, when it ends well, how long it took."""
+        """Report that a phase has begun and, when it ends well, how long it took and how much of that was waiting."""
         self.current_phase = name
         self.send(Message(begun=name))
-        start_ns = time.monotonic_ns()
+        self._waited_ns, start_ns = 0, time.monotonic_ns()
         yield
-        self.send(Message(phase=Phase(name, start_ns, time.monotonic_ns())))
+        self.send(Message(phase=Phase(name, start_ns, time.monotonic_ns(), self._waited_ns)))
+
+    def waited(self, ns: int) -> None:
+        """Count so much of the current phase as the turns of other columns."""
+        self._waited_ns += ns
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import time
 from contextlib import suppress
 from typing import NoReturn
@@ -22,6 +21,7 @@ from kerasbench.exchange.requests import (
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.pipe import Pipe
+from kerasbench.worker.turns import Turns, listen
 
 REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
 
@@ -30,10 +30,10 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     """Serve the request on standard input and leave the process, whatever happened."""
     token, _, line = sys.stdin.buffer.readline().partition(b" ")
     pipe, request = Pipe(descriptor, token), decode_request(line)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    turns = Turns(pipe, listen())
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
-        _dispatch(request, pipe)
+        _dispatch(request, pipe, turns)
     except TrialFailure as known:
         pipe.send(Message(failure=known.failure))
     except ScenarioError as error:
@@ -47,7 +47,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     _leave()
 
 
-def _dispatch(request: Request, pipe: Pipe) -> None:
+def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
         case DescribeRequest():
@@ -81,15 +81,7 @@ def _dispatch(request: Request, pipe: Pipe) -> None:
         case TrialRequest():
             from kerasbench.worker.trial.trial import run_trial
 
-            run_trial(request, pipe)
-
-
-def _leave_with_parent() -> NoReturn:
-    """Wait for the end of standard input, which the parent holds open for as long as it lives, and leave then."""
-    with suppress(OSError):
-        while os.read(sys.stdin.fileno(), 1):
-            pass
-    os._exit(1)
+            run_trial(request, pipe, turns)
 
 
 def _leave() -> NoReturn:

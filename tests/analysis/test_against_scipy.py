@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from kerasbench.analysis import estimates, verdicts
+from kerasbench.analysis import estimates
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, estimate
-from kerasbench.analysis.verdicts import MANY_VERDICTS, Verdict, claim, judge_all
+from kerasbench.analysis.verdicts import Verdict, claim, judge_all
 
 ALPHA = (1 - CONFIDENCE) / 2  # of one side
 SEEDS = range(8)
@@ -67,15 +67,6 @@ def test_quantiles_and_tails_are_those_of_t(degrees: float) -> None:
     assert estimates.t_draws(degrees, [0.1, 0.5, 0.99]) == pytest.approx(reference.t.ppf([0.1, 0.5, 0.99], degrees))
 
 
-@pytest.mark.parametrize("rounds", [3, 5, 10])
-def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> None:
-    scatter, effect = 0.02, 0.03
-    beyond = math.log1p(verdicts.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
-    off = beyond / (scatter * math.sqrt(2 / rounds))
-    threshold = reference.t.ppf(1 - ALPHA, rounds - 1)
-    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(verdicts.POWER, abs=1e-6)
-
-
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_percentiles_are_linear_between_neighbours(share: float) -> None:
     values = sorted(drawn(1, 37))
@@ -127,9 +118,9 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.2, 0.6])
-@pytest.mark.parametrize("count", [MANY_VERDICTS + 1, 40])
+@pytest.mark.parametrize("count", [1, 2, 11, 40])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_many_verdicts_are_those_of_holm_s_adjusted_p(seed: int, count: int, strength: float) -> None:
+def test_verdicts_are_those_of_holm_s_adjusted_p(seed: int, count: int, strength: float) -> None:
     found, effect = ratios(seed, count, strength), 0.03
     rejected = [p <= ALPHA for p in holm(p_values(found, effect))]
     expected = [
@@ -143,10 +134,3 @@ def test_those_verdicts_are_of_all_kinds() -> None:
     found = [one for seed in SEEDS for one in judge_all(ratios(seed, 40, 0.6), 0.03)]
     assert {Verdict.SLOWER, Verdict.INCONCLUSIVE} <= set(found)
     assert Verdict.SAME in judge_all([estimate([1.0, 1.001, 0.999])] * 40, 0.03)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_few_verdicts_are_not_corrected(seed: int) -> None:
-    found, effect = ratios(seed, MANY_VERDICTS, 0.3), 0.03
-    sure = [p <= ALPHA for p in p_values(found, effect)]
-    assert [one is not Verdict.INCONCLUSIVE for one in judge_all(found, effect)] == sure

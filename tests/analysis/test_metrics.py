@@ -92,7 +92,7 @@ def test_what_an_older_kerasbench_did_not_measure_is_none() -> None:
 
 def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:
     whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    steps_alone = dataclasses.replace(whole, training=dataclasses.replace(whole.training, epochs_ns=[]))
+    steps_alone = dataclasses.replace(whole, training=dataclasses.replace(whole.training, epochs=[]))
     assert read("steady_step_ms", steps_alone) == pytest.approx(2)
     assert read("train_samples_per_s", steps_alone) == pytest.approx(32 / 0.002)
     assert [read(name, steps_alone) for name in ("train_step_ms", "epoch_s", "epoch_overhead_ms")] == [None] * 3

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate
-from kerasbench.analysis.series import Duel, Swept, duel, middle_change, sign, swept
+from kerasbench.analysis.series import Duel, Pair, Ratios, Swept, duels, middle_change, signs, swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure
@@ -48,6 +48,12 @@ def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[floa
         (float(size), estimate([value * math.exp(-error), value, value * math.exp(error)]))
         for size, value in values.items()
     ]
+
+
+def duel(found: Ratios) -> Duel:
+    """Return two series' duel, judged by itself."""
+    (only,) = duels([Pair(A, B, found)], EFFECT)
+    return only
 
 
 def test_a_series_is_a_column_over_ascending_sizes() -> None:
@@ -107,7 +113,7 @@ def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> 
 def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, falls: bool) -> None:
     direction = -slope if falls else slope
     values = {2**k: math.exp(direction * (k - math.log2(planted))) for k in range(10)}
-    found = duel(A, B, ratios(values, error=1e-4), EFFECT)
+    found = duel(ratios(values, error=1e-4))
     (crossing,) = found.crossings
     assert (crossing.winner, crossing.loser) == ((A, B) if falls else (B, A))
     assert crossing.at == pytest.approx(planted, rel=1e-3)
@@ -125,26 +131,26 @@ def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
             (2.0**k, estimate([math.exp(0.3 * (math.log2(planted) - k) + rng.gauss(0, 0.05)) for _ in range(4)]))
             for k in range(10)
         ]
-        intervals = [one.interval for one in duel(A, B, found, EFFECT).crossings if one.interval]
+        intervals = [one.interval for one in duel(found).crossings if one.interval]
         hits += any(low <= planted <= high for low, high in intervals)
     assert hits >= 85  # benchmarks/crossovers.py asks thousands
 
 
 def test_noise_about_a_crossover_is_one_crossover() -> None:
     noisy = [(1, 2.0), (2, 1.5), (4, 0.99), (8, 1.02), (16, 0.98), (32, 0.6), (64, 0.4)]
-    found = duel(A, B, [(size, estimate([value / 1.1, value, value * 1.1])) for size, value in noisy], EFFECT)
+    found = duel([(size, estimate([value / 1.1, value, value * 1.1])) for size, value in noisy])
     assert len(found.crossings) == 1
     assert 2 < found.crossings[0].at < 32
 
 
 def test_without_a_change_of_sign_there_is_no_crossing_and_no_extrapolation() -> None:
-    found = duel(A, B, ratios({1: 3.0, 8: 2.0, 64: 1.1}), EFFECT)
+    found = duel(ratios({1: 3.0, 8: 2.0, 64: 1.1}))
     assert found.crossings == []
     assert found.signs == [1, 1, 1]
 
 
 def test_a_series_that_comes_back_has_all_its_crossings() -> None:
-    found = duel(A, B, ratios({1: 2.0, 2: 0.5, 4: 0.5, 8: 2.0}), EFFECT)
+    found = duel(ratios({1: 2.0, 2: 0.5, 4: 0.5, 8: 2.0}))
     assert [(one.winner, one.bracket) for one in found.crossings] == [(A, (1, 2)), (B, (4, 8))]
 
 
@@ -158,21 +164,33 @@ def test_too_few_rounds_give_a_place_without_an_interval(rounds: int) -> None:
 
 
 def test_a_size_that_was_interrupted_takes_no_interval_away() -> None:
-    whole = ratios({1: 2.0, 8: 0.5})
-    interrupted = duel(A, B, [whole[0], (4.0, estimate([5.0])), whole[1]], EFFECT)
-    assert interrupted == duel(A, B, whole, EFFECT)
+    at = {("jax", made.CPU, ""): {1: 2.0, 4: 5.0, 8: 1.0}, ("torch", made.CPU, ""): {1: 1.0, 4: 1.0, 8: 2.0}}
+    record = sweep(at)
+    record.trials = [one for one in record.trials if one.options.batch != 4 or one.round == 1]
+    (found,) = only(record).duels
+    assert [size for size, _ in found.ratios] == [1, 8]
+    assert len(found.crossings) == 1
 
 
 @pytest.mark.parametrize(
     ("values", "found"),
     [([1.2, 1.21, 1.22], 1), ([0.8, 0.81, 0.82], -1), ([1.01, 1.011, 1.012], 0), ([0.8, 1.2, 2.0], 0), ([1.01], 1)],
 )
-def test_a_sign_is_beyond_the_minimal_effect_and_beyond_doubt(values: Sequence[float], found: int) -> None:
-    assert sign(estimate(values), EFFECT) == found
+def test_a_sign_is_significantly_beyond_the_minimal_effect(values: Sequence[float], found: int) -> None:
+    assert signs([estimate(values)], EFFECT) == [found]
+
+
+def test_signs_are_corrected_for_the_number_of_all_that_a_page_has() -> None:
+    border = estimate([0.93 * (1 + 0.02 * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
+    assert signs([border], EFFECT) == [-1]
+    assert signs([border] * 20, EFFECT) == [0] * 20
+    clear = ratios({1: 2.0, 8: 0.5})
+    many = duels([Pair(A, B, clear), *[Pair(A, B, [(1.0, border)])] * 20], EFFECT)
+    assert [one.signs for one in many] == [[1, -1], *[[0]] * 20]
 
 
 def test_the_same_data_have_the_same_interval() -> None:
-    found: list[Duel] = [duel(A, B, ratios({1: 2.0, 4: 0.5}, 0.1), EFFECT) for _ in range(2)]
+    found: list[Duel] = [duel(ratios({1: 2.0, 4: 0.5}, 0.1)) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].crossings[0].interval == found[1].crossings[0].interval
 

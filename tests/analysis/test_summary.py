@@ -3,11 +3,9 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import DEFAULT
-from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.record import Record
 from tests import made
 
 TRAINING = "train_step_ms"
@@ -80,30 +78,6 @@ def test_phases_are_means_over_trials() -> None:
     assert summary.phases_s == {"spawn": {("torch", "cpu", ""): 0.001}, "import": {("torch", "cpu", ""): 0.003}}
 
 
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
-NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
-
-
-def value_of(*trials: TrialRecord) -> tuple[float, list[int]]:
-    """Return a cell's step in ms and the rounds that stay noisy."""
-    (row,) = summarize(made.record(*trials)).rows
-    (cell,) = row.cells.values()
-    found = cell.estimate(TRAINING)
-    assert found is not None
-    return round(found.value, 3), cell.noisy
-
-
-def step(step_ms: float) -> Measurement:
-    return made.measurement(step_ms=step_ms, overhead_ms=0)
-
-
-def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
-    disturbed, quiet = made.trial(found=step(9), noise=(DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
-    assert value_of(disturbed, quiet) == (2.0, [])
-    assert value_of(quiet, disturbed) == (2.0, [])
-    assert value_of(disturbed, made.trial(found=step(8), noise=(DISTURBED,))) == (8.0, [1])
-
-
 def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
     other = made.measurement(step_ms=0.1, losses=(2.3, 2.5, 2.1, 2.0, 1.9, 1.8))
     record = made.record(
@@ -130,3 +104,56 @@ def test_options_make_columns_of_their_own() -> None:
     half = dataclasses.replace(DEFAULT, dtype="mixed_bfloat16")
     summary = summarize(made.record(made.trial(), made.trial(options=half)))
     assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]
+
+
+def bouts(*found: tuple[int, int, str]) -> Record:
+    """Trials of round, bout and backend."""
+    trials = [made.in_bout(bout, made.sliced([1.0]), round_index=index, backend=name) for index, bout, name in found]
+    return made.record(*trials, rounds=1)
+
+
+def had(record: Record) -> dict[str, list[int]]:
+    """Return the bouts of each backend that count."""
+    (row,) = summarize(record).rows
+    return {column[0]: [trial.bout for trial, _ in cell.trials] for column, cell in row.cells.items()}
+
+
+def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns() -> None:
+    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch"))) == {
+        "jax": [1, 2],
+        "torch": [1, 2],
+    }
+    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"))) == {"jax": [1], "torch": [1]}
+    assert had(bouts((1, 1, "jax"))) == {"jax": [1]}
+
+
+def test_a_column_that_failed_is_not_waited_for() -> None:
+    record = bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
+    record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=2))
+    assert had(record)["jax"] == [1, 2, 3]
+
+
+def test_a_column_has_a_trial_in_each_bout_of_a_round() -> None:
+    record = bouts((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow"))
+    assert had(record) == {"jax": [1, 2], "torch": [1], "tensorflow": [2]}
+    (row,) = summarize(record).rows
+    assert (row.in_turn, row.rounds) == (True, 1)
+
+
+def test_cells_of_the_published_protocol_have_as_many_rounds_as_each_needed() -> None:
+    record = bouts((1, 1, "jax"), (1, 2, "torch"), (2, 3, "torch"))
+    record.rounds_completed = 2
+    record.trials = [dataclasses.replace(one, protocol="published") for one in record.trials]
+    assert had(record) == {"jax": [1], "torch": [2, 3]}
+    assert not summarize(record).rows[0].in_turn
+
+
+def test_rows_end_at_different_rounds() -> None:
+    short = bouts((1, 1, "jax"), (1, 1, "torch"))
+    long = [
+        made.in_bout(10 + index, made.sliced([1.0]), round_index=index, name="other", backend=backend)
+        for index in (1, 2, 3, 4)
+        for backend in ("jax", "torch")
+    ]
+    rows = summarize(made.record(*short.trials, *long, rounds=4)).rows
+    assert [row.rounds for row in rows] == [1, 4]

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.analysis import verdicts
 from kerasbench.analysis.estimates import LogEstimate, estimate
-from kerasbench.analysis.verdicts import Verdict, judge, judge_all, learned, ratio
+from kerasbench.analysis.verdicts import Verdict, judge, judge_all, learned
 from tests import made
 
 
@@ -26,22 +26,8 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -
 
 
 def test_two_rounds_decide_nothing() -> None:
-    assert judge(ratio({1: 1.0, 2: 1.0}, {1: 9.0, 2: 9.0})) is Verdict.INCONCLUSIVE
-
-
-def test_no_common_round_decides_nothing() -> None:
-    assert ratio({1: 1.0}, {2: 1.0}) is None
+    assert judge(estimate([1 / 9, 1 / 9])) is Verdict.INCONCLUSIVE
     assert judge(None) is Verdict.INCONCLUSIVE
-
-
-def test_drift_that_hits_both_cancels() -> None:
-    # The machine slows down by 40 % over the run; B is 10 % slower than A in every round.
-    a = {1: 1.0, 2: 1.2, 3: 1.4}
-    b = {index: 1.1 * value for index, value in a.items()}
-    found = ratio(a, b)
-    assert found is not None
-    assert found.value == pytest.approx(1 / 1.1)
-    assert judge(found) is Verdict.FASTER
 
 
 @pytest.mark.parametrize(
@@ -57,14 +43,15 @@ def measured(value: float, spread: float) -> LogEstimate:
     return estimate([value * (1 + spread * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
 
 
-def test_many_verdicts_are_corrected_for_their_number() -> None:
+def test_verdicts_are_corrected_for_their_number() -> None:
     border = measured(0.93, 0.02)  # faster by itself
     assert judge(border) is Verdict.FASTER
-    assert judge_all([border] * 10) == [Verdict.FASTER] * 10
+    assert judge_all([border] * 2) == [Verdict.FASTER] * 2
     assert judge_all([border] * 20) == [Verdict.INCONCLUSIVE] * 20
+    assert judge_all([border] + [None] * 20) == [Verdict.FASTER] + [Verdict.INCONCLUSIVE] * 20
 
 
-def test_what_is_beyond_all_doubt_stays_so_among_many() -> None:
+def test_what_is_clear_stays_so_among_many() -> None:
     clear, border = measured(0.5, 0.01), measured(0.93, 0.02)
     found = judge_all([border] * 19 + [clear])
     assert found == [Verdict.INCONCLUSIVE] * 19 + [Verdict.FASTER]
@@ -93,7 +80,7 @@ def test_the_test_and_the_interval_are_the_same_decision(effect: float) -> None:
 
 
 def test_exactly_equal_times_are_the_same() -> None:
-    assert judge(ratio({1: 1.0, 2: 1.1, 3: 0.9}, {1: 1.0, 2: 1.1, 3: 0.9})) is Verdict.SAME
+    assert judge(estimate([1.0, 1.0, 1.0])) is Verdict.SAME
 
 
 def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
@@ -103,23 +90,6 @@ def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
     assert needed is not None and needed > 5
     assert verdicts.rounds_to_decide(measured(0.5, 0.01), 0.03) == 3
     assert verdicts.rounds_to_decide(measured(1 / 1.03, 0.05), 0.03) is None
-
-
-def test_the_limit_that_a_plan_states_is_the_half_width_of_a_ratio() -> None:
-    assert verdicts.half_width(5, 0.02) == pytest.approx(2.776 * (2 / 5) ** 0.5 * 0.02, rel=1e-3)
-    assert verdicts.visible_difference(5, 0.02) > 0.03 + verdicts.half_width(5, 0.02)
-
-
-@pytest.mark.parametrize("rounds", [3, 5])
-def test_what_a_plan_calls_visible_is_called_nine_times_in_ten(rounds: int) -> None:
-    rng, scatter, runs = random.Random(3), 0.02, 600
-    slower = 1 + verdicts.visible_difference(rounds, scatter)
-    called = 0
-    for _ in range(runs):
-        a = {index: slower * (1 + rng.gauss(0, scatter)) for index in range(rounds)}
-        b = {index: 1 + rng.gauss(0, scatter) for index in range(rounds)}
-        called += judge(ratio(a, b)) is Verdict.SLOWER
-    assert 0.85 < called / runs < 0.97
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:

@@ -17,7 +17,7 @@ from kerasbench.exchange.requests import (
 from tests import made
 
 TRIAL = TrialRequest(
-    "dense", "/dense.py", "hash", "default", "torch", Device("cuda", 1, "X"), 7, "real", Protocol(blocks=3)
+    "dense", "/dense.py", "hash", "default", "torch", Device("cuda", 1, "X"), 7, "real", Protocol(min_cycles=3)
 )
 
 

@@ -12,7 +12,9 @@ from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, Request, TrialRequest, decode_request, encode_request
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
-OPTIONS = Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=2, batch=64, width=0.5, native=True)
+OPTIONS = Options(
+    jit=False, dtype="mixed_float16", fp32="tf32", threads=2, batch=64, width=0.5, native=True, control=True
+)
 TRIAL = TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", Protocol("published", parts=True), OPTIONS, "twin"
 )
@@ -47,8 +49,8 @@ def test_what_is_asked_by_its_numbers_alone_is_calibrated() -> None:
     asked = Protocol()
     assert (asked.steps_per_block, asked.warmup_blocks) == (None, None)
     assert asked.warmup_min_ns < asked.warmup_max_ns
-    assert asked.predict_min_calls < asked.predict_max_calls
-    assert asked.predict_min_ns < asked.predict_max_ns
+    assert asked.block_ns < asked.slices_max_ns
+    assert asked.min_cycles > 1
 
 
 def test_a_field_that_the_child_does_not_know_is_an_error_not_a_guess() -> None:

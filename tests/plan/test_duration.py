@@ -1,7 +1,9 @@
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
+import scipy.stats as reference
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Phase
@@ -133,6 +135,15 @@ def test_more_rounds_see_more() -> None:
     assert duration.half_width(12, 0.05) == pytest.approx(2.201 * 0.05 / 12**0.5, rel=1e-3)
     assert duration.visible_difference(12, 0.0, 0.03) == pytest.approx(0.03)
     assert duration.visible_difference(3, 0.05, 0.03) > duration.visible_difference(12, 0.05, 0.03) > 0.03
+
+
+@pytest.mark.parametrize("rounds", [3, 5, 10])
+def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> None:
+    scatter, effect = 0.02, 0.03
+    beyond = math.log1p(duration.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
+    threshold = reference.t.ppf(0.975, rounds - 1)
+    off = beyond / (scatter / math.sqrt(rounds))
+    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(duration.POWER, abs=1e-6)
 
 
 def test_a_plan_that_guesses_says_so() -> None:

@@ -10,6 +10,7 @@ from kerasbench import backends
 from kerasbench.children import questions
 from kerasbench.exchange.requests import CountRequest
 from kerasbench.plan import catalog
+from kerasbench.runs.cycles import PARTS_CYCLES
 from kerasbench.scenario import content_hash
 from tests.real import trials
 
@@ -24,7 +25,7 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
     parts = training.parts
     assert parts is not None
     for blocks in (parts.arrays, parts.ready, parts.bare):
-        assert len(blocks) == 10
+        assert len(blocks) == PARTS_CYCLES
         assert {block.count for block in blocks} == {training.steps_per_block}
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.

@@ -11,7 +11,6 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
-from kerasbench.exchange.requests import Protocol
 from kerasbench.plan import catalog
 from kerasbench.report.page import brief
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
@@ -93,7 +92,7 @@ def test_the_published_protocol_runs_every_epoch() -> None:
     assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
     assert measurement.learning.steps == 250
     assert measurement.training.first_step_ns is None
-    assert len(measurement.training.epochs_ns) >= 1
+    assert len(measurement.training.epochs) >= 1
 
 
 def test_a_model_that_never_learns_is_found(faults: Path) -> None:
@@ -112,9 +111,10 @@ def record_of(file: Path, measurement: Measurement) -> Record:
 
 
 def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
-    frozen = Protocol(blocks=3, steps_per_block=4, warmup_blocks=2, predict_min_calls=5)
+    frozen = dataclasses.replace(trials.SHORTEST, steps_per_block=4, warmup_blocks=2, min_cycles=3)
     training = trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)).training
-    assert [block.count for block in (*training.warmup, *training.blocks)] == [4] * 5
+    assert [block.count for block in training.warmup] == [4] * 2
+    assert [(block.count, block.cycle, block.position) for block in training.blocks] == [(4, n, 0) for n in range(3)]
 
 
 def test_a_model_whose_random_numbers_cannot_be_switched_off_is_not_judged(faults: Path) -> None:

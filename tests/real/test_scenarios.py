@@ -100,7 +100,7 @@ def is_the_published_model(found: Measurement, wanted: Publication) -> None:
     assert found.training.unit == ("epoch" if counts_epochs(found.steps_per_epoch) else "step")
     assert len(found.training.blocks) == 2
     assert all(block.count == found.training.steps_per_block for block in found.training.blocks)
-    assert bool(found.training.epochs_ns) is (found.training.unit == "step")
+    assert bool(found.training.epochs) is (found.training.unit == "step")
 
 
 def ran_where_it_was_asked_to(found: Measurement, backend: str) -> None:

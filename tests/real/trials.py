@@ -1,11 +1,13 @@
-"""Real trials in real children, as short as they can be."""
+"""Real trials in real children, as short as they can be, by themselves or side by side."""
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from kerasbench.children import trial
+from kerasbench.children import bout
+from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.children.variables import NOTHING
@@ -14,22 +16,27 @@ from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.exchange.requests import DataKind, Protocol, TrialRequest
 from kerasbench.plan import catalog
+from kerasbench.runs import cycles, orders
 from kerasbench.scenario import content_hash
 
-# Two blocks of at least a millisecond: enough to go through every phase, and to measure nothing.
+# Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
-    blocks=2,
     block_ns=1_000_000,
     warmup_min_ns=0,
     warmup_max_ns=1,
-    measure_max_ns=1,
-    epochs_max_ns=1,
-    predict_min_calls=10,
-    predict_min_ns=0,
     predict_warmup_ns=0,
-    predict_max_ns=100_000_000,
+    slices_max_ns=1,
+    min_cycles=2,
 )
 STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
+
+
+class Silent:
+    """Nobody is told how a bout goes."""
+
+    def began(self, index: int, /) -> None: ...
+    def phase(self, index: int, name: str, /) -> None: ...
+    def tick(self) -> None: ...
 
 
 def run(
@@ -45,6 +52,7 @@ def run(
     python: str = sys.executable,
     kept: Mapping[str, str] = NOTHING,
 ) -> Outcome:
+    """Run one trial: a bout of a single column."""
     request = TrialRequest(
         scenario=file.stem,
         file=str(file),
@@ -59,7 +67,17 @@ def run(
         twin_hash=catalog.twins(file)[backend] if options.native else "",
     )
     limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    return trial.launch(python, request, limits, kept=kept)
+    (outcome,) = together([Entrant(python, request, limits)], kept=kept)
+    return outcome
+
+
+def together(entrants: Sequence[Entrant], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
+    """Run a bout that fits into memory."""
+    enough = partial(cycles.enough, entrants[0].request.protocol, {})
+    rules = Rules(orders.drawn("real"), enough, lambda: True)
+    outcomes = bout.measure(entrants, rules, Silent(), alone, kept)
+    assert all(outcome is not None for outcome in outcomes)
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def builtin(

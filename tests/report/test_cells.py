@@ -1,6 +1,7 @@
 import pytest
 
-from kerasbench.analysis.summary import Standing, Summary, summarize
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.cells import column_name, metric_tables, timed, title_of, value, whole_steps

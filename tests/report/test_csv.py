@@ -17,7 +17,7 @@ def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 def test_the_columns_are_the_contract() -> None:
     assert document([]) == (
         "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
-        "device_name,batch,width,started\n"
+        "device_name,batch,width,started,ratio,ratio_low,ratio_high\n"
     )
     assert len(COLUMNS) == 16
 
@@ -36,6 +36,21 @@ def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
     assert (step["machine"], step["scenario"], step["regime"], step["status"]) == ("Chip 9", "dense", "default", "ok")
     assert (step["backend"], step["device"], step["unit"], step["trials"]) == ("torch", "cpu", "ms", "3")
     assert float(step["low"]) < float(step["value"]) < float(step["high"])
+
+
+def test_a_figure_stands_beside_that_of_the_fastest_of_its_row() -> None:
+    found = rows(
+        *(made.trial(index, backend="jax", found=made.measurement(index)) for index in (1, 2, 3)),
+        *(made.trial(index, found=made.measurement(2 * index)) for index in (1, 2, 3)),
+        rounds=3,
+    )
+    ratios = {(row["backend"], row["metric"]): row for row in found}
+    slow, fast = ratios["torch", "steady_step_ms"], ratios["jax", "steady_step_ms"]
+    assert [round(float(slow[name]), 6) for name in ("ratio", "ratio_low", "ratio_high")] == [2.0] * 3
+    assert (fast["ratio"], fast["ratio_low"], fast["ratio_high"]) == ("1.0", "", "")
+    assert float(ratios["torch", "predict_p50_ms"]["ratio"]) == 1.0
+    assert ratios["torch", "final_loss"]["ratio"] == ""
+    assert {row["ratio"] for row in rows(made.trial())} == {""}
 
 
 def test_a_failure_is_one_row_with_its_code_and_no_figure() -> None:

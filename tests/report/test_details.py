@@ -38,6 +38,7 @@ def page(*trials: TrialRecord) -> str:
 def test_an_epoch_is_its_overhead_and_its_steps() -> None:
     rows = table.rows(table.section(page(made.trial(found=found(2.0))), "Epoch"))
     assert {figure: value for _, figure, value in rows[1:]} == {
+        "Training step (ms)": "2.10",
         "Epoch of the published length (s)": "0.210",
         "Epoch overhead (ms)": "10.0",
         "Step inside an epoch (ms)": "2.00",
@@ -90,7 +91,7 @@ def test_a_disturbed_trial_is_named_with_what_disturbed_it() -> None:
     trials = rounds(1.0)
     trials[1] = dataclasses.replace(trials[1], noise=[BUSY])
     (row,) = table.rows(table.section(page(*trials), "Noise"))[1:]
-    assert row == ["dense", "torch cpu", "2", "other processes used 40% of the CPU", "invalid"]
+    assert row == ["dense", "torch cpu", "2", "other processes used 40% of the CPU", "badly"]
     assert "## Noise" not in page(*rounds(1.0))
 
 

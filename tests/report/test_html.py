@@ -126,7 +126,7 @@ def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
 
 def test_winners_are_bold_and_failures_are_emphasised() -> None:
     page = html.document([("here", summary())])
-    assert re.search(r"<strong>1\.10 ms ±[0-9.]+ % ~</strong>", page)
+    assert re.search(r"<strong>1\.10 ms ~</strong>", page)
     assert "<em>crash</em>" in page
 
 

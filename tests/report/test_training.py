@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.report.page import document
+from kerasbench.exchange.options import Options
+from kerasbench.report.page import brief, document
 from kerasbench.report.training import table_so_far
 from kerasbench.results.asked import Asked
 from kerasbench.results.record import Record, TrialRecord
@@ -70,4 +71,66 @@ def test_what_is_shown_while_a_run_goes_on_is_the_headline_without_title_and_not
     text = table_so_far(found.summary)
     assert text.startswith("| scenario ")
     assert all(line.startswith("|") for line in text.splitlines())
-    assert text in document(found)
+    assert text in brief(found)
+
+
+def test_three_columns_fit_into_a_terminal() -> None:
+    name = "mnist_linear_arrays"  # as long as the longest of the built-in ones
+    columns = {"jax": 1.0, "tensorflow": 12.0, "torch": 1_234.0}
+    given = [one for backend, ms in columns.items() for one in trials(backend, ms, 1.2 * ms, 0.8 * ms, name=name)]
+    assert max(map(len, table_so_far(found_in(*given).summary).splitlines())) <= 100
+
+
+def in_turn(backend: str, factor: float, bouts: int = 1, control: bool = False) -> list[TrialRecord]:
+    """Trials that took turns, in slices that scatter by a percent."""
+    slices = [factor * (1 + 0.01 * (cycle % 3)) for cycle in range(12)]
+    options = Options(control=control)
+    return [made.in_bout(bout, made.sliced(slices), backend=backend, options=options) for bout in range(1, bouts + 1)]
+
+
+def test_columns_that_took_turns_are_compared_bout_by_bout() -> None:
+    text = document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3)))
+    assert "compared bout by bout" in text
+    assert "paired by rounds" not in text
+    assert "from their slices" not in text
+    assert "paired by rounds" in document(found_in(*CLEAR, *trials("torch", 2.0, 2.0, 2.0)))
+
+
+def test_one_bout_has_a_verdict_from_its_slices_and_says_so() -> None:
+    text = document(found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0)))
+    (row,) = table.rows(table.section(text, "Training step"))[1:]
+    assert row[4:] == ["**1.11 ms**", "2.12 ms, 1.91× ±7 %"]
+    assert (
+        "Fewer than 3 bouts, so that the interval is from their slices, widened by what processes are known to differ "
+        "by: dense."
+    ) in text
+    assert "Fewer than 3 rounds" not in text
+
+
+def test_a_control_is_a_line_of_its_own_and_no_column() -> None:
+    found = found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0), *in_turn("jax", 1.0, control=True))
+    for text in (document(found), brief(found)):
+        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(text, "What this machine cannot tell apart")
+        assert table.rows(table.section(text, "Training step"))[0][-2:] == ["jax cpu", "torch cpu"]
+    assert "has no verdicts" not in text.replace("the row has no verdicts", "")
+
+
+def test_a_control_that_is_off_takes_the_row_s_verdicts_away() -> None:
+    found = found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3), *in_turn("jax", 1.5, 3, control=True))
+    text = document(found)
+    assert [row[4] for row in verdicts(found)] == ["inconclusive"]
+    assert "so the row has no verdicts." in table.section(text, "What this machine cannot tell apart")
+    assert "No verdicts, because a column that was measured twice differs from itself: dense." in text
+    assert "**" not in table.section(text, "Training step")
+
+
+def test_columns_that_did_not_fit_into_memory_together_are_named() -> None:
+    apart = [
+        dataclasses.replace(one, round=1, bout=bout)
+        for bout, backends in ((1, ("jax", "tensorflow")), (2, ("jax", "torch")))
+        for backend in backends
+        for one in in_turn(backend, 1.0)
+    ]
+    text = document(found_in(*apart))
+    assert "Measured apart, for lack of memory: dense: jax cpu, tensorflow cpu; jax cpu, torch cpu." in text
+    assert "for lack of memory" not in document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 1.0, 3)))

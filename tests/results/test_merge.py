@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Row, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import Options
 from kerasbench.report import training
 from kerasbench.report.notes import training_notes

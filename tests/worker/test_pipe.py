@@ -52,6 +52,17 @@ def test_a_phase_is_said_when_it_begins_and_when_it_has_ended(ends: tuple[int, i
     assert ended.phase.name == "build" and ended.phase.start_ns <= ended.phase.end_ns
 
 
+def test_what_it_waited_for_others_is_said_of_each_phase_by_itself(ends: tuple[int, int]) -> None:
+    pipe = Pipe(ends[1], TOKEN)
+    with pipe.phase("train"):
+        pipe.waited(20)
+        pipe.waited(3)
+    with pipe.phase("finish"):
+        pass
+    waited = [message.phase.waited_ns for message in said(ends[0]) if message.phase is not None]
+    assert waited == [23, 0]
+
+
 def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:
     pipe = Pipe(ends[1], TOKEN)
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):

@@ -1,7 +1,7 @@
-"""When to synchronise, and what lies between: the measuring protocol as a state machine that owns no clock.
+"""Calibration and warm-up: how many steps a slice has, and when a model is as quick as it gets (owns no clock).
 
-Fed with steps and clock readings, so that tests can feed it sequences. METHOD: blocks of K steps inside an epoch;
-K calibrated once; warm-up kept; ten measured blocks.
+Fed with steps and clock readings, so that tests can feed it sequences. METHOD: blocks of K steps inside an epoch; K
+calibrated once; warm-up kept.
 """
 
 import statistics
@@ -16,7 +16,6 @@ STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MIN_BLOCKS = 3
 WARMUP_MAX_BLOCKS = 30
-MEASURE_MIN_BLOCKS = 5  # never fewer, however slow the step
 
 
 def is_steady(step_ns: Sequence[float]) -> bool:
@@ -30,40 +29,32 @@ def is_steady(step_ns: Sequence[float]) -> bool:
     return abs(before - after) <= STEADY_TOLERANCE * after and low - fence <= last_ten[0] <= high + fence
 
 
-class BlockClock:
-    """Sort what lies between two marks into warm-up and measured blocks.
+class WarmUpClock:
+    """Find K, where the protocol has none, and warm up in blocks of K steps.
 
     ``steps_per_epoch`` bounds a block (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
     the clock with its synchronisation costs. Call ``begin_epoch``, then ``mark`` at each step that it ``wants``,
-    until ``done``.
+    until it is ``warm``.
     """
 
     def __init__(self, protocol: Protocol, steps_per_epoch: int | None, sync_ns: int) -> None:
         self._protocol = protocol
-        self._last_step = None if steps_per_epoch is None else steps_per_epoch - 1
         self._target_ns = max(protocol.block_ns, int(sync_ns / SYNC_SHARE))
         self._calibrating = protocol.steps_per_block is None
         self._reached_target_once = False
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None
         self._steady_candidates: list[float] = []
+        self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1
         self.steps_per_block = protocol.steps_per_block or 1
-        self.warmup: list[Block] = []
         self.blocks: list[Block] = []
         self.steady = False
         self.warm = False
 
     @property
-    def done(self) -> bool:
-        """Enough measured blocks, or time is up and there are at least MEASURE_MIN_BLOCKS."""
-        enough = min(self._protocol.blocks, MEASURE_MIN_BLOCKS)
-        time_up = sum(block.ns for block in self.blocks) >= self._protocol.measure_max_ns
-        return len(self.blocks) >= (enough if time_up else self._protocol.blocks)
-
-    @property
-    def warmup_blocks(self) -> int:
-        """Warm-up blocks of the frozen size, those that calibration made not counted."""
-        return len(self._steady_candidates)
+    def unit_ns(self) -> float:
+        """The time of a step (or epoch), once it is warm: the median over the blocks of K."""
+        return statistics.median(block.unit_ns for block in self.blocks if block.count == self.steps_per_block)
 
     def begin_epoch(self) -> None:
         """Forget the open block (a block never spans two epochs) and look out for the first step to mark."""
@@ -80,19 +71,17 @@ class BlockClock:
             opened_at, since_ns = self._open
             self._close(Block(step - opened_at, now_ns - since_ns))
         end = step + self.steps_per_block
-        fits = self._last_step is None or end <= self._last_step
+        fits = self.last_step is None or end <= self.last_step
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
     def _close(self, block: Block) -> None:
-        if self.warm:
-            self.blocks.append(block)
-            return
-        self.warmup.append(block)
+        self.blocks.append(block)
         if self._calibrating:
             self._calibrate(block)
         else:
-            self._steady_candidates.append(block.ns / block.count)
-        self._judge_warmth()
+            self._steady_candidates.append(block.unit_ns)
+        if not self._calibrating:
+            self._judge_warmth()
 
     def _calibrate(self, block: Block) -> None:
         # Twice at the same size: one hiccup must not freeze a K that is far too small.
@@ -107,17 +96,15 @@ class BlockClock:
             self._calibrating = False
 
     def _fits_epoch(self, steps: int) -> bool:
-        return self._last_step is None or LEAD_STEPS + steps <= self._last_step
+        return self.last_step is None or LEAD_STEPS + steps <= self.last_step
 
     def _judge_warmth(self) -> None:
-        if self._calibrating:
-            return
+        done = len(self._steady_candidates)  # of the frozen size, those that calibration made not counted
         self.steady = is_steady(self._steady_candidates)
-        frozen = self._protocol.warmup_blocks
-        if frozen is not None:
-            self.warm = self.warmup_blocks >= frozen
+        if self._protocol.warmup_blocks is not None:
+            self.warm = done >= self._protocol.warmup_blocks
             return
-        spent_ns = sum(block.ns for block in self.warmup)
-        enough = self.warmup_blocks >= WARMUP_MIN_BLOCKS and spent_ns >= self._protocol.warmup_min_ns
-        too_long = self.warmup_blocks >= WARMUP_MAX_BLOCKS or spent_ns >= self._protocol.warmup_max_ns
-        self.warm = (enough and self.steady) or (self.warmup_blocks >= 1 and too_long)
+        spent_ns = sum(block.ns for block in self.blocks)
+        enough = done >= WARMUP_MIN_BLOCKS and spent_ns >= self._protocol.warmup_min_ns
+        too_long = done >= WARMUP_MAX_BLOCKS or spent_ns >= self._protocol.warmup_max_ns
+        self.warm = (enough and self.steady) or (done >= 1 and too_long)

@@ -12,13 +12,14 @@ import keras
 
 from kerasbench.backends import Backend
 from kerasbench.exchange.measurement import Block, Parts
-from kerasbench.exchange.requests import Protocol
-from kerasbench.worker.trial.blocks import BlockClock
+from kerasbench.exchange.turns import Turn
+from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed
-from kerasbench.worker.trial.window import StepWindow, measure_sync_ns
+from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, granted, measured
+from kerasbench.worker.trial.usage import read
+from kerasbench.worker.trial.window import StepWindow
 
-TURNS = 5
-BLOCKS_PER_TURN = 2
+BLOCKS = 2  # of each way in a slice
 ENDLESS = 1_000_000
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
@@ -26,24 +27,30 @@ PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
 PEAK_REPEATS = 5
 
 
-def measure(model: Any, feed: Feed, backend: Backend, protocol: Protocol, steps_per_block: int) -> Parts:
+def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> Parts:
     """Return blocks of the step in each of the three ways, and the peak of matrix products on the device.
 
-    ``steps_per_block`` is what the steps' phase calibrated. The regime's epochs have blocks of steps.
+    The pace has the steps of a block, which the steps' phase calibrated, and the regime's epochs have room for them. A
+    slice is all three ways, and what is said of it their sum.
     """
-    batch = feed.inputs(feed.train[: feed.batch]), _targets(feed)
-    on_device = backend.on_device(batch)
+    in_block, full_steps = pace.protocol.steps_per_block or 1, len(feed.train) // feed.batch
+    on_device = backend.on_device((feed.inputs(feed.train[: feed.batch]), _targets(feed)))
     bare = backend.bare_steps(model, on_device)
-    frozen = dataclasses.replace(
-        protocol, blocks=BLOCKS_PER_TURN, steps_per_block=steps_per_block, warmup_blocks=1, kind="steady"
-    )
-    full_steps = len(feed.train) // feed.batch
     arrays, ready, by_itself = list[Block](), list[Block](), list[Block]()
+
+    def slice_of_all(turn: Turn) -> Block:
+        from_arrays = feed.arguments(feed.train[: full_steps * feed.batch])
+        ways = (
+            (arrays, _fit(model, from_arrays, full_steps, pace, turn)),
+            (ready, _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)),
+            (by_itself, [_timed(bare, in_block, turn) for _ in range(1 + BLOCKS)][1:]),
+        )
+        for kept, blocks in ways:
+            kept.extend(blocks)
+        return _sum([block for _, blocks in ways for block in blocks], turn)
+
     bare(1)  # traced and compiled before it is timed
-    for _ in range(TURNS):
-        arrays += _fit(model, feed.arguments(feed.train[: full_steps * feed.batch]), frozen, full_steps, backend)
-        ready += _fit(model, backend.ready(on_device, full_steps), frozen, full_steps, backend)
-        by_itself += [_timed(bare, steps_per_block) for _ in range(1 + BLOCKS_PER_TURN)][1:]
+    measured(ask, slice_of_all)
     return Parts(arrays, ready, by_itself, peak_flops())
 
 
@@ -53,16 +60,24 @@ def _targets(feed: Feed) -> Any:
     return rows.y if feed.regime.feed is None else feed.regime.feed(rows.x, rows.y, len(rows))[0][1]
 
 
-def _fit(model: Any, given: dict[str, Any], protocol: Protocol, full_steps: int, backend: Backend) -> list[Block]:
-    clock = BlockClock(protocol, full_steps, measure_sync_ns(backend.synchronize, model))
-    model.fit(**given, verbose=0, epochs=ENDLESS, callbacks=[StepWindow(clock, backend.synchronize)])
-    return clock.blocks
+def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> list[Block]:
+    """Return the blocks of one `fit`, after a block that warms up."""
+    warmed = dataclasses.replace(pace.protocol, warmup_blocks=1)
+    clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace)
+    window = StepWindow(clock, pace.synchronize, granted(BLOCKS, turn))
+    model.fit(**given, verbose=0, epochs=ENDLESS, callbacks=[window])
+    return clock.slices
 
 
-def _timed(bare: Callable[[int], None], steps: int) -> Block:
-    start_ns = time.perf_counter_ns()
+def _timed(bare: Callable[[int], None], steps: int, turn: Turn) -> Block:
+    began = read()
     bare(steps)
-    return Block(steps, time.perf_counter_ns() - start_ns)
+    return read().since(began, steps, turn)
+
+
+def _sum(blocks: list[Block], turn: Turn) -> Block:
+    count, ns, cpu_ns = (sum(column) for column in zip(*((b.count, b.ns, b.cpu_ns or 0) for b in blocks), strict=True))
+    return Block(count, ns, turn.cycle, turn.position, cpu_ns)
 
 
 def peak_flops() -> float:

@@ -1,34 +1,32 @@
 """Prediction: NumPy in, NumPy out. Single batches for latency, whole passes for throughput."""
 
+import itertools
+import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from kerasbench.exchange.measurement import Latency, Throughput
-from kerasbench.exchange.requests import Protocol
+from kerasbench.exchange.measurement import Block, Latency, Throughput
+from kerasbench.exchange.turns import Turn
 from kerasbench.worker.trial.feed import POOL_BYTES, Feed
+from kerasbench.worker.trial.slices import Ask, Pace, measured
 
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
-MAX_PASSES = 5
 
 
-def time_batches(model: Any, feed: Feed, batch: int, protocol: Protocol) -> Latency:
+def time_batches(model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask) -> Latency:
     """Time single calls of `predict_on_batch`, over inputs in rotation. The inputs are prepared beforehand."""
     batch = min(batch, len(feed.train))
     starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
-    inputs = [feed.inputs(feed.train[start : start + batch]) for start in starts]
-
-    def call(index: int) -> int:
-        given = inputs[index % ROTATED_INPUTS]
-        start_ns = time.perf_counter_ns()
-        model.predict_on_batch(given)
-        return time.perf_counter_ns() - start_ns
-
-    _repeat(call, lambda calls, spent_ns: calls < ROTATED_INPUTS or spent_ns < protocol.predict_warmup_ns)
-    return Latency(batch, _repeat(call, lambda calls, spent_ns: goes_on(calls, spent_ns, protocol)))
+    inputs = itertools.cycle([feed.inputs(feed.train[start : start + batch]) for start in starts])
+    calls = Calls(lambda: model.predict_on_batch(next(inputs)), pace)
+    calls.warm_up(ROTATED_INPUTS, pace.protocol.predict_warmup_ns)
+    slices = measured(ask, calls.slice)
+    return Latency(batch, calls.durations_ns, slices)
 
 
-def time_passes(model: Any, feed: Feed, protocol: Protocol) -> Throughput | None:
+def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
     """Time `predict` over the test samples, or over the training samples where the publication had no others.
 
     At most POOL_BYTES of them: what a pass costs once is small beside that.
@@ -37,28 +35,45 @@ def time_passes(model: Any, feed: Feed, protocol: Protocol) -> Throughput | None
     source = feed.test if len(feed.test) else feed.train
     samples = max(1, min(wanted, POOL_BYTES // source.x[:1].nbytes))
     x = feed.inputs(source.repeated(samples))
+    calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
+    calls.warm_up(2)  # the first compiles
+    slices = measured(ask, calls.slice)
+    return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
 
-    def call(index: int) -> int:
+
+@dataclass
+class Calls:
+    """Times calls of one kind, each by itself. A slice discards ``least`` of them at least, where they are quick."""
+
+    call: Callable[[], object]
+    pace: Pace
+    least: int = 2
+    durations_ns: list[int] = field(default_factory=list)
+    _typical_ns: float = 0.0
+
+    def warm_up(self, calls: int, for_ns: int = 0) -> None:
+        """Make so many calls at least, and for so long; the later half of them says how long one takes."""
+        warmup_ns: list[int] = []
+        began_ns = time.perf_counter_ns()
+        while len(warmup_ns) < calls or time.perf_counter_ns() - began_ns < for_ns:
+            warmup_ns.append(self._time())
+        self._typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
+
+    def slice(self, turn: Turn) -> Block:
+        """Measure one slice, after ``warm_up``: as many calls as fill it, going by those of the slice before.
+
+        To stop by the clock would favour slices whose last call took long.
+        """
+        for _ in range(self.pace.discarded(self._typical_ns, self.least)):
+            self.call()
+        began_cpu_ns = time.process_time_ns()
+        calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
+        found = Block(len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns)
+        self.durations_ns += calls_ns
+        self._typical_ns = found.unit_ns
+        return found
+
+    def _time(self) -> int:
         start_ns = time.perf_counter_ns()
-        model.predict(x, batch_size=feed.predict_batch, verbose=0)
+        self.call()
         return time.perf_counter_ns() - start_ns
-
-    call(0)
-    passes_ns = _repeat(call, lambda calls, spent_ns: calls < MAX_PASSES and spent_ns < protocol.predict_max_ns)
-    return Throughput(samples, feed.predict_batch, passes_ns)
-
-
-def goes_on(calls: int, spent_ns: int, protocol: Protocol) -> bool:
-    """Tell whether more calls are wanted: 200 of them and a second, at most 1,000 of them or three seconds."""
-    if calls >= protocol.predict_max_calls or spent_ns >= protocol.predict_max_ns:
-        return False
-    return calls < protocol.predict_min_calls or spent_ns < protocol.predict_min_ns
-
-
-def _repeat(call: Callable[[int], int], wanted: Callable[[int, int], bool]) -> list[int]:
-    """Call for as long as it is wanted, by the number of calls and the time spent; return their durations in ns."""
-    calls_ns: list[int] = []
-    began_ns = time.perf_counter_ns()
-    while wanted(len(calls_ns), time.perf_counter_ns() - began_ns):
-        calls_ns.append(call(len(calls_ns)))
-    return calls_ns

@@ -1,26 +1,26 @@
 """Training as a user does it, by `fit`, and the clock beside it. Imported only after keras."""
 
+import dataclasses
 import math
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from kerasbench.backends import Backend
-from kerasbench.exchange.measurement import Batch, Learning, Published
+from kerasbench.exchange.measurement import Batch, Block, Learning, Published
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, counts_epochs
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.trial.blocks import BlockClock
+from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed, Rows
-from kerasbench.worker.trial.window import EpochSpans, EpochTimer, EpochWindow, StepWindow, TestPass, measure_sync_ns
+from kerasbench.worker.trial.slices import Ask, Pace, SliceClock
+from kerasbench.worker.trial.window import EpochSpans, EpochWindow, StepWindow, TestPass, measure_sync_ns
 
-ENDLESS = 1_000_000  # epochs; a window ends the fit long before
+ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
 LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
 PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
-SHORT_EPOCHS = 7  # the first warms up, the last has no end mark: five are recorded
 
 
 def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
@@ -135,35 +135,39 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
     return published, _judged(model, feed, steps, history["loss"][0], before), spy.seen[-1]
 
 
-def measure_blocks(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol) -> BlockClock:
-    """Calibrate, warm up and measure, all in one `fit`; return the clock with its blocks."""
+def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
+    """Calibrate, warm up and measure slices, all in one `fit`; return the clock with its slices."""
     by_epoch = counts_epochs(feed.regime.steps)
     full_steps = len(feed.train) // feed.batch
-    clock = BlockClock(protocol, None if by_epoch else full_steps, measure_sync_ns(backend.synchronize, model))
-    window = (EpochWindow if by_epoch else StepWindow)(clock, backend.synchronize)
+    clock = SliceClock(_warmup(model, pace, pace.protocol, None if by_epoch else full_steps), pace)
+    window = (EpochWindow if by_epoch else StepWindow)(clock, pace.synchronize, ask)
     rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
     # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
     extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
+    _require(clock)
     _finite(history.history["loss"][-1])
-    _require(clock.done, f"training was ended before {protocol.blocks} blocks were measured")
     return clock
 
 
-def time_epochs(
-    model: Any, feed: Feed, callbacks: list[Any], backend: Backend, protocol: Protocol
-) -> tuple[int, list[int]]:
-    """Time short epochs, validation and partial last batch as published; their full steps are subtracted later."""
-    if counts_epochs(feed.regime.steps):
-        return 0, []
-    timer = EpochTimer(backend.synchronize, protocol.epochs_max_ns)
+def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> list[Block]:
+    """Measure slices of short epochs, validation and partial last batch as published; their steps are subtracted later.
+
+    How many of them a slice has is found out first; the very first epoch, which may compile, is left out.
+    """
+    calibrating = dataclasses.replace(pace.protocol, steps_per_block=None, warmup_blocks=0)
+    clock = SliceClock(_warmup(model, pace, calibrating, None), pace, least=1)
     rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
     extra = each_epoch(feed, callbacks)
-    extra["callbacks"].append(timer)
-    _fit(model, feed, rows, epochs=SHORT_EPOCHS, **extra)
-    _require(bool(timer.epochs_ns), f"training was ended before {SHORT_EPOCHS} epochs were over")
-    return SHORT_EPOCH_STEPS, timer.epochs_ns
+    extra["callbacks"].append(EpochWindow(clock, pace.synchronize, ask))
+    _fit(model, feed, rows, epochs=ENDLESS, **extra)
+    _require(clock)
+    return clock.slices
+
+
+def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
+    return WarmUpClock(protocol, steps_per_epoch, measure_sync_ns(pace.synchronize, model))
 
 
 def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
@@ -226,8 +230,9 @@ def _time_whole_predict(model: Any, feed: Feed) -> int:
     return time.perf_counter_ns() - start_ns
 
 
-def _require(measured: bool, complaint: str) -> None:
-    if not measured:
+def _require(clock: SliceClock) -> None:
+    if not clock.over:
+        complaint = f"training was ended after {len(clock.slices)} slices, before enough were measured"
         remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
         raise TrialFailure(Failure(Code.INVALID, complaint, remedy))
 

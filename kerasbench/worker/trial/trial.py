@@ -1,110 +1,106 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on."""
 
 import dataclasses
-import gc
 import importlib
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import (
     Batch,
+    Block,
     Latency,
     Learning,
     Measurement,
     Parity,
+    Parts,
+    Proof,
     Published,
+    Resolved,
     Throughput,
     Training,
     Usage,
 )
 from kerasbench.exchange.messages import Message
-from kerasbench.exchange.requests import TrialRequest, counts_epochs
-from kerasbench.scenario import Regime, Scenario, ScenarioError, load, require_unchanged
+from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
+from kerasbench.exchange.turns import STAGES
+from kerasbench.scenario import Regime, Scenario, load, require_unchanged
 from kerasbench.worker.isolation import refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.trial import native, parity, processors, proof, sized, terms, weights
+from kerasbench.worker.trial import model as models
+from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
 from kerasbench.worker.trial.feed import Feed, prepare
-from kerasbench.worker.trial.predict import time_batches, time_passes
-from kerasbench.worker.trial.usage import Meter, peak_rss_bytes
+from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, settle_ns
+from kerasbench.worker.trial.usage import peak_rss_bytes
+from kerasbench.worker.turns import Turns
+
+TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """What a trial works with once its model is built."""
+class Subject:
+    """What the phases of a trial work with, once its model is built."""
 
     request: TrialRequest
     pipe: Pipe
+    turns: Turns
     backend: Backend
     scenario: Scenario
-    regime: Regime
     feed: Feed
     model: Any
     callbacks: list[Any]
 
+    @property
+    def pace(self) -> Pace:
+        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(self.request.device))
 
-def run_trial(request: TrialRequest, pipe: Pipe) -> None:
-    """Run every phase and send the measurement.
+    def ask(self, stage: str) -> Ask:
+        """Return what waits for the turns of a stage."""
+        return partial(self.turns.next, stage)
+
+
+@dataclass
+class Findings:
+    """What the phases have found so far; what has no default is found by every protocol."""
+
+    learning: Learning = field(init=False)
+    batch: Batch = field(init=False)
+    steps: SliceClock = field(init=False)
+    proof: Proof = field(init=False)
+    resolved: Resolved = field(init=False)
+    peak_rss_bytes: int = field(init=False)
+    peak_device_bytes: int | None = None
+    first_step_ns: int | None = None
+    again_ns: list[int] = field(default_factory=list)
+    published: Published | None = None
+    epoch_steps: int = 0
+    epochs: list[Block] = field(default_factory=list)
+    prediction: list[Latency] = field(default_factory=list)
+    throughput: Throughput | None = None
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    parity: Parity | None = None
+    parts: Parts | None = None
+
+
+def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
+    """Run every phase of the protocol and send the measurement.
 
     Raises:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
-    ready = _prepare(request, pipe)
-    from kerasbench.worker.trial import train
-
-    model, feed, regime = ready.model, ready.feed, ready.regime
-    begun = _begin_training(ready)
-    training, usage = _measure_training(ready, begun)
-    prediction, throughput = ([], None) if request.protocol.kind == "sweep" else _measure_prediction(ready)
-    with pipe.phase("finish"):
-        found = proof.gather(ready.backend, request.device, model, _output(ready))
-        proof.check(request.device, found)
-        resolved = terms.resolve(model, ready.backend, request.device)
-        terms.check(request.options, resolved, usage)
-        rss_bytes, device_bytes = peak_rss_bytes(), ready.backend.peak_device_bytes(request.device)
-    fallbacks = ready.backend.fallbacks(lambda: train.first_step(model, feed))
-    compared = begun.parity or _silenced_parity(ready)
-    measurement = Measurement(
-        training=_taken_apart(ready, training),
-        published=begun.published,
-        batch=begun.batch,
-        prediction=prediction,
-        throughput=throughput,
-        learning=begun.learning,
-        parity=compared,
-        proof=found,
-        resolved=resolved,
-        parameters=model.count_params(),
-        train_samples=regime.train,
-        steps_per_epoch=regime.steps,
-        full_steps_per_epoch=regime.full_steps,
-        peak_rss_bytes=rss_bytes,
-        peak_device_bytes=device_bytes,
-        usage=usage,
-        fallbacks=fallbacks,
-    )
-    pipe.send(Message(measurement=measurement))
+    subject, found = begin(request, pipe, turns), Findings()
+    for phase in phases_of(request.protocol, subject.feed.regime):
+        phase(subject, found)
+    pipe.send(Message(measurement=measurement_of(subject, found)))
 
 
-def _measure_prediction(ready: _Prepared) -> tuple[list[Latency], Throughput | None]:
-    model, feed, protocol = ready.model, ready.feed, ready.request.protocol
-    with ready.pipe.phase("predict"):
-        prediction = [time_batches(model, feed, batch, protocol) for batch in sorted({1, feed.predict_batch})]
-        return prediction, time_passes(model, feed, protocol)
-
-
-def _output(ready: _Prepared) -> Any:
-    """Return an output of the model where the device left it."""
-    x = ready.feed.inputs(ready.feed.train[:1])
-    return ready.model.forward(x) if ready.request.options.native else ready.backend.forward(ready.model, x)
-
-
-def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
+def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
     if request.options.threads is not None:
@@ -124,14 +120,10 @@ def _prepare(request: TrialRequest, pipe: Pipe) -> _Prepared:
         scenario, regime = _load(request)
     with pipe.phase("data"):
         feed = _rows(scenario, regime, request)
-    regime = feed.regime
     with pipe.phase("build"):
-        model = build_model(scenario, regime, backend, request)
-        if request.options.native:
-            model = native.build_twin(request, regime, model)
-            gc.collect()  # the Keras model is held by cycles, and holds memory on the device
+        model = models.build(scenario, feed.regime, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return _Prepared(request, pipe, backend, scenario, regime, feed, model, callbacks)
+    return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks)
 
 
 def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
@@ -147,110 +139,172 @@ def _rows(scenario: Scenario, regime: Regime, request: TrialRequest) -> Feed:
     return prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
 
 
-def build_model(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRequest) -> Any:
-    model = scenario.build(regime)
-    if not getattr(model, "compiled", False):
-        raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
-    if model.run_eagerly or model.steps_per_execution != 1:
-        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
-    counted = model.count_params()
-    if scenario.parameters is not None and counted != scenario.parameters and regime.width == 1:
-        raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")
-    # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-    asked = request.options.jit
-    model.jit_compile = _jit_default(model, backend, request.device) if asked is None else asked
-    weights.share(model, request.seed)
-    return model
-
-
-def _jit_default(model: Any, backend: Backend, device: Device) -> bool:
-    """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
-    return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
-
-
-@dataclass(frozen=True)
-class _Begun:
-    """How training began: with the published epochs, or with one step by itself and a fixed number after it."""
-
-    learning: Learning
-    batch: Batch
-    published: Published | None = None
-    first_step_ns: int | None = None
-    again_ns: list[int] = field(default_factory=list)
-    parity: Parity | None = None
-
-
-def _begin_training(ready: _Prepared) -> _Begun:
+def first_steps(subject: Subject, found: Findings) -> None:
+    """Train one step by itself, and a fixed number of steps after it; fewer of them in a sweep."""
     from kerasbench.worker.trial import train
 
-    model, feed, pipe = ready.model, ready.feed, ready.pipe
-    if ready.request.protocol.kind == "published":
-        with pipe.phase("published"):
-            published, learning, batch = train.run_published(model, feed, ready.callbacks)
-        return _Begun(learning, batch, published)
-    with pipe.phase("first step"):
-        first_step_ns, first_loss, batch = train.first_step(model, feed)
-    learn = train.learn_briefly if ready.request.protocol.kind == "sweep" else train.learn
-    with pipe.phase("learn"):
-        learning, following = learn(model, feed, first_loss)
-    compared = None if parity.random_layers(model) else Parity([first_loss, *following.losses], [])
-    return _Begun(learning, batch, None, first_step_ns, following.fits_ns, compared)
+    model, feed = subject.model, subject.feed
+    with subject.pipe.phase("first step"):
+        found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
+    learn = train.learn_briefly if subject.request.protocol.kind == "sweep" else train.learn
+    with subject.pipe.phase("learn"):
+        found.learning, following = learn(model, feed, first_loss)
+    found.again_ns = following.fits_ns
+    if not parity.random_layers(model):
+        found.parity = Parity([first_loss, *following.losses], [])
 
 
-def _measure_training(ready: _Prepared, begun: _Begun) -> tuple[Training, Usage]:
-    """Measure steps and short epochs; return them with what the process used in the steps' phase."""
+def published_epochs(subject: Subject, found: Findings) -> None:
+    """Run all published epochs in one `fit`."""
     from kerasbench.worker.trial import train
 
-    model, feed, callbacks, backend = ready.model, ready.feed, ready.callbacks, ready.backend
-    with ready.pipe.phase("train"):
-        meter = Meter()
-        clock = train.measure_blocks(model, feed, callbacks, backend, ready.request.protocol)
-        usage = meter.read()
-    epoch_steps, epochs_ns = _time_epochs(ready)
-    training = Training(
-        unit="epoch" if counts_epochs(feed.regime.steps) else "step",
-        first_step_ns=begun.first_step_ns,
-        again_ns=begun.again_ns,
-        steps_per_block=clock.steps_per_block,
-        warmup=clock.warmup,
-        steady=clock.steady,
-        blocks=clock.blocks,
-        epoch_steps=epoch_steps,
-        epochs_ns=epochs_ns,
-    )
-    return training, usage
+    with subject.pipe.phase("published"):
+        found.published, found.learning, found.batch = train.run_published(
+            subject.model, subject.feed, subject.callbacks
+        )
 
 
-def _taken_apart(ready: _Prepared, training: Training) -> Training:
-    """Measure what a step is made of, where that was asked for: last, for its large products belong to no peak."""
-    if not ready.request.protocol.parts or counts_epochs(ready.regime.steps):
-        return training
+def steps(subject: Subject, found: Findings) -> None:
+    """Measure slices of steps, or of whole epochs where these are too short."""
+    from kerasbench.worker.trial import train
+
+    with subject.pipe.phase("train"):
+        found.steps = train.measure_steps(
+            subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(TRAIN)
+        )
+
+
+def short_epochs(subject: Subject, found: Findings) -> None:
+    """Measure slices of short epochs, which tell what an epoch costs once."""
+    from kerasbench.worker.trial import train
+
+    with subject.pipe.phase("epoch"):
+        found.epochs = train.measure_epochs(
+            subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(EPOCH)
+        )
+    found.epoch_steps = train.SHORT_EPOCH_STEPS
+
+
+def predictions(subject: Subject, found: Findings) -> None:
+    """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
+    model, feed, pace = subject.model, subject.feed, subject.pace
+    with subject.pipe.phase("predict"):
+        found.prediction = [predict.time_batches(model, feed, 1, pace, subject.ask(ONE))]
+        if feed.predict_batch != 1:
+            found.prediction.append(predict.time_batches(model, feed, feed.predict_batch, pace, subject.ask(BATCH)))
+        found.throughput = predict.time_passes(model, feed, pace, subject.ask(ALL))
+
+
+def finish(subject: Subject, found: Findings) -> None:
+    """Prove what it ran on and on which terms; read the peaks of memory."""
+    from kerasbench.worker.trial import train
+
+    request, backend, model = subject.request, subject.backend, subject.model
+    with subject.pipe.phase("finish"):
+        found.proof = proof.gather(backend, request.device, model, _output(subject))
+        proof.check(request.device, found.proof)
+        found.resolved = terms.resolve(model, backend, request.device)
+        terms.check(request.options, found.resolved, _usage(subject, found))
+        found.peak_rss_bytes = peak_rss_bytes()
+        found.peak_device_bytes = backend.peak_device_bytes(request.device)
+    found.fallbacks = backend.fallbacks(lambda: train.first_step(model, subject.feed))
+
+
+def _output(subject: Subject) -> Any:
+    """Return an output of the model where the device left it."""
+    x = subject.feed.inputs(subject.feed.train[:1])
+    return subject.model.forward(x) if subject.request.options.native else subject.backend.forward(subject.model, x)
+
+
+def silenced_parity(subject: Subject, found: Findings) -> None:
+    """Compare what a second model computes without its random numbers, where the first could not be compared."""
+    if found.parity is not None or not parity.can_be_silenced(subject.model):
+        return
+    with subject.pipe.phase("parity"):
+        try:
+            again = models.build_keras(subject.scenario, subject.feed.regime, subject.backend, subject.request)
+            found.parity = parity.check_silenced(again, subject.feed)
+        except Exception:  # a second model that does not fit into memory, or cannot be built
+            return  # what has been measured stands, and the page says that it was not compared
+
+
+def parts(subject: Subject, found: Findings) -> None:
+    """Measure what a step is made of: last, for its large products belong to no peak."""
     from kerasbench.worker.trial.parts import measure
 
-    with ready.pipe.phase("parts"):
-        parts = measure(ready.model, ready.feed, ready.backend, ready.request.protocol, training.steps_per_block)
-    return dataclasses.replace(training, parts=parts)
+    protocol = dataclasses.replace(subject.pace.protocol, steps_per_block=found.steps.warmup.steps_per_block)
+    pace = dataclasses.replace(subject.pace, protocol=protocol)
+    with subject.pipe.phase("parts"):
+        found.parts = measure(subject.model, subject.feed, subject.backend, pace, subject.ask(PARTS))
 
 
-def _time_epochs(ready: _Prepared) -> tuple[int, list[int]]:
-    from kerasbench.worker.trial import train
-
-    protocol = ready.request.protocol
-    if protocol.kind == "sweep":
-        return 0, []
-    with ready.pipe.phase("epoch"):
-        return train.time_epochs(ready.model, ready.feed, ready.callbacks, ready.backend, protocol)
+Phase = Callable[[Subject, Findings], None]
+PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
+    "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
+    "published": (published_epochs, steps, short_epochs, predictions, finish, parts),
+    "sweep": (first_steps, steps, finish, silenced_parity),
+}
 
 
-def _silenced_parity(ready: _Prepared) -> Parity | None:
-    """Compare what a second model computes without its random numbers; None where that cannot be, or is not asked."""
-    protocol = ready.request.protocol
-    calibrated = protocol.steps_per_block is not None  # so the cell's first trial has done it: all begin alike
-    if protocol.kind == "published" or calibrated or not parity.can_be_silenced(ready.model):
-        return None
-    with ready.pipe.phase("parity"):
-        try:
-            again = build_model(ready.scenario, ready.regime, ready.backend, ready.request)
-            return parity.check_silenced(again, ready.feed)
-        except Exception:  # a second model that does not fit into memory, or cannot be built
-            return None  # what has been measured stands, and the page says that it was not compared
+def phases_of(protocol: Protocol, regime: Regime) -> list[Phase]:
+    """Return what follows once the model is built, in its order."""
+    by_epoch = counts_epochs(regime.steps)
+    calibrated = protocol.steps_per_block is not None  # so the cell's first trial was compared: all begin alike
+    left_out: dict[Phase, bool] = {
+        short_epochs: by_epoch,
+        silenced_parity: calibrated,
+        parts: by_epoch or not protocol.parts,
+    }
+    return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
+
+
+def measurement_of(subject: Subject, found: Findings) -> Measurement:
+    """Return all that the phases have found."""
+    regime = subject.feed.regime
+    return Measurement(
+        training=_training(regime, found),
+        published=found.published,
+        batch=found.batch,
+        prediction=found.prediction,
+        throughput=found.throughput,
+        learning=found.learning,
+        parity=found.parity,
+        proof=found.proof,
+        resolved=found.resolved,
+        parameters=subject.model.count_params(),
+        train_samples=regime.train,
+        steps_per_epoch=regime.steps,
+        full_steps_per_epoch=regime.full_steps,
+        peak_rss_bytes=found.peak_rss_bytes,
+        peak_device_bytes=found.peak_device_bytes,
+        usage=_usage(subject, found),
+        fallbacks=found.fallbacks,
+    )
+
+
+def _training(regime: Regime, found: Findings) -> Training:
+    warmup = found.steps.warmup
+    return Training(
+        unit="epoch" if counts_epochs(regime.steps) else "step",
+        first_step_ns=found.first_step_ns,
+        again_ns=found.again_ns,
+        steps_per_block=warmup.steps_per_block,
+        warmup=warmup.blocks,
+        steady=warmup.steady,
+        blocks=found.steps.slices,
+        epoch_steps=found.epoch_steps,
+        epochs=found.epochs,
+        parts=found.parts,
+    )
+
+
+def _usage(subject: Subject, found: Findings) -> Usage:
+    """Return what the slices of steps used, and what waiting has come to so far."""
+    slices = found.steps.slices
+    return Usage(
+        cpu_ns=sum(block.cpu_ns or 0 for block in slices),
+        wall_ns=sum(block.ns for block in slices),
+        involuntary_switches=found.steps.switches,
+        parked_ns=subject.turns.parked_ns,
+        parked_cpu_ns=subject.turns.parked_cpu_ns,
+    )

@@ -4,27 +4,35 @@ import re
 import resource
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from kerasbench.exchange.measurement import Usage
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.turns import Turn
 
 STATUS = Path("/proc/self/status")
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
-class Meter:
-    """Count from now on."""
+@dataclass(frozen=True)
+class Reading:
+    """What the clock says, and what this process has used so far.
 
-    def __init__(self) -> None:
-        self._began_cpu_ns, self._began_wall_ns = time.process_time_ns(), time.perf_counter_ns()
-        self._began_switches = _involuntary_switches()
+    ``cpu_ns`` is of all its threads; ``switches`` count how often the kernel took a processor away from it.
+    """
 
-    def read(self) -> Usage:
-        return Usage(
-            cpu_ns=time.process_time_ns() - self._began_cpu_ns,
-            wall_ns=time.perf_counter_ns() - self._began_wall_ns,
-            involuntary_switches=_involuntary_switches() - self._began_switches,
-        )
+    ns: int
+    cpu_ns: int
+    switches: int
+
+    def since(self, began: "Reading", count: int, turn: Turn) -> Block:
+        """Return the slice of so many units that began there and ends here."""
+        return Block(count, self.ns - began.ns, turn.cycle, turn.position, self.cpu_ns - began.cpu_ns)
+
+
+def read() -> Reading:
+    """Read the clock and the counters, now."""
+    return Reading(time.perf_counter_ns(), time.process_time_ns(), _involuntary_switches())
 
 
 def _involuntary_switches() -> int:

@@ -12,7 +12,8 @@ from typing import Any
 
 import keras
 
-from kerasbench.worker.trial.blocks import BlockClock
+from kerasbench.worker.trial.slices import Ask, SliceClock
+from kerasbench.worker.trial.usage import read
 
 Synchronize = Callable[[Any], None]
 
@@ -26,58 +27,46 @@ def measure_sync_ns(synchronize: Synchronize, model: Any) -> int:
     return min(later - earlier for earlier, later in pairwise(marks_ns))
 
 
-class StepWindow(keras.callbacks.Callback):
-    """Mark blocks of training steps inside each epoch; end the fit when there are enough."""
+class _Window(keras.callbacks.Callback):
+    """Measure slices inside a ``fit``, which waits here for its turns and ends when there are no more."""
 
-    def __init__(self, clock: BlockClock, synchronize: Synchronize) -> None:
+    def __init__(self, clock: SliceClock, synchronize: Synchronize, ask: Ask) -> None:
         super().__init__()
         self._clock = clock
         self._synchronize = synchronize
+        self._ask = ask
+
+    def _reached(self, step: int) -> None:
+        while self._clock.wants(step):
+            model = self._model  # the property `model` makes JAX copy its whole state back
+            self._synchronize(model)  # before a turn too: nothing shall go on while others have theirs
+            if self._clock.waiting:
+                self._clock.take(step, self._ask(self._clock.last))
+                if self._clock.over:
+                    model.stop_training = True
+            else:
+                self._clock.mark(step, read())
+
+
+class StepWindow(_Window):
+    """Measure slices of training steps inside each epoch."""
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._clock.begin_epoch()
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-        if self._clock.wants(batch):
-            _mark(self, self._clock, self._synchronize, batch)
+        self._reached(batch)
 
 
-class EpochWindow(keras.callbacks.Callback):
-    """Mark blocks of whole epochs, where an epoch is too short to hold blocks of steps."""
+class EpochWindow(_Window):
+    """Measure slices of whole epochs."""
 
-    def __init__(self, clock: BlockClock, synchronize: Synchronize) -> None:
-        super().__init__()
-        self._clock = clock
-        self._synchronize = synchronize
+    def __init__(self, clock: SliceClock, synchronize: Synchronize, ask: Ask) -> None:
+        super().__init__(clock, synchronize, ask)
         clock.begin_epoch()
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-        if self._clock.wants(epoch):
-            _mark(self, self._clock, self._synchronize, epoch)
-
-
-class EpochTimer(keras.callbacks.Callback):
-    """Record the durations of whole epochs, from the beginning of one to the beginning of the next.
-
-    The first epoch and the last are not recorded: the one warms up, the other has no next.
-    """
-
-    def __init__(self, synchronize: Synchronize, max_ns: int) -> None:
-        super().__init__()
-        self._synchronize = synchronize
-        self._max_ns = max_ns
-        self._marks_ns: list[int] = []
-
-    @property
-    def epochs_ns(self) -> list[int]:
-        return [later - earlier for earlier, later in pairwise(self._marks_ns[1:])]
-
-    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-        # _model: the property `model` makes JAX copy its whole state back.
-        self._synchronize(self._model)
-        self._marks_ns.append(time.perf_counter_ns())
-        if sum(self.epochs_ns) >= self._max_ns:
-            self._model.stop_training = True
+        self._reached(epoch)
 
 
 class EpochSpans(keras.callbacks.Callback):
@@ -110,11 +99,3 @@ class TestPass(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: object = None) -> None:
         self.model.evaluate(**self._arguments, verbose=0)
-
-
-def _mark(callback: keras.callbacks.Callback, clock: BlockClock, synchronize: Synchronize, step: int) -> None:
-    model = callback._model  # the property `model` makes JAX copy its whole state back
-    synchronize(model)
-    clock.mark(step, time.perf_counter_ns())
-    if clock.done:
-        model.stop_training = True

@@ -1,66 +1,67 @@
-"""The protocol is fed with steps and clock readings; no clock runs."""
+"""Calibration and warm-up are fed with steps and clock readings; no clock runs."""
 
 import pytest
 
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.requests import Protocol, counts_epochs
-from kerasbench.worker.trial.blocks import LEAD_STEPS, BlockClock, is_steady
+from kerasbench.worker.trial.blocks import LEAD_STEPS, WarmUpClock, is_steady
 
 MS = 1_000_000
 
 
-def run(clock: BlockClock, step_ns: float, steps_per_epoch: int, epoch_ns: float = 0, limit: int = 1_000_000) -> int:
-    """Play training at a constant step time; return the number of steps until the clock is done."""
+def run(clock: WarmUpClock, step_ns: float, steps_per_epoch: int, epoch_ns: float = 0, limit: int = 1_000_000) -> int:
+    """Play training at a constant step time; return the number of steps until the clock is warm."""
     now, taken = 0.0, 0
     while taken < limit:
         clock.begin_epoch()
         for step in range(steps_per_epoch):
             if clock.wants(step):
                 clock.mark(step, int(now))
-                if clock.done:
+                if clock.warm:
                     return taken
             now += step_ns
             taken += 1
         now += epoch_ns
-    raise AssertionError("never done")
+    raise AssertionError("never warm")
 
 
 @pytest.mark.parametrize(("step_ms", "expected"), [(0.3, 512), (2, 64), (30, 4), (100, 1), (1500, 1)])
 def test_k_is_the_smallest_power_of_two_with_a_block_of_100_ms(step_ms: float, expected: int) -> None:
-    clock = BlockClock(Protocol(), 5000, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, step_ms * MS, 5000)
     assert clock.steps_per_block == expected
+    assert clock.unit_ns == pytest.approx(step_ms * MS)
 
 
 def test_a_block_is_long_enough_for_its_synchronisation() -> None:
-    clock = BlockClock(Protocol(), 5000, sync_ns=4 * MS)
+    clock = WarmUpClock(Protocol(), 5000, sync_ns=4 * MS)
     run(clock, 2 * MS, 5000)
     assert clock.steps_per_block * 2 * MS * 0.01 >= 4 * MS
 
 
 def test_k_never_exceeds_an_epoch() -> None:
-    clock = BlockClock(Protocol(), 25, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), 25, sync_ns=1000)
     run(clock, MS, 25)
     assert clock.steps_per_block == 16
 
 
 def test_the_cost_of_an_epoch_is_in_no_block() -> None:
-    clock = BlockClock(Protocol(), 40, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     run(clock, 2 * MS, 40, epoch_ns=500 * MS)
-    assert {block.ns / block.count for block in clock.blocks} == {2 * MS}
+    assert {block.unit_ns for block in clock.blocks} == {2 * MS}
 
 
 def test_the_first_step_of_an_epoch_is_in_no_block() -> None:
-    clock = BlockClock(Protocol(), 40, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     clock.begin_epoch()
     assert [step for step in range(5) if clock.wants(step)] == [LEAD_STEPS]
 
 
 def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
-    clock = BlockClock(Protocol(), None, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     clock.begin_epoch()
     now, step = 0, LEAD_STEPS
-    while not clock.done:
+    while not clock.warm:
         clock.mark(step, now)
         taken = clock.steps_per_block
         now += taken * MS + (150 * MS if step == LEAD_STEPS else 0)
@@ -68,39 +69,42 @@ def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
     assert clock.steps_per_block == 128
 
 
-def test_ten_blocks_are_measured_after_a_warm_up_of_a_second() -> None:
-    clock = BlockClock(Protocol(), 5000, sync_ns=1000)
+def test_a_steady_model_is_warm_after_a_second() -> None:
+    clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
-    assert len(clock.blocks) == 10
     assert clock.steady
-    assert sum(block.ns for block in clock.warmup) >= 1000 * MS
-    assert all(block.count == 64 for block in clock.blocks)
+    assert sum(block.ns for block in clock.blocks) >= 1000 * MS
+    assert [block.count for block in clock.blocks[-10:]] == [64] * 10
 
 
 def test_what_was_frozen_is_not_calibrated_again() -> None:
-    clock = BlockClock(Protocol(steps_per_block=8, warmup_blocks=4), 5000, sync_ns=1000)
+    clock = WarmUpClock(Protocol(steps_per_block=8, warmup_blocks=4), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
-    assert clock.warmup == [Block(8, 16 * MS)] * 4
-    assert clock.blocks == [Block(8, 16 * MS)] * 10
+    assert clock.blocks == [Block(8, 16 * MS)] * 4
+
+
+def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
+    clock = WarmUpClock(Protocol(warmup_blocks=0), None, sync_ns=1000)
+    clock.begin_epoch()
+    now, epoch = 0, LEAD_STEPS
+    while not clock.warm:
+        clock.mark(epoch, now)
+        now += clock.steps_per_block * 30 * MS
+        epoch += clock.steps_per_block
+    assert [block.count for block in clock.blocks] == [1, 2, 4, 4]
 
 
 def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
-    clock = BlockClock(Protocol(), None, sync_ns=1000)
+    clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     clock.begin_epoch()
     now, step, step_ns = 0.0, LEAD_STEPS, 200.0 * MS
-    while not clock.done:
+    while not clock.warm:
         clock.mark(step, int(now))
         now += step_ns
         step_ns *= 0.97
         step += 1
     assert not clock.steady
-    assert 3 < len(clock.warmup) <= 40
-
-
-def test_time_up_leaves_five_blocks_at_least() -> None:
-    clock = BlockClock(Protocol(measure_max_ns=1000 * MS, warmup_max_ns=1), 100, sync_ns=1000)
-    run(clock, 900 * MS, 100)
-    assert len(clock.blocks) == 5
+    assert 3 < len(clock.blocks) <= 40
 
 
 @pytest.mark.parametrize(("steps", "by_epoch"), [(1, True), (7, True), (8, False), (1594, False)])

@@ -17,16 +17,17 @@ from kerasbench.scenario import Regime
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.native import NativeModel
+from kerasbench.worker.trial.slices import Pace, granted
 from tests.worker.trial import fake_keras
 
-BACKEND: Any = SimpleNamespace(synchronize=lambda model: None)
-FROZEN = Protocol(blocks=3, steps_per_block=2, warmup_blocks=1, epochs_max_ns=10**12)
+PACE = Pace(Protocol(block_ns=1, steps_per_block=2, warmup_blocks=1), lambda model: None, settle_ns=0)
 REGIME = Regime(train=320, batch=16, validation=20, test=30)
 
 
 @pytest.fixture
 def train() -> Iterator[Any]:
     with fake_keras.imported("train") as module:
+        vars(module).update(measure_sync_ns=lambda synchronize, model: 0)  # not of this machine, which may be busy
         yield module
 
 
@@ -184,10 +185,10 @@ def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
     assert learning.accuracy == accuracy
 
 
-def test_blocks_are_measured_in_whole_batches_without_validation(train: Any) -> None:
+def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
     twin, model = begun()
-    clock = train.measure_blocks(model, fed(Regime(train=330, batch=16, validation=20)), [], BACKEND, FROZEN)
-    assert [block.count for block in (*clock.warmup, *clock.blocks)] == [2] * 4
+    clock = train.measure_steps(model, fed(Regime(train=330, batch=16, validation=20)), [], PACE, granted(3))
+    assert [block.count for block in (*clock.warmup.blocks, *clock.slices)] == [2] * 4
     assert set(twin.epochs) == {(320, 16, True)}
     assert twin.evaluated == []
 
@@ -201,31 +202,29 @@ def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) ->
 
     twin, model = begun()
     looks = Looks()
-    train.measure_blocks(model, fed(), [looks], BACKEND, FROZEN)
-    assert looks.ended == len(twin.evaluated) >= 1
+    train.measure_steps(model, fed(), [looks], PACE, granted(30))
+    assert looks.ended == len(twin.evaluated) > 1
     assert set(twin.evaluated) == {REGIME.validation}
 
 
-def test_short_epochs_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
+def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
     twin, model = begun()
     regime = Regime(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
-    clock = train.measure_blocks(model, fed(regime), [], BACKEND, FROZEN)
-    assert [block.count for block in clock.blocks] == [2] * 3
+    clock = train.measure_steps(model, fed(regime), [], PACE, granted(3))
+    assert [block.count for block in clock.slices] == [2] * 3
     assert set(twin.epochs) == {(50, 16, True)}
     assert twin.evaluated[:2] == [20, 30]
-    assert train.time_epochs(model, fed(regime), [], BACKEND, FROZEN) == (0, [])
 
 
-@pytest.mark.parametrize("phase", ["measure_blocks", "time_epochs"])
+@pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
 def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any, phase: str) -> None:
     class Stops(fake_keras.Callback):
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             self.model.stop_training = True
 
     _, model = begun()
-    protocol = dataclasses.replace(FROZEN, blocks=30)
     with pytest.raises(TrialFailure) as raised:
-        getattr(train, phase)(model, fed(), [Stops()], BACKEND, protocol)
+        getattr(train, phase)(model, fed(), [Stops()], PACE, granted(30))
     assert raised.value.failure.code is Code.INVALID
     assert "EarlyStopping" in raised.value.failure.remedy
 
@@ -233,10 +232,18 @@ def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any,
 def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
     twin, model = begun()
     regime = Regime(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
-    steps, epochs_ns = train.time_epochs(model, fed(regime), [], BACKEND, FROZEN)
-    assert (steps, len(epochs_ns)) == (2, train.SHORT_EPOCHS - 2)
-    assert twin.epochs == [(2 * 16 + 330 % 16, 16, True)] * train.SHORT_EPOCHS
-    assert twin.evaluated == [20, 30] * train.SHORT_EPOCHS
+    slices = train.measure_epochs(model, fed(regime), [], PACE, granted(4))
+    assert [block.count for block in slices] == [1] * 4
+    # The first begins the pipeline, two find out how many a slice has; each turn discards one.
+    assert set(twin.epochs[:-1]) == {(2 * 16 + 330 % 16, 16, True)}
+    assert len(twin.epochs) == 1 + 2 + 4 * 2
+    assert twin.evaluated == [20, 30] * len(twin.epochs)
+
+
+def test_how_many_short_epochs_a_slice_has_is_not_the_steps_affair(train: Any) -> None:
+    _, model = begun()
+    pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_block=64, warmup_blocks=9))
+    assert [block.count for block in train.measure_epochs(model, fed(), [], pace, granted(2))] == [1, 1]
 
 
 def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:

@@ -1,33 +1,90 @@
-"""What a trial decides by itself, with models that are made of a few attributes."""
+"""Which phases a trial has, and what it makes of their findings; what they measure is their modules' affair."""
 
-import types
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from kerasbench import backends
 from kerasbench.exchange.devices import Device
-from kerasbench.worker.trial.trial import _jit_default
+from kerasbench.exchange.measurement import Batch, Block, Learning, Parity, Proof, Resolved, Usage, step_ns
+from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest
+from kerasbench.exchange.turns import Turn
+from kerasbench.scenario import Regime
+from kerasbench.worker.trial import trial
+from kerasbench.worker.trial.blocks import WarmUpClock
+from kerasbench.worker.trial.feed import Feed, Rows
+from kerasbench.worker.trial.slices import Pace, SliceClock
+from kerasbench.worker.trial.trial import Findings, Subject, phases_of
 
-CPU, CUDA = Device("cpu"), Device("cuda")
-
-
-def model(*supports_jit: bool) -> types.SimpleNamespace:
-    layers = [types.SimpleNamespace(supports_jit=supported) for supported in supports_jit]
-    return types.SimpleNamespace(_flatten_layers=lambda: layers)
+MS = 1_000_000
+LONG, SHORT = Regime(train=320, batch=16), Regime(train=320)
+REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"), 0, "synthetic", Protocol())
+FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
+PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
 
 
 @pytest.mark.parametrize(
-    ("name", "device", "supports_jit", "compiled"),
+    ("kind", "phases"),
     [
-        ("jax", CPU, (True, True), True),
-        ("jax", CPU, (True, False), False),
-        ("tensorflow", CUDA, (True, True), True),
-        ("tensorflow", CUDA, (True, False, True), False),  # an LSTM that takes cuDNN's own loop
-        ("tensorflow", CPU, (True, True), False),
-        ("torch", CUDA, (True, True), False),
+        ("steady", [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED]),
+        ("published", [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
+        ("sweep", [FIRST, STEPS, FINISH, SILENCED]),
     ],
 )
-def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it(
-    name: str, device: Device, supports_jit: tuple[bool, ...], compiled: bool
-) -> None:
-    assert _jit_default(model(*supports_jit), backends.get(name), device) is compiled
+def test_each_protocol_has_its_phases(kind: ProtocolKind, phases: list[trial.Phase]) -> None:
+    assert phases_of(Protocol(kind), LONG) == phases
+
+
+def test_whole_epochs_have_no_short_ones_and_no_parts() -> None:
+    assert phases_of(Protocol(parts=True), SHORT) == [FIRST, STEPS, PREDICT, FINISH, SILENCED]
+
+
+def test_parts_come_last_where_they_are_asked_for() -> None:
+    assert phases_of(Protocol(parts=True), LONG)[-1] is PARTS
+
+
+def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
+    assert SILENCED not in phases_of(Protocol(steps_per_block=4, warmup_blocks=2), LONG)
+
+
+def test_parity_that_is_known_is_not_looked_for_again() -> None:
+    found = Findings()
+    found.parity = known = Parity([1.0], [])
+    trial.silenced_parity(subject(), found)
+    assert found.parity is known
+
+
+def test_the_measurement_has_what_the_phases_found() -> None:
+    measurement = trial.measurement_of(subject(), findings())
+    training = measurement.training
+    assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, findings().steps.slices)
+    assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
+    assert measurement.usage == Usage(
+        cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3, parked_ns=9, parked_cpu_ns=1
+    )
+    assert step_ns(measurement) == 2 * MS
+
+
+def test_each_stage_waits_for_its_own_turns() -> None:
+    assert subject().ask("epoch")(None) == Turn(0, len("epoch"))
+
+
+def findings() -> Findings:
+    found = Findings()
+    protocol = Protocol(steps_per_block=4, warmup_blocks=1)
+    found.steps = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
+    found.steps.slices += [Block(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    found.steps.switches = 3
+    found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
+    found.proof = Proof([], [], [], [])
+    found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    found.peak_rss_bytes = 1
+    return found
+
+
+def subject() -> Subject:
+    none = Rows([], [])
+    turns: Any = SimpleNamespace(parked_ns=9, parked_cpu_ns=1, next=lambda stage, measured: Turn(0, len(stage)))
+    anything: Any = SimpleNamespace(count_params=lambda: 7)
+    feed = Feed(LONG, none, none, none)
+    return Subject(REQUEST, anything, turns, anything, anything, feed, anything, [])

@@ -5,13 +5,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from kerasbench.exchange.measurement import Usage
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.turns import Turn
 from kerasbench.worker.trial import usage
-from kerasbench.worker.trial.usage import Meter
+from kerasbench.worker.trial.usage import Reading, read
 
 MIB = 1 << 20
 ASK = "from kerasbench.worker.trial.usage import peak_rss_bytes; {}print(peak_rss_bytes())"
@@ -49,23 +49,16 @@ def test_linux_counts_in_kib(tmp_path: Path) -> None:
     assert usage.peak_rss_bytes(status) == 9 * MIB
 
 
-def test_a_meter_counts_from_its_making_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = SimpleNamespace(cpu=100, wall=1_000, switches=7)
-    clocks = SimpleNamespace(process_time_ns=lambda: now.cpu, perf_counter_ns=lambda: now.wall)
-    monkeypatch.setattr(usage, "time", clocks)
-    monkeypatch.setattr(usage, "_involuntary_switches", lambda: now.switches)
-    meter = Meter()
-    now.cpu, now.wall, now.switches = 400, 1_200, 9
-    assert meter.read() == Usage(cpu_ns=300, wall_ns=200, involuntary_switches=2)
-    assert meter.read().processors == pytest.approx(1.5)
-    now.wall = 1_600
-    assert meter.read().wall_ns == 600  # from the beginning again, not from the last reading
+def test_a_slice_is_what_lies_between_two_readings() -> None:
+    began, ended = Reading(1_000, 100, 7), Reading(1_200, 400, 9)
+    assert ended.since(began, 4, Turn(2, 1)) == Block(4, 200, cycle=2, position=1, cpu_ns=300)
 
 
 def test_the_processor_time_is_that_of_all_threads_of_this_process() -> None:
-    meter, until_ns = Meter(), time.process_time_ns() + 20_000_000
+    began, until_ns = read(), time.process_time_ns() + 20_000_000
     while time.process_time_ns() < until_ns:
         pass
-    read = meter.read()
-    assert read.cpu_ns >= 20_000_000
-    assert read.involuntary_switches is not None and read.involuntary_switches >= 0
+    ended = read()
+    assert ended.cpu_ns - began.cpu_ns >= 20_000_000
+    assert ended.ns > began.ns
+    assert ended.switches >= began.switches >= 0

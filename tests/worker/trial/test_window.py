@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.requests import Protocol
-from kerasbench.worker.trial.blocks import LEAD_STEPS, BlockClock
+from kerasbench.exchange.turns import Turn
+from kerasbench.worker.trial.blocks import LEAD_STEPS, WarmUpClock
+from kerasbench.worker.trial.slices import Pace, SliceClock
+from kerasbench.worker.trial.usage import Reading
 from tests.worker.trial import fake_keras
 
 MS = 1_000_000
@@ -29,10 +33,19 @@ class Machine:
         self.evaluated: list[dict[str, Any]] = []
         self.model = SimpleNamespace(stop_training=False, evaluate=lambda **given: self.evaluated.append(given))
         monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
+        monkeypatch.setattr(window, "read", lambda: Reading(self.now_ns, 0, 0))
+        self.told: list[Block | None] = []
 
     def synchronize(self, model: Any) -> None:
         assert model is self.model
         self.synchronized.append(self.now_ns)
+
+    def ask(self, block: Block | None) -> Turn | None:
+        """Grant three turns, each after some time in which others have theirs."""
+        assert self.synchronized[-1] == self.now_ns  # nothing of this one's is left to be done
+        self.told.append(block)
+        self.now_ns += 1000 * MS
+        return Turn(len(self.told) - 1, 0) if len(self.told) <= 3 else None
 
     def fit(self, callback: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50) -> int:
         """Train until the callback ends it, as Keras does: at the end of a step, or of an epoch; return the epochs."""
@@ -57,45 +70,50 @@ def machine(window: Any, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(window, monkeypatch)
 
 
-FROZEN = Protocol(blocks=3, steps_per_block=4, warmup_blocks=1)
+PACE = Pace(Protocol(steps_per_block=4, warmup_blocks=1), lambda model: None, settle_ns=0)
 
 
-def test_blocks_of_steps_are_marked_and_the_fit_ends_with_the_last(window: Any, machine: Machine) -> None:
-    clock = BlockClock(FROZEN, 10, sync_ns=0)
-    epochs = machine.fit(window.StepWindow(clock, machine.synchronize), steps=10, step_ns=2 * MS, epoch_ns=50 * MS)
-    assert [(block.count, block.ns) for block in (*clock.warmup, *clock.blocks)] == [(4, 8 * MS)] * 4
+def clock_of(steps_per_epoch: int | None) -> SliceClock:
+    return SliceClock(WarmUpClock(PACE.protocol, steps_per_epoch, sync_ns=0), PACE)
+
+
+def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(window: Any, machine: Machine) -> None:
+    clock = clock_of(20)
+    callback = window.StepWindow(clock, machine.synchronize, machine.ask)
+    epochs = machine.fit(callback, steps=20, step_ns=2 * MS, epoch_ns=50 * MS)
+    assert [(block.count, block.ns, block.cycle) for block in clock.slices] == [(4, 8 * MS, n) for n in range(3)]
+    assert machine.told == [None, *clock.slices]
     assert epochs == 2
     assert machine.model.stop_training
 
 
-def test_the_device_is_waited_for_at_the_marks_alone(window: Any, machine: Machine) -> None:
-    clock = BlockClock(FROZEN, 10, sync_ns=0)
-    machine.fit(window.StepWindow(clock, machine.synchronize), steps=10, step_ns=MS)
-    epochs_ms = (0, 10)
-    assert machine.synchronized == [(began + LEAD_STEPS + step) * MS for began in epochs_ms for step in (0, 4, 8)]
+def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(window: Any, machine: Machine) -> None:
+    clock = clock_of(20)
+    machine.fit(window.StepWindow(clock, machine.synchronize, machine.ask), steps=20, step_ns=MS)
+    warmup = [LEAD_STEPS, LEAD_STEPS + 4]
+    turn, discard, slice_ = 1000, 2, 4
+    first = [warmup[1], warmup[1] + turn + discard]
+    first += [first[-1] + slice_]  # its end, and there the next one's turn
+    assert [at // MS for at in machine.synchronized[:6]] == [*warmup, *first, first[-1]]
 
 
-def test_blocks_of_epochs_hold_what_an_epoch_costs(window: Any, machine: Machine) -> None:
-    clock = BlockClock(FROZEN, None, sync_ns=0)
-    machine.fit(window.EpochWindow(clock, machine.synchronize), steps=2, step_ns=MS, epoch_ns=3 * MS)
-    assert [(block.count, block.ns) for block in clock.blocks] == [(4, 20 * MS)] * 3
+def test_slices_of_epochs_hold_what_an_epoch_costs(window: Any, machine: Machine) -> None:
+    clock = clock_of(None)
+    callback = window.EpochWindow(clock, machine.synchronize, machine.ask)
+    machine.fit(callback, steps=2, step_ns=MS, epoch_ns=3 * MS)
+    assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
     assert machine.model.stop_training
 
 
-def test_neither_the_first_epoch_nor_the_last_is_timed(window: Any, machine: Machine) -> None:
-    timer = window.EpochTimer(machine.synchronize, max_ns=10**12)
-    epochs = machine.fit(timer, steps=2, step_ns=MS, epoch_ns=3 * MS, most=7)
-    assert (epochs, timer.epochs_ns) == (7, [5 * MS] * 5)
-    assert len(machine.synchronized) == 7
-
-
-@pytest.mark.parametrize(("max_ns", "timed"), [(1, 1), (5 * MS, 1), (6 * MS, 2)])
-def test_no_epoch_is_begun_once_its_time_is_up_and_one_is_timed_at_least(
-    window: Any, machine: Machine, max_ns: int, timed: int
-) -> None:
-    timer = window.EpochTimer(machine.synchronize, max_ns)
-    machine.fit(timer, steps=2, step_ns=MS, epoch_ns=3 * MS, most=7)
-    assert timer.epochs_ns == [5 * MS] * timed
+def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window: Any, machine: Machine) -> None:
+    callback = window.StepWindow(clock_of(20), machine.synchronize, machine.ask)
+    callback.set_model(machine.model)
+    callback.on_epoch_begin(0)
+    machine.model.stop_training = True
+    for step in range(7):
+        callback.on_train_batch_begin(step)
+        machine.now_ns += MS
+    assert machine.told == [None]
     assert machine.model.stop_training
 
 
@@ -123,7 +141,7 @@ def test_a_synchronisation_costs_the_least_of_five(window: Any, machine: Machine
     assert next(readings) == 6
 
 
-@pytest.mark.parametrize("name", ["StepWindow", "EpochWindow", "EpochTimer", "EpochSpans"])
+@pytest.mark.parametrize("name", ["StepWindow", "EpochWindow", "EpochSpans"])
 def test_no_clock_listens_to_the_end_of_a_step(window: Any, name: str) -> None:
     """One that did would have Keras wait for every step on torch and JAX."""
     assert not hasattr(getattr(window, name), "on_train_batch_end")

@@ -1,0 +1,205 @@
+"""The ratio of two cells: slices pair them inside a bout, bouts are what its interval is over.
+
+Everything that is said of two cells comes from here (docs/method.md, "The ratio of two columns").
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kerasbench.analysis.cells import CellSummary
+from kerasbench.analysis.estimates import (
+    MIN_TRIALS_FOR_INTERVAL,
+    LogEstimate,
+    estimate,
+    median_error,
+    variance,
+)
+from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
+from kerasbench.exchange.measurement import Block, Latency, Measurement
+from kerasbench.results.record import TrialRecord
+
+# By how much two processes of one cell differ, as the standard deviation of the logarithm, measured over bouts of the
+# same cell as two columns (benchmarks/same_twice.py). A bout's slices cannot know it.
+BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
+BETWEEN_OTHERS = 0.03
+
+Trial = tuple[TrialRecord, Measurement]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The logarithm of a ratio in one bout. ``error`` is its standard error by ``slices`` of each side.
+
+    Without slices ``error`` is None: the trials' values were divided.
+    """
+
+    log: float
+    error: float | None = None
+    slices: int = 0
+
+    @property
+    def inverse(self) -> "Paired":
+        return Paired(-self.log, self.error, self.slices)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations of a ratio's logarithm: what the slices of a bout explain, and what differs between bouts."""
+
+    within: float
+    between: float
+
+
+def between(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
+    """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
+
+    Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
+    processes differ by. Cells without a bout in common are paired by rounds: those of an older kerasbench, and those
+    that were measured one process after another.
+    """
+    if a.failure is not None or b.failure is not None:
+        return None
+    pairs = _in_common(a, b)
+    if not pairs:
+        return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
+
+
+def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:
+    """Return where the scatter of a ratio comes from; None for fewer than two bouts, or where they have no slices."""
+    bouts = _bouts(_in_common(a, b), BY_NAME[metric])
+    errors = [one.error for one in bouts if one.error is not None]
+    if len(bouts) < 2 or len(errors) < len(bouts):
+        return None
+    within = statistics.fmean(error**2 for error in errors)
+    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in bouts]) - within)))
+
+
+def _in_common(a: CellSummary, b: CellSummary) -> list[tuple[Trial, Trial]]:
+    """Return the trials of each bout that both cells had."""
+    others = {trial.bout: (trial, measurement) for trial, measurement in b.trials if trial.bout}
+    return [(own, others[own[0].bout]) for own in a.trials if own[0].bout in others]
+
+
+def _bouts(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[Paired]:
+    """Return the ratio in each bout that has one."""
+    return [found for a, b in pairs if (found := _paired(a, b, metric)) is not None]
+
+
+def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
+    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero."""
+    pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
+    if not pairs or min(map(min, pairs)) <= 0:
+        return None
+    return estimate([one / other for one, other in pairs])
+
+
+def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
+    """Sum up the bouts of two cells; ``apart`` is by how much a process of one differs from a process of the other."""
+    if not bouts:
+        return None
+    if len(bouts) >= MIN_TRIALS_FOR_INTERVAL:
+        return estimate([math.exp(one.log) for one in bouts])
+    centre = statistics.fmean(one.log for one in bouts)
+    errors = [one.error for one in bouts if one.error is not None]
+    if len(errors) < len(bouts):
+        return LogEstimate(centre, None, len(bouts) - 1, len(bouts))
+    within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
+    error = math.hypot(within, apart / math.sqrt(len(errors)))
+    return LogEstimate(centre, error, sum(one.slices - 1 for one in bouts), len(bouts), "slices")
+
+
+def _apart(pair: tuple[Trial, Trial]) -> float:
+    return math.hypot(*(BETWEEN_PROCESSES.get(trial.backend, BETWEEN_OTHERS) for trial, _ in pair))
+
+
+def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
+    """Return the ratio in one bout: by its slices where the metric has them, else by the two trials' values."""
+    compare = _BY_SLICES.get(metric.name)
+    found = compare(a[1], b[1]) if compare else None
+    if found is not None:
+        return found
+    ours, theirs = metric.read(*a), metric.read(*b)
+    if ours is None or theirs is None or min(ours, theirs) <= 0:
+        return None
+    return Paired(math.log(ours / theirs))
+
+
+def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
+    """Return the median over common cycles of the difference of the logarithms of two columns' slices."""
+    others = {block.cycle: block.unit_ns for block in b if block.cycle is not None}
+    logs = [math.log(block.unit_ns / others[block.cycle]) for block in a if block.cycle in others]
+    return Paired(statistics.median(logs), median_error(logs), len(logs)) if logs else None
+
+
+def _steps(a: Measurement, b: Measurement) -> Paired | None:
+    if "epoch" in (a.training.unit, b.training.unit):
+        return None
+    return by_slices(a.training.blocks, b.training.blocks)
+
+
+def _epochs(a: Measurement, b: Measurement) -> Paired | None:
+    """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
+    if a.published or b.published or a.training.unit != b.training.unit:
+        return None
+    steps = by_slices(a.training.blocks, b.training.blocks)
+    if a.training.unit == "epoch":
+        return steps
+    short = by_slices(a.training.epochs, b.training.epochs)
+    return joined(a, b, steps, short) if steps and short else None
+
+
+def joined(a: Measurement, b: Measurement, steps: Paired, short: Paired) -> Paired:
+    """Return the ratio of a + b * S from that of the steps, r_b, and that of the short epochs, r_e.
+
+    With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
+    (E * sqrt(r_e) + (S - m) * B * sqrt(r_b)) / (E / sqrt(r_e) + (S - m) * B / sqrt(r_b)). Its error follows to the
+    first order. Where S is smaller than m, the steps stand for all.
+    """
+    more = a.full_steps_per_epoch - a.training.epoch_steps
+    if more < 0:
+        return steps
+    epoch_ns = _geometric(*(statistics.median(block.unit_ns for block in one.training.epochs) for one in (a, b)))
+    steps_ns = more * _geometric(a.training.median_ns, b.training.median_ns)
+    above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
+    below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
+    share = (above[0] / sum(above) + below[0] / sum(below)) / 2  # of the short epochs in the ratio: its derivative
+    known = steps.error is not None and short.error is not None
+    error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
+    return Paired(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices))
+
+
+def _geometric(a: float, b: float) -> float:
+    return math.sqrt(a * b)
+
+
+def _trained(a: Measurement, b: Measurement) -> Paired | None:
+    """Return the ratio of two rates of training, in a sweep by the steps alone."""
+    found = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
+    return found.inverse if found else None
+
+
+def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], Paired | None]:
+    def compare(a: Measurement, b: Measurement) -> Paired | None:
+        ours, theirs = of(a), of(b)
+        return by_slices(ours.slices, theirs.slices) if ours and theirs else None
+
+    return compare
+
+
+def _predicted(a: Measurement, b: Measurement) -> Paired | None:
+    found = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
+    return found.inverse if found else None
+
+
+_BY_SLICES: dict[str, Callable[[Measurement, Measurement], Paired | None]] = {
+    "train_step_ms": _epochs,
+    "epoch_s": _epochs,
+    "steady_step_ms": _steps,
+    "train_samples_per_s": _trained,
+    "predict_p50_ms": _called(single),
+    "predict_batch_p50_ms": _called(batched),
+    "predict_samples_per_s": _predicted,
+}

@@ -1,0 +1,65 @@
+"""A child's turns: it says what it can measure or has measured, and waits until it is its turn again."""
+
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import NoReturn
+
+from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.messages import Message
+from kerasbench.exchange.turns import Turn, decode_turn
+from kerasbench.worker.pipe import Pipe
+
+CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
+
+
+def listen() -> "SimpleQueue[bytes]":
+    """Return a queue that gets each line of standard input, and leave the process where that ends.
+
+    The parent holds it open for as long as it lives.
+    """
+    lines = SimpleQueue[bytes]()
+    threading.Thread(target=_hear, args=(lines,), daemon=True).start()
+    return lines
+
+
+def _hear(lines: "SimpleQueue[bytes]") -> NoReturn:
+    rest = b""
+    with suppress(OSError):
+        while said := os.read(sys.stdin.fileno(), CHUNK_BYTES):
+            *whole, rest = (rest + said).split(b"\n")
+            for line in whole:
+                lines.put(line)
+    os._exit(1)
+
+
+class Turns:
+    """What a child waits for, and what the waiting came to over the whole bout.
+
+    ``parked_ns`` went by between a message and the turn that followed; ``parked_cpu_ns`` of its processors was used
+    meanwhile.
+    """
+
+    def __init__(self, pipe: Pipe, lines: "SimpleQueue[bytes]") -> None:
+        self._pipe = pipe
+        self._lines = lines
+        self.parked_ns = 0
+        self.parked_cpu_ns = 0
+
+    def next(self, stage: str, measured: Block | None = None) -> Turn | None:
+        """Say what the last slice of a stage was, or that its first one can be measured; return the turn for the next.
+
+        None: the stage is over.
+        """
+        # Before the message: whoever gets it may stop this process before its next line.
+        began_ns, began_cpu_ns = time.monotonic_ns(), time.process_time_ns()
+        self._pipe.send(Message(ready=stage) if measured is None else Message(slice=measured))
+        turn = decode_turn(self._lines.get())
+        waited_ns = time.monotonic_ns() - began_ns
+        self.parked_ns += waited_ns
+        self.parked_cpu_ns += time.process_time_ns() - began_cpu_ns
+        self._pipe.waited(waited_ns)
+        return turn

@@ -1,0 +1,48 @@
+import pytest
+
+from kerasbench.analysis.cells import HEADLINE, STEADY, headline, summarize_cell
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.options import Size
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.results.record import TrialRecord
+from tests import made
+
+DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
+NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
+
+
+def value_of(*trials: TrialRecord) -> tuple[float, list[int]]:
+    """Return a cell's step in ms and the rounds that stay noisy."""
+    cell = summarize_cell(trials)
+    found = cell.estimate(HEADLINE)
+    assert found is not None
+    return round(found.value, 3), cell.noisy
+
+
+def step(step_ms: float) -> Measurement:
+    return made.measurement(step_ms=step_ms, overhead_ms=0)
+
+
+def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
+    disturbed, quiet = made.trial(found=step(9), noise=(DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
+    assert value_of(disturbed, quiet) == (2.0, [])
+    assert value_of(quiet, disturbed) == (2.0, [])
+    assert value_of(disturbed, made.trial(found=step(8), noise=(DISTURBED,))) == (8.0, [1])
+
+
+def test_every_bout_counts_however_it_was_disturbed() -> None:
+    quiet, disturbed = made.in_bout(1, step(2)), made.in_bout(2, step(8), noise=(DISTURBED,))
+    value, noisy = value_of(quiet, disturbed)
+    assert (value, noisy) == (4.0, [2])
+
+
+def test_a_column_with_two_bouts_in_a_round_has_their_mean_there_and_two_values() -> None:
+    cell = summarize_cell(made.in_bout(bout, step(ms), round_index=1) for bout, ms in ((1, 2.0), (2, 4.0)))
+    assert cell.by_round(BY_NAME[STEADY]) == {1: pytest.approx(3.0)}
+    assert cell.values(BY_NAME[STEADY]) == pytest.approx([2.0, 4.0])
+    assert cell.steps_ms == pytest.approx([2.0, 4.0])
+
+
+def test_in_a_sweep_the_step_inside_an_epoch_stands_for_a_cell() -> None:
+    assert [headline(size) for size in (None, Size(batch=4))] == [HEADLINE, STEADY]

@@ -1,0 +1,221 @@
+import dataclasses
+import math
+import random
+import statistics
+from collections.abc import Sequence
+
+import pytest
+
+from kerasbench.analysis.cells import CellSummary, summarize_cell
+from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
+from kerasbench.analysis.ratios import BETWEEN_PROCESSES, between, spread
+from kerasbench.exchange.measurement import Block, Latency, Measurement, Throughput
+from kerasbench.exchange.messages import Phase
+from kerasbench.results.record import TrialRecord
+from tests import made
+
+STEP, HEADLINE = "steady_step_ms", "train_step_ms"
+DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
+
+
+def cell(*found: Measurement, backend: str = "jax") -> CellSummary:
+    return summarize_cell(made.in_bout(number, one, backend=backend) for number, one in enumerate(found, start=1))
+
+
+def known(found: LogEstimate | None) -> LogEstimate:
+    assert found is not None
+    return found
+
+
+def test_drift_from_slice_to_slice_cancels() -> None:
+    a = [cell(*[made.sliced([2.0 * each * factor for each in DRIFT]) for each in (1.0, 1.5, 0.7)]) for factor in (1, 3)]
+    found = known(between(a[0], a[1], STEP))
+    assert (found.basis, found.trials) == ("trials", 3)
+    assert found.value == pytest.approx(1 / 3)
+    assert found.half_width == pytest.approx(0, abs=1e-6)
+
+
+def test_slices_are_paired_by_their_cycle() -> None:
+    a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
+    late = dataclasses.replace(b.training, blocks=b.training.blocks[1:])
+    found = known(between(cell(a), cell(dataclasses.replace(b, training=late)), STEP))
+    assert found.value == pytest.approx(0.5)
+    assert found.degrees == 1
+
+
+def test_the_interval_of_three_bouts_is_over_bouts() -> None:
+    a = cell(*[made.sliced([step] * 6) for step in (1.0, 1.1, 1.2)])
+    b = cell(*[made.sliced([step] * 6) for step in (2.0, 2.0, 2.0)])
+    wanted = estimate([0.5, 0.55, 0.6])
+    found = known(between(a, b, STEP))
+    assert found.log_centre == pytest.approx(wanted.log_centre)
+    assert found.log_error == pytest.approx(wanted.log_error)
+
+
+@pytest.mark.parametrize("bouts", [1, 2])
+def test_the_interval_of_few_bouts_is_over_slices_and_as_wide_as_processes_differ(bouts: int) -> None:
+    steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
+    a, b = cell(*[made.sliced(steps)] * bouts), cell(*[made.sliced([1.0] * 6)] * bouts, backend="torch")
+    found = known(between(a, b, STEP))
+    within = median_error([math.log(step) for step in steps])
+    assert within is not None and found.log_error is not None
+    assert (found.basis, found.trials, found.degrees) == ("slices", bouts, 5 * bouts)
+    apart = math.hypot(BETWEEN_PROCESSES["jax"], 0.03)
+    assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(bouts), rel=1e-3)
+
+
+def test_one_slice_alone_has_no_interval() -> None:
+    assert not known(between(cell(made.sliced([1.0])), cell(made.sliced([2.0])), STEP)).has_interval
+
+
+def test_the_headline_joins_steps_and_short_epochs() -> None:
+    a, b = made.sliced([1.0] * 6, [12.0] * 6), made.sliced([2.0] * 6, [18.0] * 6)
+    found = known(between(cell(a), cell(b), HEADLINE))
+    assert found.value == pytest.approx((12 + 98 * 1) / (18 + 98 * 2))  # without noise it is the ratio of the epochs
+    assert known(between(cell(b), cell(a), HEADLINE)).value == pytest.approx(1 / found.value)
+    assert known(between(cell(a), cell(b), "epoch_s")) == found
+    assert known(between(cell(a), cell(b), "train_samples_per_s")).value == pytest.approx(1 / found.value)
+
+
+def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
+    rng = random.Random(4)
+
+    def drawn(level: float, epoch: float) -> Measurement:
+        steps = [level * math.exp(rng.gauss(0, 0.02)) for _ in range(40)]
+        return made.sliced(steps, [epoch * math.exp(rng.gauss(0, 0.05)) for _ in range(15)], steps=20)
+
+    pairs = [(drawn(1.0, 30.0), drawn(2.0, 50.0)) for _ in range(200)]
+    found = [known(between(cell(a), cell(b), HEADLINE)) for a, b in pairs]
+    seen = statistics.stdev(one.log_centre for one in found)
+    apart = math.hypot(0.01, 0.01)
+    said = statistics.fmean(math.sqrt((one.log_error or 0) ** 2 - apart**2) for one in found)
+    assert said == pytest.approx(seen, rel=0.2)
+
+
+def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> None:
+    a, b = made.sliced([1.0] * 6, steps=1), made.sliced([2.0] * 6, steps=1)
+    assert known(between(cell(a), cell(b), HEADLINE)).value == pytest.approx(0.5)
+
+
+def epochs(epochs_ms: Sequence[float]) -> Measurement:
+    found = made.epochs_measurement(1.0)
+    blocks = [Block(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms)]
+    return dataclasses.replace(found, training=dataclasses.replace(found.training, blocks=blocks))
+
+
+def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
+    a, b = cell(epochs([1.0, 2.0, 4.0])), cell(epochs([3.0, 6.0, 12.0]))
+    for metric in (HEADLINE, "epoch_s"):
+        assert known(between(a, b, metric)).value == pytest.approx(1 / 3)
+    assert known(between(a, b, "train_samples_per_s")).value == pytest.approx(3)
+    assert between(a, b, STEP) is None
+
+
+def test_a_sweep_has_rates_by_its_steps() -> None:
+    def swept(steps_ms: Sequence[float]) -> Measurement:
+        found = made.sliced(steps_ms)
+        return dataclasses.replace(found, training=dataclasses.replace(found.training, epochs=[]))
+
+    a, b = cell(swept([1.0] * 6)), cell(swept([2.0] * 6))
+    assert known(between(a, b, "train_samples_per_s")).value == pytest.approx(2)
+    assert between(a, b, HEADLINE) is None
+
+
+def predicting(factor: float) -> Measurement:
+    def slices(level_ns: int, count: int) -> list[Block]:
+        return [Block(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)]
+
+    single, several = Latency(1, [made.MS], slices(made.MS, 100)), Latency(32, [made.MS], slices(2 * made.MS, 50))
+    throughput = Throughput(1_000, 32, [int(50 * made.MS * factor)], slices(50 * made.MS, 1))
+    return dataclasses.replace(made.sliced(DRIFT), prediction=[single, several], throughput=throughput)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio"), [("predict_p50_ms", 0.5), ("predict_batch_p50_ms", 0.5), ("predict_samples_per_s", 2.0)]
+)
+def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float) -> None:
+    found = known(between(cell(predicting(1.0)), cell(predicting(2.0)), metric))
+    assert found.basis == "slices"
+    assert found.value == pytest.approx(ratio)
+
+
+def test_what_has_no_slices_is_paired_by_bout() -> None:
+    def first(bout: int, first_ms: float, alone: bool = True) -> TrialRecord:
+        found = made.sliced([1.0] * 6)
+        training = dataclasses.replace(found.training, first_step_ns=int(first_ms * made.MS))
+        return made.in_bout(bout, dataclasses.replace(found, training=training), alone)
+
+    a = summarize_cell(first(bout, 100.0 * bout) for bout in (1, 2, 3))
+    b = summarize_cell(first(bout, 300.0 * bout) for bout in (1, 2, 3))
+    found = known(between(a, b, "first_step_ms"))
+    assert (found.trials, found.basis) == (3, "trials")
+    assert found.value == pytest.approx(1 / 3)
+    several = summarize_cell(first(bout, 300.0 * bout, alone=bout < 3) for bout in (1, 2, 3))
+    found = known(between(a, several, "first_step_ms"))
+    assert (found.trials, found.has_interval) == (2, False)  # who started beside others does not count
+    assert known(between(a, several, "peak_rss_mib")).trials == 3
+
+
+def test_a_phase_that_was_started_beside_others_is_no_figure() -> None:
+    found = made.in_bout(1, made.sliced([1.0]), alone=False)
+    assert summarize_cell([found]).estimate("startup_ms") is None
+    alone = dataclasses.replace(found, started_alone=True, phases=[Phase("spawn", 0, made.MS)])
+    assert known_value(summarize_cell([alone])) == 1.0
+
+
+def known_value(found: CellSummary) -> float:
+    value = found.estimate("startup_ms")
+    assert value is not None
+    return value.value
+
+
+def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
+    def old(steps_ms: dict[int, float]) -> CellSummary:
+        return summarize_cell(made.trial(index, found=made.measurement(step)) for index, step in steps_ms.items())
+
+    found = known(between(old({1: 1.0, 2: 2.0, 3: 3.0}), old({1: 2.0, 3: 6.0}), STEP))
+    assert found.trials == 2
+    assert found.value == pytest.approx(0.5)
+
+
+def test_cells_without_a_bout_in_common_are_paired_by_rounds() -> None:
+    a = summarize_cell(made.in_bout(bout, made.sliced([1.0] * 6), round_index=1) for bout in (1, 2))
+    b = summarize_cell([made.in_bout(3, made.sliced([2.0] * 6), round_index=1)])
+    found = known(between(a, b, STEP))
+    assert (found.trials, found.basis) == (1, "trials")
+    assert found.value == pytest.approx(0.5)
+
+
+def test_what_is_not_above_zero_has_no_ratio() -> None:
+    def dear(overhead_ms: float) -> CellSummary:
+        return summarize_cell([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
+
+    assert between(dear(-1.0), dear(2.0), "epoch_overhead_ms") is None
+    assert known(between(dear(1.0), dear(2.0), "epoch_overhead_ms")).value == pytest.approx(0.5)
+
+
+def test_a_cell_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
+    failed = CellSummary(cell(made.sliced([1.0])).trials, made.FAILURE)
+    assert between(failed, cell(made.sliced([1.0])), STEP) is None
+    first, second = (summarize_cell([made.trial(index)]) for index in (1, 2))
+    assert between(first, second, STEP) is None
+
+
+def test_the_scatter_of_bouts_is_told_from_that_of_slices() -> None:
+    rng = random.Random(2)
+
+    def drawn(process: float) -> CellSummary:
+        levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
+        return cell(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
+
+    found, alike = spread(drawn(0.05), drawn(0.05), STEP), spread(drawn(0.0), drawn(0.0), STEP)
+    assert found is not None and alike is not None
+    assert found.between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
+    assert found.within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
+    assert alike.between < 0.03
+
+
+def test_one_bout_and_old_files_tell_no_spread() -> None:
+    assert spread(cell(made.sliced([1.0] * 6)), cell(made.sliced([1.0] * 6)), STEP) is None
+    old = summarize_cell(made.trial(index) for index in (1, 2, 3))
+    assert spread(old, old, STEP) is None

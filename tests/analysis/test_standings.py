@@ -1,0 +1,88 @@
+from collections.abc import Sequence
+
+import pytest
+
+from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.verdicts import Verdict
+from kerasbench.exchange.options import Options
+from kerasbench.results.record import Record
+from tests import made
+
+JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
+SCATTER = (1.0, 1.001, 0.999)
+
+
+def run(bouts: int = 3, control_of_jax: float | None = None, **steps_ms: float) -> Record:
+    """Columns by backend in bouts whose ratios scatter by a thousandth, with slices that drift by half."""
+    columns = [(backend, ms, False) for backend, ms in steps_ms.items()]
+    columns += [("jax", control_of_jax, True)] if control_of_jax else []
+    trials = [
+        made.in_bout(bout, made.sliced(slices(ms * SCATTER[bout % 3])), backend=backend, options=Options(control=twice))
+        for bout in range(1, bouts + 1)
+        for backend, ms, twice in columns
+    ]
+    return made.record(*trials, rounds=bouts)
+
+
+def slices(step_ms: float) -> Sequence[float]:
+    return [step_ms * (1 + 0.05 * cycle) for cycle in range(10)]
+
+
+def only(record: Record) -> Standing:
+    (found,) = summarize(record).standings
+    return found
+
+
+def test_one_bout_is_enough_for_a_verdict_where_slices_tell() -> None:
+    found = only(run(1, jax=1.0, torch=2.0))
+    assert (found.first, found.proven, found.tentative, found.by_slices) == (JAX, True, False, True)
+    assert not only(run(3, jax=1.0, torch=2.0)).by_slices
+
+
+def test_the_others_stand_beside_the_fastest_by_their_ratio() -> None:
+    found = only(run(jax=1.0, torch=2.0))
+    (comparison,) = found.comparisons
+    ratio = found.over_fastest(TORCH)
+    assert ratio is not None and found.over_fastest(JAX) is None
+    assert ratio.value == pytest.approx(1 / comparison.ratio.value)
+    assert ratio.half_width == pytest.approx(comparison.ratio.half_width)
+
+
+def test_a_control_is_compared_with_what_it_repeats_and_does_not_compete() -> None:
+    record = run(jax=1.0, torch=2.0, control_of_jax=0.999)
+    found = only(record)
+    assert found.control is not None
+    assert (found.fastest, [one.rival for one in found.comparisons]) == (JAX, [TORCH])
+    assert (found.control.column, found.control.is_off, found.withheld) == (JAX, False, False)
+    assert found.control.ratio.value == pytest.approx(0.999, rel=1e-3)
+    assert summarize(record).columns == [JAX, TORCH]
+
+
+@pytest.mark.parametrize(("control_ms", "off"), [(1.05, True), (0.95, True), (1.025, False)])
+def test_a_control_is_off_where_its_interval_lies_outside_three_percent(control_ms: float, off: bool) -> None:
+    assert only(run(jax=1.0, torch=2.0, control_of_jax=control_ms)).withheld is off
+
+
+def test_what_is_far_off_but_may_be_chance_takes_nothing_away() -> None:
+    assert not only(run(1, jax=1.0, torch=2.0, control_of_jax=1.04)).withheld
+
+
+def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away() -> None:
+    found: Findings = findings(run(jax=1.0, torch=2.0, control_of_jax=1.5))
+    (standing,) = found.summary.standings
+    assert [one.verdict for one in standing.comparisons] == [Verdict.INCONCLUSIVE]
+    assert standing.first is None
+    assert standing.level == [TORCH]
+
+
+def test_verdicts_of_other_rows_are_not_corrected_for_those_that_are_withheld() -> None:
+    off, fine = run(jax=1.0, torch=2.0, control_of_jax=1.5), run(jax=1.0, torch=2.0)
+    fine.trials = [made.in_bout(10 + one.bout, one.measurement or made.sliced([1.0]), round_index=one.round,
+                                name="other", backend=one.backend) for one in fine.trials]  # fmt: skip
+    standings = summarize(made.record(*off.trials, *fine.trials, rounds=3)).standings
+    assert [[one.verdict for one in each.comparisons] for each in standings] == [
+        [Verdict.INCONCLUSIVE],
+        [Verdict.FASTER],
+    ]

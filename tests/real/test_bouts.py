@@ -1,0 +1,64 @@
+"""Three backends side by side, in real children."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.children.bout import Entrant
+from kerasbench.children.limits import Limits
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.measurement import Block, Measurement
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.requests import TrialRequest
+from kerasbench.scenario import content_hash
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+NAMES = backends.names()
+LIMITS = Limits(120.0, "--timeout 120 s")
+
+
+def entrant(file: Path, backend: str) -> Entrant:
+    request = TrialRequest(
+        scenario=file.stem,
+        file=str(file),
+        file_hash=content_hash(file),
+        regime="default",
+        backend=backend,
+        device=Device("cpu"),
+        seed=0,
+        data="synthetic",
+        protocol=dataclasses.replace(trials.SHORTEST, min_cycles=6),
+    )
+    return Entrant(sys.executable, request, LIMITS)
+
+
+def stages(found: Measurement) -> list[list[Block]]:
+    predicted = [latency.slices for latency in found.prediction]
+    assert found.throughput is not None
+    return [found.training.blocks, found.training.epochs, *predicted, found.throughput.slices]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_every_stage_is_measured_in_turn(faults: Path, alone: bool) -> None:
+    outcomes = trials.together([entrant(faults / "fine.py", backend) for backend in NAMES], alone)
+    assert [outcome.started_alone for outcome in outcomes] == [alone] * len(NAMES)
+    found = [trials.measured(outcome) for outcome in outcomes]
+    for columns in zip(*map(stages, found), strict=True):
+        cycles = list(zip(*columns, strict=True))
+        assert len(cycles) >= 6
+        for number, cycle in enumerate(cycles):
+            assert {block.cycle for block in cycle} == {number}
+            assert sorted(block.position or 0 for block in cycle) == list(range(len(NAMES)))
+    assert all(one.usage.parked_ns > 0 for one in found)
+
+
+def test_a_column_that_fails_leaves_and_the_others_go_on(faults: Path) -> None:
+    files = ("fine.py", "raises_in_predict.py", "fine.py")
+    outcomes = trials.together([entrant(faults / file, backend) for file, backend in zip(files, NAMES, strict=True)])
+    codes = [outcome.failure and outcome.failure.code for outcome in outcomes]
+    assert codes == [None, Code.ERROR, None]

@@ -1,0 +1,85 @@
+"""How a model is made ready to be measured, with models that are made of a few attributes."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.exchange.devices import Device
+from kerasbench.exchange.options import Options
+from kerasbench.exchange.requests import Protocol, TrialRequest
+from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.trial import model as models
+from kerasbench.worker.trial import native
+from kerasbench.worker.trial.model import jit_default
+
+CPU, CUDA = Device("cpu"), Device("cuda")
+REGIME = Regime(train=8)
+TORCH = backends.get("torch")
+
+
+def made(*supports_jit: bool, **different: object) -> Any:
+    layers = [SimpleNamespace(supports_jit=supported) for supported in supports_jit]
+    attributes: dict[str, object] = {
+        "compiled": True,
+        "run_eagerly": False,
+        "steps_per_execution": 1,
+        "weights": [],
+        "count_params": lambda: 10,
+        "get_weights": list,
+        "set_weights": lambda weights: None,
+        "_flatten_layers": lambda include_self=True: layers,
+    }
+    return SimpleNamespace(**(attributes | different))
+
+
+def scenario(model: Any, **different: Any) -> Scenario:
+    return Scenario(build=lambda regime: model, data=lambda samples, rng: ([], []), regimes=(REGIME,), **different)
+
+
+def request(**options: Any) -> TrialRequest:
+    return TrialRequest("mine", "mine.py", "", "default", "torch", CPU, 0, "synthetic", Protocol(), Options(**options))
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "supports_jit", "compiled"),
+    [
+        ("jax", CPU, (True, True), True),
+        ("jax", CPU, (True, False), False),
+        ("tensorflow", CUDA, (True, True), True),
+        ("tensorflow", CUDA, (True, False, True), False),  # an LSTM that takes cuDNN's own loop
+        ("tensorflow", CPU, (True, True), False),
+        ("torch", CUDA, (True, True), False),
+    ],
+)
+def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it(
+    name: str, device: Device, supports_jit: tuple[bool, ...], compiled: bool
+) -> None:
+    assert jit_default(made(*supports_jit), backends.get(name), device) is compiled
+
+
+@pytest.mark.parametrize(("asked", "compiled"), [(None, False), (True, True), (False, False)])
+def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: bool) -> None:
+    model = models.build(scenario(made(True)), REGIME, TORCH, request(jit=asked))
+    assert model.jit_compile is compiled
+
+
+@pytest.mark.parametrize(
+    ("different", "complaint"),
+    [
+        ({"compiled": False}, "must return a compiled Keras model"),
+        ({"run_eagerly": True}, "run_eagerly or steps_per_execution"),
+        ({"steps_per_execution": 4}, "run_eagerly or steps_per_execution"),
+        ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
+    ],
+)
+def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        models.build(scenario(made(True, **different), parameters=10), REGIME, TORCH, request())
+
+
+def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "build_twin", lambda asked, regime, model: ("twin of", model))
+    model = made(True)
+    assert models.build(scenario(model), REGIME, TORCH, request(native=True)) == ("twin of", model)
