@@ -194,6 +194,7 @@ class _Bout:
         except OSError as error:
             column.failure = not_started(error, one.python)
         else:
+            column.child.begin()
             self.listener.add(column.child)
 
     def _waiting(self, stage: str) -> list[_Column]:

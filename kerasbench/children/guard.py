@@ -23,6 +23,7 @@ def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        bufsize=0,  # a line that reaches nobody is lost, not kept for the end
         start_new_session=True,  # it outlives what ends its parent's
     ) as guardian:
         stdin, stdout = guardian.stdin, guardian.stdout
@@ -32,6 +33,5 @@ def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
         def tell(line: str) -> None:
             with suppress(BrokenPipeError):  # somebody has killed it
                 stdin.write(line.encode() + b"\n")
-                stdin.flush()
 
         yield tell

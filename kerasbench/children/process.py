@@ -62,7 +62,7 @@ class Exit:
 
 
 class Child:
-    """One child: a ``with`` gives it its request in the beginning and leaves nothing of it in the end.
+    """One child, which waits for its request; a ``with`` leaves nothing of it.
 
     ::
 
@@ -100,15 +100,18 @@ class Child:
         self._memory = MemoryWatch(self.number, task.memory_bytes)
 
     def __enter__(self) -> Self:
-        with suppress(BrokenPipeError):  # it died at once; its exit says more
-            self._input.write(self._task.request)
-            self._input.flush()
-        os.set_blocking(self._input.fileno(), False)
         return self
 
     def __exit__(self, *raised: object) -> None:
         if self.exit is None:
             self._leave()
+
+    def begin(self) -> None:
+        """Give it its request, after which it never blocks who says something to it."""
+        with suppress(BrokenPipeError):  # it died at once; its exit says more
+            self._input.write(self._task.request)
+            self._input.flush()
+        os.set_blocking(self._input.fileno(), False)
 
     @property
     def number(self) -> int:
@@ -288,6 +291,7 @@ def run(
     """
     task = Task(python, environment, request, timeout_s, worker=worker)
     with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
+        child.begin()
         listener.add(child)
         listener.listen()
     assert child.exit is not None  # nobody has parked it

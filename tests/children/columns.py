@@ -21,7 +21,8 @@ HEAD = f"""#!{sys.executable} -IS
 import json, os, signal, sys, time
 fd, NUMBER = int(sys.argv[2]), sys.argv[0].rpartition("-")[2]
 token, _, request = sys.stdin.readline().partition(" ")
-def say(**message): os.write(fd, (token + " " + json.dumps(message) + "\\n").encode())
+def say(*others, **message):  # in one write, for after some of these it is stopped
+    os.write(fd, "".join(token + " " + json.dumps(one) + "\\n" for one in (*others, message)).encode())
 def turn(): return json.loads(sys.stdin.readline())
 def log(line):
     with open(sys.argv[0] + ".log", "a") as file: print(line, file=file)
@@ -32,7 +33,8 @@ def slices(stage, ns=1000):
         say(slice=dict(given, count=1, ns=ns))
 def hang():
     while True: time.sleep(60)
-def answer(): say(**{json.loads(Message(measurement=made.measurement()).encode())!r})
+ANSWER = {json.loads(Message(measurement=made.measurement()).encode())!r}
+def answer(): say(**ANSWER)
 log(os.getpid())
 """
 FINE = "slices('train')\nslices('epoch')\nanswer()"
@@ -71,7 +73,7 @@ class Columns:
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a bout of these scripts; a name with a slash is an interpreter itself."""
-        rules = Rules(self._orders, self._enough, lambda: self.fits())
+        rules = Rules(self._orders, self._enough, self.fits)
         return bout.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:

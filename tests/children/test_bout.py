@@ -1,4 +1,4 @@
-"""Bouts of columns that are small scripts: whose turn it is, who is stopped, and what becomes of those that go wrong."""
+"""Bouts of columns that are small scripts: whose turn it is, who is stopped, what becomes of those that go wrong."""
 
 import os
 import signal
@@ -87,17 +87,15 @@ say(begun="finish")
 answer()
 """
     seen: list[tuple[int, str]] = []
+    started: dict[int, int] = {}
 
     def look(index: int, name: str) -> None:
         if name != "began":
-            others = [columns.number(other) for other, _ in enumerate(columns.drawn or seen) if False]
-            others = [columns.number(other) for other in range(3) if other != index and has_begun(other)]
-            stand_in.wait_for(lambda: all(stopped(other) or gone(other) for other in others))
-            assert not stopped(columns.number(index))
+            started[index] = columns.number(index)
+            others = [number for other, number in started.items() if other != index]
+            stand_in.wait_for(lambda: all(gone(number) or stopped(number) for number in others))
+            assert not stopped(started[index])
             seen.append((index, name))
-
-    def has_begun(index: int) -> bool:
-        return (columns.folder / f"python-{index}.log").exists()
 
     columns.ear.on_phase = look
     assert columns.codes(body, body, body) == [None] * 3
@@ -145,7 +143,7 @@ def test_a_column_that_leaves_in_its_turn_is_left_out_and_the_others_go_on(
     ending = ending.replace(repr(made.FAILURE.code), repr(str(made.FAILURE.code)))
     assert columns.codes(FINE, LEAVING + ending, FINE) == [None, code, None]
     assert columns.stages == [("train", [1] * 3), ("train", [2] * 2), ("epoch", [1] * 2), ("epoch", [2] * 2)]
-    assert columns.drawn == [3, 2, 2]
+    assert columns.drawn == [3, 2]
     assert columns.turns(0)[:2] == ["train 0 0", "train 1 2"]
     assert columns.turns(2)[:2] == ["train 0 2", "train 1 1"]
 
@@ -182,8 +180,7 @@ def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) 
 
 def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
     def held(group: int) -> int:
-        parked = group == columns.number(0) and stopped(group)
-        return 5 << 30 if parked else 0
+        return 5 << 30 if stopped(group) else 0
 
     monkeypatch.setattr(memory, "LOOK_S", 0.0)
     monkeypatch.setattr(memory, "group_bytes", held)
@@ -220,20 +217,17 @@ def test_what_memory_there_is_is_asked_when_the_one_before_is_ready(columns: Col
     assert parked == [True, True]
 
 
-SLICE = "say(slice=dict(count=1, ns=1))"
-
-
 @pytest.mark.parametrize(
     "body",
     [
-        SLICE,
-        f"say(ready='train')\n{SLICE}\nhang()",
-        f"say(ready='train')\nturn()\n{SLICE}\n{SLICE}\nhang()",
+        "say(slice=dict(count=1, ns=1))\nhang()",
+        "say({'ready': 'train'}, slice=dict(count=1, ns=1))\nhang()",
+        "say(ready='train')\nturn()\nsay({'slice': dict(count=1, ns=1)}, slice=dict(count=1, ns=1))\nhang()",
         "say(ready='train')\nturn()\nsay(ready='train')\nhang()",
         "say(ready='train')\nturn()\nsay(slice=dict(count=0, ns=1))\nhang()",
         "say(ready='train')\nturn()\nsay(slice=dict(count=1, ns=0))\nhang()",
-        "say(ready='train')\nsay(ready='train')\nhang()",
-        "say(ready='train')\nanswer()\nhang()",
+        "say({'ready': 'train'}, ready='train')\nhang()",
+        "say({'ready': 'train'}, **ANSWER)\nhang()",
         "slices('train')\nsay(ready='train')\nhang()",
         "slices('epoch')\nsay(ready='train')\nhang()",
         "say(ready='lunch')\nhang()",
@@ -268,40 +262,39 @@ def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_bout(
     assert not any(Path(folder).exists() for folder in folders)
 
 
-PLACES = ["began", "phase", "tick", "fits", "cycle"]
+def interrupt(*told: object) -> bool:
+    raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("place", PLACES)
-def test_ctrl_c_at_any_place_leaves_nothing(
-    columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
-) -> None:
-    def interrupt(*told: object) -> bool:
-        if place in PLACES[:2] and told != (2, {"began": "began", "phase": "turn"}[place]):
-            return True
-        if again:
-            monkeypatch.setattr("kerasbench.children.group.sweep", interrupt_again)
-        raise KeyboardInterrupt
-
-    def interrupt_again(mark: str) -> None:
-        raise KeyboardInterrupt
-
-    before = psutil.Process().num_fds()
+def interrupt_at(columns: Columns, place: str) -> None:
+    """Have Ctrl-C come where a bout calls back."""
     match place:
-        case "tick":
-            columns.ear.on_tick = interrupt
         case "fits":
             columns.fits = interrupt
         case "cycle":
-            columns.on_cycle = interrupt
+            columns.on_cycle = interrupt  # type: ignore[assignment]
+        case "tick":
+            columns.ear.on_tick = interrupt  # type: ignore[assignment]
         case _:
-            columns.ear.on_phase = interrupt
-    body = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn')\nhang()" if place == "phase" else FINE
+            columns.ear.on_phase = lambda index, name: None if (index, name) != (1, place) else interrupt()  # type: ignore
+
+
+INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn')\nhang()"
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("place", ["fits", "cycle", "tick", "began", "set up", "turn"])
+def test_ctrl_c_at_any_place_leaves_nothing(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
+) -> None:
+    before = psutil.Process().num_fds()
+    interrupt_at(columns, place)
+    if again:
+        monkeypatch.setattr("kerasbench.children.group.sweep", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        columns.measure(body if place != "phase" else FINE, FINE, body)
+        columns.measure(FINE, INTERRUPTED if place in ("set up", "turn") else FINE, FINE)
     for log in columns.folder.glob("*.log"):
-        number = int(log.read_text().split()[0])
-        stand_in.wait_for(lambda number=number: gone(number))  # type: ignore[misc]
+        assert gone(int(log.read_text().split()[0]))
     assert psutil.Process().num_fds() == before
 
 

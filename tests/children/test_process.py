@@ -54,6 +54,7 @@ class Run:
         self._script.write_text(HEAD + body)
         task = process.Task(sys.executable, os.environ, b"{}\n", timeout_s, memory_bytes, self._script)
         with process.Child(task, self._take, guard) as child:
+            child.begin()
             yield child
 
     def _take(self, line: bytes) -> bool:
