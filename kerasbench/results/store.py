@@ -25,7 +25,7 @@ STAMP = re.compile(
 )  # how the files of a run are called: by its start (see _reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
-MAX_OLD_FILE_BYTES = 16 << 20  # twenty times the largest file of an earlier schema; what those hold is decoded untyped
+MAX_OLD_FILE_BYTES = 32 << 20  # ten times the largest file of an earlier schema; what those hold is decoded untyped
 
 
 class Store:
@@ -166,13 +166,19 @@ class _Version(msgspec.Struct):
 
 
 def _from_json(content: bytes, file: Path) -> Record:
-    schema = msgspec.json.decode(content, type=_Version).schema
-    if schema == SCHEMA:
+    if _is_of_today(content, file):
         return msgspec.json.decode(content, type=Record)
+    return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
+
+
+def _is_of_today(content: bytes, file: Path) -> bool:
+    """Tell whether a file has today's schema; False: an older one, which is no larger than those were."""
+    schema = msgspec.json.decode(content, type=_Version).schema
     if schema > SCHEMA:
         raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); read it with that one")
-    _require_size(file, MAX_OLD_FILE_BYTES)
-    return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
+    if schema < SCHEMA:
+        _require_size(file, MAX_OLD_FILE_BYTES)
+    return schema == SCHEMA
 
 
 def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
@@ -185,8 +191,14 @@ def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
 
 def _from_journal(stream: BinaryIO, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is of the bout in flight, which is lost."""
-    record = _from_json(_line(stream), file)
-    trials = [msgspec.json.decode(line, type=TrialRecord) for line in iter(partial(_line, stream), b"")]
+    first, lines = _line(stream), iter(partial(_line, stream), b"")
+    if _is_of_today(first, file):
+        record = msgspec.json.decode(first, type=Record)
+        trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
+    else:
+        whole = msgspec.json.decode(first) | {"trials": [msgspec.json.decode(line) for line in lines]}
+        record = msgspec.convert(upgrade(whole), type=Record)
+        trials = record.trials
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
 
 

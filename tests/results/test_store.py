@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 STARTED = "2026-01-02T03:04:05Z"
 
 
@@ -39,6 +41,14 @@ def test_a_journal_that_was_cut_off_loses_the_last_trial_alone(store: Store, cut
     content = store.journal.read_bytes()
     store.journal.write_bytes(content[:-cut])
     assert [trial.round for trial in load(store.journal).trials] == [1]
+
+
+def test_an_older_kerasbench_s_journal_is_read_too(store: Store) -> None:
+    whole = json.loads((GOLDEN / "schema_3.json").read_bytes())
+    trials = whole.pop("trials")
+    lines = [json.dumps(one) for one in (whole | {"trials": [], "finished": ""}, *trials)]
+    store.journal.write_text("\n".join([*lines, '{"cut off']))
+    assert load(store.journal).trials == load(GOLDEN / "schema_3.json").trials
 
 
 def test_rounds_are_complete_when_every_cell_that_still_runs_has_a_trial(store: Store) -> None:
