@@ -17,7 +17,9 @@ def too_long(file: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             asked = len(node.args.args) + len(node.args.kwonlyargs)
-            is_list = name.startswith(LISTS_OF_OPTIONS) and (asked > ARGUMENTS or "typer.Option" in ast.unparse(node.args))
+            is_list = name.startswith(LISTS_OF_OPTIONS) and (
+                asked > ARGUMENTS or "typer.Option" in ast.unparse(node.args)
+            )
             if node.end_lineno - node.lineno >= LINES_OF_A_FUNCTION and not is_list:
                 found.add(node.name)
     return found
