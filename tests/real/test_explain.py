@@ -16,6 +16,8 @@ from tests.real import trials
 
 pytestmark = pytest.mark.real
 
+BLOCKS = 2  # of each way in a slice
+
 
 @pytest.mark.parametrize("backend", backends.names())
 def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: str) -> None:
@@ -25,7 +27,7 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
     parts = training.parts
     assert parts is not None
     for blocks in (parts.arrays, parts.ready, parts.bare):
-        assert len(blocks) == PARTS_CYCLES
+        assert len(blocks) == BLOCKS * PARTS_CYCLES
         assert {block.count for block in blocks} == {training.steps_per_block}
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.
