@@ -115,7 +115,8 @@ def phases_come_in_order(ended: Outcome, found: Measurement) -> None:
     assert found.parity is not None
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train",
-        *["epoch"] * (found.training.unit == "step"), "predict", "finish", *["parity"] * bool(found.parity.silenced), "exit",
+        *["epoch"] * (found.training.unit == "step"), "predict", "finish", *["parity"] * bool(found.parity.silenced),
+        "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in zip(ended.phases, ended.phases[1:], strict=False))
 
