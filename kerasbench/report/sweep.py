@@ -12,14 +12,13 @@ from kerasbench.exchange.options import AXES, Axis
 from kerasbench.report.cells import column_name, column_names, metric_tables, timed
 from kerasbench.report.markdown import NOTHING, draw_table, escape
 from kerasbench.report.notes import first_step, paired, training_notes
-from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant
+from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant, size_along
 from kerasbench.text import label
 
 STEP = (
     "A step inside an epoch (`steady_step_ms`): feeding the batch, the step, its metrics. What an epoch costs once is "
     "not in it."
 )
-WHOLE_BATCH = 100  # from here on a crossover is told to the sample
 
 
 def document(found: Findings) -> str:
@@ -72,7 +71,7 @@ def _table(sized: Summary, named: bool) -> str:
 
 def _at(row: Row, axis: Axis) -> str:
     size = row.size.along(axis) if row.size else None
-    return NOTHING if size is None else _number(axis, size)
+    return NOTHING if size is None else size_along(axis, size)
 
 
 def _ended(sweeps: Sequence[Swept]) -> Iterator[str]:
@@ -80,7 +79,7 @@ def _ended(sweeps: Sequence[Swept]) -> Iterator[str]:
         for column in one.columns:
             size = one.out_of_memory(column)
             if size is not None:
-                where = f"{one.axis} {_number(one.axis, size)}"
+                where = f"{one.axis} {size_along(one.axis, size)}"
                 yield f"{escape(one.label)} {column_name(column)}: out of memory at {where}; the series ends there."
 
 
@@ -114,19 +113,19 @@ def _crossing(axis: Axis, one: Crossing) -> str:
     interval = "too few rounds for an interval"
     if one.interval is not None:
         low, high = one.interval
-        interval = f"{_number(axis, low)} to {_number(axis, high)}"
+        interval = f"{size_along(axis, low)} to {size_along(axis, high)}"
     names = f"{column_name(one.winner)} overtakes {column_name(one.loser)}"
-    return f"{names} at {axis} {_number(axis, one.at)} ({interval})"
+    return f"{names} at {axis} {size_along(axis, one.at)} ({interval})"
 
 
 def _one_sided(axis: Axis, duel: Duel) -> str:
     sizes = [size for size, _ in duel.ratios]
-    span = f"({_number(axis, sizes[0])} to {_number(axis, sizes[-1])})"
+    span = f"({size_along(axis, sizes[0])} to {size_along(axis, sizes[-1])})"
     slower = next((found for found in duel.signs if found), 0)
     if not slower:
         return f"{column_name(duel.a)} and {column_name(duel.b)} cannot be told apart at any size measured {span}"
     loser, winner = (duel.a, duel.b) if slower > 0 else (duel.b, duel.a)
-    unsettled = [_number(axis, size) for size, found in zip(sizes, duel.signs, strict=True) if not found]
+    unsettled = [size_along(axis, size) for size, found in zip(sizes, duel.signs, strict=True) if not found]
     known = f"every size measured {span}"
     if unsettled:
         known = f"the sizes measured {span}, but for {', '.join(unsettled)}, where they cannot be told apart"
@@ -176,9 +175,3 @@ def _besides(sized: Summary) -> str:
         ("train_samples_per_s", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
         f"Throughput follows from the step inside an epoch. {first_step(sized)}",
     )
-
-
-def _number(axis: Axis, size: float) -> str:
-    if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
-        return f"{size:,.0f}"
-    return f"{size:.3g}"
