@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.standings import Standing
+from kerasbench.report.naming import names
 from kerasbench.report.number import significant
 from kerasbench.report.plot import (
     COLOURS,
@@ -17,7 +18,6 @@ from kerasbench.report.plot import (
     ends,
     legend,
     mark,
-    name,
     row_axes,
 )
 from kerasbench.results.keys import Column
@@ -46,6 +46,7 @@ def fill(figure: "Figure", found: Findings) -> None:
     """Draw a group of bars for each row that was compared, the first row above."""
     rows = compared(found)
     columns = [column for column in found.plain.columns if any(_ratio(one, column) for _, one in rows)]
+    named = names(found.plain.columns)
     height = MARKER_SPREAD / max(1, len(columns))
     axes = row_axes(figure, [row.label for row, _ in rows], max(ROW_IN, MARKER_IN * (len(columns) + 1)))
     axes.set_xscale("log")
@@ -61,7 +62,7 @@ def fill(figure: "Figure", found: Findings) -> None:
         for position, column in enumerate(columns):
             at = index + MARKER_SPREAD * ((position + 0.5) / len(columns) - 0.5)
             _bar(axes, at, height, standing, column, COLOURS[position % len(COLOURS)])
-    legend(axes, [one.patches[0] for one in handles], [name(column) for column in columns])
+    legend(axes, [one.patches[0] for one in handles], [named[column] for column in columns])
 
 
 def _bar(axes: "Axes", at: float, height: float, standing: Standing, column: Column, colour: str) -> None:
@@ -70,9 +71,9 @@ def _bar(axes: "Axes", at: float, height: float, standing: Standing, column: Col
     if bounds is None:
         return
     low, value, high = bounds
-    axes.barh([at], [value - STUB], left=STUB, height=height, color=colour, gid="ratio")
+    axes.barh([at], [value - STUB], left=STUB, height=height, color=colour, gid=f"ratio-{at:.3f}")
     if low < high:
-        axes.plot((low, high), (at, at), color="#333333", linewidth=1.2, gid="interval")
+        axes.plot((low, high), (at, at), color="#333333", linewidth=1.2, gid=f"interval-{at:.3f}")
     text = "fastest" if column == standing.first else f"{significant(value)}×"
     axes.annotate(text, (high, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
 

@@ -1,4 +1,4 @@
-"""A figure for Python: matplotlib's own, which a notebook shows, and which is saved with all that stands around its axes.
+"""A figure for Python: matplotlib's own, which a notebook shows, and which is saved with all its labels.
 
 Imported where it is asked for: matplotlib is an optional dependency.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import bars, curve
+from kerasbench.report import bars, curve, plot
 from kerasbench.report.plot import DOTS_PER_INCH, appearance
 
 
@@ -19,7 +19,8 @@ class Picture(Figure):
     def savefig(self, fname: Any, **how: Any) -> None:
         """Save it as matplotlib does, as large as what was drawn."""
         with appearance("png"):
-            super().savefig(fname, **({"bbox_inches": "tight", "pad_inches": 0.1, "dpi": DOTS_PER_INCH} | how))
+            look: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.1, "dpi": DOTS_PER_INCH}
+            super().savefig(fname, **(look | how))
 
     def _repr_png_(self) -> bytes:
         image = io.BytesIO()
@@ -28,9 +29,14 @@ class Picture(Figure):
 
 
 def of(found: Findings) -> Picture | None:
-    """Return the curves of a sweep, or bars of ratios where something was measured at its own size; None of neither."""
-    fill = bars.fill if bars.compared(found) else curve.fill if curve.panels(found) else None
-    if fill is None:
+    """Return bars of ratios, where there are none the curves of a sweep, else the times; None of nothing."""
+    if bars.compared(found):
+        fill = bars.fill
+    elif curve.panels(found):
+        fill = curve.fill
+    elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
+        fill = plot.fill
+    else:
         return None
     with appearance("png"):
         figure = Picture()

@@ -48,12 +48,16 @@ def step_times(found: Findings, form: Form = "svg") -> bytes | None:
 
     None where sizes alone were measured, which have a figure of their own.
     """
-    rows = found.plain.rows
-    if found.sized.rows and not rows:
+    if found.sized.rows and not found.plain.rows:
         return None
-    labels = [row.label for row in rows]
+    return draw(lambda figure: fill(figure, found), form)
+
+
+def fill(figure: "Figure", found: Findings) -> None:
+    """Draw the markers of ``step_times``."""
+    rows = found.plain.rows
     series = [(name(column), _measured(rows, column)) for column in found.plain.columns]
-    return draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
+    _dots(figure, [row.label for row in rows], series, "training step, ms")
 
 
 def speed_ups(found: Findings, form: Form = "svg") -> bytes | None:
