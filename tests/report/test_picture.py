@@ -21,8 +21,11 @@ def test_a_figure_shows_in_a_notebook_and_is_saved_with_its_labels() -> None:
 
 
 def test_ratios_are_drawn_where_there_are_any_and_times_where_there_is_one_column() -> None:
-    for steps, axis in (({"jax": 1.0, "torch": 4.0}, "in times of the fastest"), ({"jax": 1.0}, "training step, ms")):
-        figure = picture.of(found(**steps))
+    for several, axis in (
+        (found(jax=1.0, torch=4.0), "in times of the fastest"),
+        (found(jax=1.0), "training step, ms"),
+    ):
+        figure = picture.of(several)
         assert figure is not None
         assert axis in figure.axes[0].get_xlabel()
 
