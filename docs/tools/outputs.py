@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +53,7 @@ def _section(what: str) -> str:
     return SECTIONS[name](findings(load(ROOT / file)))
 
 
+@cache  # pages may show several parts of one output
 def _printed(command: str) -> str:
     program, *arguments = shlex.split(command)
     assert program == "kerasbench" and arguments[0] in ("list", "report", "compare"), command

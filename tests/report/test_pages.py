@@ -1,4 +1,5 @@
 import dataclasses
+import io
 import os
 import subprocess
 import sys
@@ -94,15 +95,37 @@ def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
     ],
 )
 def test_a_stdout_that_is_not_utf_8_ends_nothing(
-    tmp_path: Path, encoding: str, command: str, written_in: str, holds: str
+    tmp_path: Path,
+    encoding: str,
+    command: str,
+    written_in: str,
+    holds: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    store(tmp_path, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
-    arguments = [sys.executable, "-m", "kerasbench", *command.format(tmp_path, tmp_path).split()]
-    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
-    ended = subprocess.run(arguments, env=surroundings, cwd=ROOT, capture_output=True, check=False)
+    store_marked(tmp_path)
+    written = io.BytesIO()
+    stdout = io.TextIOWrapper(written, encoding=encoding, write_through=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", stdout)
+        assert main(command.format(tmp_path, tmp_path).split()) == 0
+    assert capsys.readouterr().err == ""
+    assert holds in written.getvalue().decode(written_in or encoding)
+
+
+def test_a_terminal_that_is_not_utf_8_ends_nothing(tmp_path: Path) -> None:
+    store_marked(tmp_path)
+    command = [sys.executable, "-m", "kerasbench", "compare", str(tmp_path), str(tmp_path)]
+    surroundings = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, env=surroundings, cwd=ROOT, capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
-    assert holds in ended.stdout.decode(written_in or encoding)
+    assert "| dense torch cpu" in ended.stdout.decode("ascii")
+
+
+def store_marked(folder: Path) -> None:
+    """Keep a run of which a name and an interval have what ASCII and Latin-1 lack."""
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    store(folder, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
 
 
 EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
