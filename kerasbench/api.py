@@ -17,7 +17,8 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
-from kerasbench.report import comparison, csv, explanation, html, page
+from kerasbench.report import comparison, csv, explanation, html, markdown, page
+from kerasbench.report.sections import Page
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, merge, outline
@@ -36,11 +37,16 @@ class Results:
     def summary(self) -> Summary:
         return summarize(merge(self.records))
 
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of them."""
+        return page.screen(Findings(self.summary))
+
     def __str__(self) -> str:
-        return page.brief(Findings(self.summary))
+        return markdown.rendered(self.page)
 
     def _repr_html_(self) -> str:
-        return html.fragment(str(self))
+        return html.rendered(self.page)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
@@ -60,7 +66,9 @@ class Explained(Results):
         """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
         return explanation.as_data(self.anatomies)
 
-    def __str__(self) -> str:
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of it."""
         return page.explained(Findings(self.summary))
 
 
@@ -80,11 +88,16 @@ class Compared:
     def regressions(self) -> list[str]:
         return [changes.cell_label(cell) for cell in self.found.regressions]
 
-    def __str__(self) -> str:
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of them."""
         return comparison.changes(self.found, self.old, self.new)
 
+    def __str__(self) -> str:
+        return markdown.rendered(self.page)
+
     def _repr_html_(self) -> str:
-        return html.fragment(str(self))
+        return html.rendered(self.page)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""
