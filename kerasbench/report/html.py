@@ -55,7 +55,7 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(machines, start=1)]
     if several:
         together = side_by_side([(name, found.summary) for name, found in machines])
-        parts.insert(0, _section(together, "m0-1", 2))
+        parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
     missing = [] if plot.is_available() else [f"<p>{INSTALL}</p>"]
     return "\n".join(
         [
@@ -82,14 +82,18 @@ def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
     sections = [(f"{anchor}-{number}", one) for number, one in enumerate(page.whole(found).sections, start=1)]
-    links = [f'<li><a href="#{place}">{_text(one.title)}</a></li>' for place, one in sections]
     return "\n".join(
         [
             *([f"<h2>{_text(name)}</h2>"] if several else []),
-            f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>',
+            _navigation(sections),
             *(_section(one, place, level, _picture(one, found, place)) for place, one in sections),
         ]
     )
+
+
+def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
+    links = [f'<li><a href="#{place}">{_text(one.title)}</a></li>' for place, one in sections]
+    return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
 
 
 def _picture(section: Section, found: Findings, place: str) -> str:

@@ -30,7 +30,9 @@ def _blocks(found: Section, level: int) -> Iterator[str]:
         yield table(found.table)
     if found.lines:
         yield "\n".join(f"- {escape(line)}" for line in found.lines)
-    if found.notes:
+    if found.lines:  # or the two lists would be one
+        yield from map(escape, found.notes)
+    elif found.notes:
         yield "\n".join(f"- {escape(note)}" for note in found.notes)
     yield from (section(part, level + 1) for part in found.parts)
 

@@ -43,7 +43,7 @@ def _lines(found: Sequence[Concern]) -> Iterator[str]:
         begin, end = f"{words.meaning[0].upper()}{words.meaning[1:]}: ", f". Remedy: {words.remedy}."
         named = "; ".join(cells)
         fits = len(begin) + len(named) + len(end) <= LONGEST
-        where = named if fits else f"{count(len(cells), 'row')}, see Warnings by cell"
+        where = named if fits else f"{count(len(cells), 'row')} (the page lists them by cell)"
         yield f"{begin}{where}{end}"
 
 
