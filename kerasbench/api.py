@@ -19,7 +19,8 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
-from kerasbench.report import comparison, csv, explanation, glance, page, plot, training
+from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
+from kerasbench.report.sections import Page
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, merge, outline
@@ -46,17 +47,18 @@ class Results:
         return Findings(summarize(merge(self.records)))
 
     @property
-    def _answer(self) -> list[str]:
-        return glance.of_results(self._found)
+    def page(self) -> Page:
+        """What a terminal shows of them."""
+        return page.screen(self._found)
 
     def __str__(self) -> str:
-        return page.brief(self._found)
+        return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
-        return glance.text(self._answer)
+        return glance.text(glance.of_results(self._found))
 
     def _repr_html_(self) -> str:
-        return glance.page(self._answer, training.table_so_far(self.summary), str(self))
+        return glance.notebook(self.page)
 
     def plot(self) -> "Figure":
         """Draw what a notebook shows, and ``savefig`` saves: ratios to the fastest by row, or the curves of a sweep.
@@ -92,14 +94,15 @@ class Explained(Results):
         return explanation.as_data(self.anatomies)
 
     @property
-    def _answer(self) -> list[str]:
-        return glance.of_explanation(self.anatomies) or glance.of_results(self._found)
-
-    def __str__(self) -> str:
+    def page(self) -> Page:
+        """What a terminal shows of it."""
         return page.explained(self._found)
 
+    def __repr__(self) -> str:
+        return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self._found))
+
     def _repr_html_(self) -> str:
-        return glance.page(self._answer, "", str(self))
+        return glance.notebook(self.page, glance.of_explanation(self.anatomies))
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,14 +121,19 @@ class Compared:
     def regressions(self) -> list[str]:
         return [changes.cell_label(cell) for cell in self.found.regressions]
 
-    def __str__(self) -> str:
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of them."""
         return comparison.changes(self.found, self.old, self.new)
+
+    def __str__(self) -> str:
+        return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
         return glance.text(glance.of_comparison(self.found))
 
     def _repr_html_(self) -> str:
-        return glance.page(glance.of_comparison(self.found), "", str(self))
+        return glance.notebook(self.page, glance.of_comparison(self.found))
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""

@@ -46,11 +46,11 @@ def _chosen(lines: list[str], wanted: str) -> list[str]:
 
 def _section(what: str) -> str:
     from kerasbench.analysis.findings import findings
-    from kerasbench.report.pages import SECTIONS
+    from kerasbench.report.pages import quotable
     from kerasbench.results.store import load
 
     _, name, _, file = what.split()
-    return SECTIONS[name](findings(load(ROOT / file)))
+    return quotable(name, findings(load(ROOT / file)))
 
 
 @cache  # pages may show several parts of one output

@@ -10,13 +10,16 @@ from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Axis, is_control
+from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
 from kerasbench.report.number import significant, size_along, times
+from kerasbench.report.sections import EMPTY, Cell, Section, Table
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked, count
 
 Names = Mapping[Column, str]
 
+MOST_SENTENCES = 6  # more rows are read faster from a table
 CAUSES = {
     Code.UNAVAILABLE: "not available",
     Code.UNSUPPORTED: "not supported",
@@ -29,6 +32,41 @@ CAUSES = {
     Code.INVALID: "the scenario or its answer is invalid",
     Code.ERROR: "an exception was raised",
 }
+
+
+def answer(found: Findings) -> Section | None:
+    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
+    said = sentences(found)
+    if not said:
+        return None
+    if len(found.plain.rows) <= MOST_SENTENCES:
+        return Section("Answer", lines=said)
+    notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
+    return Section("Answer", [overall(found)], _ratios(found), said[len(found.plain.rows) :], notes)
+
+
+def _ratios(found: Findings) -> Table:
+    columns = found.plain.columns
+    named = names(columns)
+    rows = [
+        [Cell(row.label), _winner(standing, named), *(_ratio(row, column, standing) for column in columns)]
+        for row, standing in zip(found.plain.rows, found.plain.standings, strict=True)
+    ]
+    return Table(["scenario", "fastest", *named.values()], rows)
+
+
+def _winner(standing: Standing, named: Names) -> Cell:
+    if standing.fastest is None:
+        return EMPTY
+    equal = listed([named[column] for column in (standing.fastest, *standing.level)])
+    return Cell(equal, strong=standing.first is not None, level=bool(standing.level))
+
+
+def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
+    ratio = standing.over_fastest(column)
+    if ratio is not None:
+        return Cell(times(ratio), ratio.value, level=column in standing.level)
+    return Cell("1×", 1.0) if column == standing.fastest else failed(row, column)
 
 
 def sentences(found: Findings) -> list[str]:

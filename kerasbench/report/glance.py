@@ -1,5 +1,6 @@
 """What Python shows: the answer in a few lines, and in a notebook also a table, with the details folded."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report import answer, explanation, html
 from kerasbench.report.cells import column_name
-from kerasbench.report.markdown import escape
+from kerasbench.report.sections import Page, Section
 from kerasbench.text import blanked, count
 
 LINES = 15  # more would push what was before them off the screen
@@ -54,8 +55,10 @@ def text(lines: Sequence[str]) -> str:
     return "\n".join([*lines[: LINES - 1], f"... and {len(lines) - LINES + 1} more: print() shows all."])
 
 
-def page(lines: Sequence[str], table: str, details: str) -> str:
-    """Return HTML for a notebook: the answer, a table, and the markdown of all else, folded."""
-    answers = html.fragment("\n".join(f"- {escape(line)}" for line in lines or [NOTHING]))
-    folded = f"<details><summary>Details</summary>\n{html.fragment(details)}\n</details>"
-    return "\n".join(part for part in (answers, html.fragment(table) if table else "", folded) if part)
+def notebook(page: Page, answers: Sequence[str] = ()) -> str:
+    """Return a page as HTML: answers, where the page has none itself, what follows up to a table, the rest folded."""
+    sections = [*([Section("Answer", lines=answers)] if answers else []), *page.sections]
+    tables = [index for index, one in enumerate(sections) if one.table is not None]
+    shown = tables[0] + 1 if tables else 1
+    folded = [dataclasses.replace(one, folded=True) for one in sections[shown:]]
+    return html.rendered(Page("", [*sections[:shown], *folded]))

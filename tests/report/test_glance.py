@@ -3,6 +3,7 @@ import re
 from kerasbench.analysis import changes
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.report import glance
+from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.results.record import Record
 from tests import made
 
@@ -36,9 +37,17 @@ def test_text_is_a_few_lines_whatever_was_measured() -> None:
     assert glance.text(lines).splitlines() == [*lines[: glance.LINES - 1], "... and 2 more: print() shows all."]
 
 
-def test_html_has_the_answer_then_the_table_then_the_details_folded() -> None:
-    html = glance.page(["a_b is *fast*"], "| x |\n|---|\n| 1 |", "## All of it\n\nA line.")
-    assert re.search(r"<li>a_b is \*fast\*</li>.*<table.*<details>.*All of it.*</details>$", html, re.DOTALL)
+def test_html_is_open_up_to_a_table_and_folded_below() -> None:
+    table = Table(["x"], [[Cell("1")]])
+    page = Page("", [Section("All of it", table=table), Section("More", lines=["A line."])])
+    html = glance.notebook(page, ["a_b is *fast*"])
+    assert re.search(r"<li>a_b is \*fast\*</li>.*All of it.*<table.*<details>.*More.*</details>$", html, re.DOTALL)
+    assert html.count("<details>") == 1
+
+
+def test_html_without_a_table_is_its_first_section_and_the_rest_folded() -> None:
+    html = glance.notebook(Page("", [Section("First", lines=["a"]), Section("Second", lines=["b"])]))
+    assert html.index("First") < html.index("<details>") < html.index("Second")
 
 
 def test_an_explanation_is_how_long_an_epoch_takes_and_what_would_help() -> None:

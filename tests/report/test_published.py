@@ -5,10 +5,11 @@ import pytest
 from kerasbench.analysis.published import Figure, Side
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import published
-from kerasbench.report.markdown import NOTHING
 from kerasbench.report.published import beside_published
+from kerasbench.report.sections import NOTHING
 from tests import made
 from tests.report import table
+from tests.report.table import drawn
 
 TITLE = "Beside the published figures"
 FIGURE = Figure(
@@ -20,7 +21,7 @@ def page(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense")
     known = {(figure.scenario, figure.regime): figure for figure in figures}
     monkeypatch.setattr(published, "figures", lambda: known)
     trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
-    return beside_published(summarize(made.record(*trials)))
+    return drawn(beside_published(summarize(made.record(*trials))))
 
 
 def test_both_devices_their_ratio_and_what_is_measured_stand_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
