@@ -181,8 +181,8 @@ def test_each_row_says_which_data_it_was_fed() -> None:
     for record in (real, fed := run(1.0, day=2)):
         for index, scenario in enumerate(record.scenarios):
             (regime,) = scenario.description.regimes
-            drawn = dataclasses.replace(regime, data="MNIST", has_real_data=True)
-            description = dataclasses.replace(scenario.description, regimes=[drawn])
+            real_data = dataclasses.replace(regime, data="MNIST", has_real_data=True)
+            description = dataclasses.replace(scenario.description, regimes=[real_data])
             record.scenarios[index] = dataclasses.replace(scenario, description=description)
     lines = drawn(measured(summarize(merge([real, fed])))).splitlines()
     assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
