@@ -1,4 +1,4 @@
-"""The page of one or more machines as one HTML file that needs no network: the markdown page's content, and plots.
+"""The page of one or more machines as one HTML file that needs no network: every section, and plots.
 
 All text is escaped; nothing in a file is markup.
 """

@@ -40,19 +40,18 @@ def steps(found: Findings) -> Section | None:
 
 
 def table(sized: Summary) -> Table:
-    """Return the table alone, of rows that were all swept; of one regime, which the command has named, the sizes."""
-    named = len({label(row.scenario.name, row.regime.name) for row in sized.rows}) > 1
+    """Return the table alone, of rows that were all swept."""
     columns = [column for column in sized.columns if any(column in row.cells for row in sized.rows)]
     axes = [axis for axis in AXES if any(not _at(row, axis).is_empty for row in sized.rows)]
     body = [
         [
-            *(texts(label(row.scenario.name, row.regime.name)) if named else []),
+            Cell(label(row.scenario.name, row.regime.name)),
             *(_at(row, axis) for axis in axes),
             *(timed(row, column, standing) for column in columns),
         ]
         for row, standing in zip(sized.rows, sized.standings, strict=True)
     ]
-    return Table([*(["scenario"] if named else []), *axes, *column_names(columns)], body)
+    return Table(["scenario", *axes, *column_names(columns)], body)
 
 
 def _at(row: Row, axis: Axis) -> Cell:

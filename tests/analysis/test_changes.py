@@ -89,7 +89,7 @@ def test_a_changed_scenario_is_marked() -> None:
     changed = dataclasses.replace(OLD.scenarios[0], file_hash="another")
     found = compare([OLD], [dataclasses.replace(OLD, scenarios=[changed])])
     assert found.changes[0].source_changed
-    assert "dense torch cpu †" in drawn(comparison.changes(found, "a", "b"))
+    assert "dense torch cpu ⚠" in drawn(comparison.changes(found, "a", "b"))
 
 
 def test_of_several_runs_the_newest_that_has_a_regime_counts() -> None:
@@ -107,7 +107,9 @@ def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     text = drawn(comparison.side_by_side([("m1", summarize(OLD)), ("box", summarize(other))]))
     header, _, row = text.splitlines()[2:5]
-    assert [cell.strip() for cell in header.strip("|").split("|")] == ["scenario", "m1 torch cpu", "box torch cpu"]
+    assert [cell.strip() for cell in header.strip("|").split("|")] == [
+        "scenario", "fastest measured", "m1: torch cpu", "box: torch cpu",
+    ]  # fmt: skip
     assert "2.00 ms" in row and "1.00 ms" in row
 
 

@@ -73,8 +73,8 @@ def test_every_column_of_every_machine_stands_beside_the_others() -> None:
     there = dataclasses.replace(run(0.5, ("jax", "torch")), machine=OTHER)
     page = drawn(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(there))]))
     assert table.rows(page) == [
-        ["scenario", "m1 torch cpu", "box jax cpu", "box torch cpu"],
-        ["dense", "2.00 ms ±0.2 %", "1.00 ms ±0.2 %", "1.00 ms ±0.2 %"],
+        ["scenario", "fastest measured", "m1: torch cpu", "box: jax cpu", "box: torch cpu"],
+        ["dense", "box: jax cpu", "**2.00 ms ±0.2 %, 2.00×**", "**1.00 ms ±0.2 %**", "1.00 ms ±0.2 %"],
     ]
     assert "descriptive" in page
 
@@ -85,13 +85,14 @@ def test_what_one_machine_has_not_measured_is_left_open_and_what_failed_is_named
         line[0]: line[1:]
         for line in table.rows(drawn(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(conv))])))
     }
-    assert found["dense"] == ["2.00 ms ±0.2 %", "*crash*"]
-    assert found["conv"] == [NOTHING, "2.10 ms"]
+    assert found["dense"] == ["m1: torch cpu", "**2.00 ms ±0.2 %**", "*crash*"]
+    assert found["conv"] == ["box: torch cpu", NOTHING, "**2.10 ms**"]
 
 
 def test_a_sweep_s_sizes_stand_in_lines_of_their_own_by_the_step_inside_an_epoch() -> None:
     sized = run(options=Options(batch=8))
     assert table.rows(drawn(comparison.side_by_side([("m1", summarize(sized))])))[1] == [
         "dense batch=8",
-        "2.00 ms ±0.2 %",
+        "m1: torch cpu",
+        "**2.00 ms ±0.2 %**",
     ]
