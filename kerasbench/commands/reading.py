@@ -89,8 +89,9 @@ def report(
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
         code = _check(pages.stale(made)) if check else _written(pages.write(made))
-        if not check and len([place for place in chosen if place.is_dir()]) > 1:
-            print_page(pages.together(chosen))
+        several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
+        if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
+            print_page(abreast)
     else:
         print_document(_document(chosen, form, tell))
         code = EXIT_OK

@@ -201,9 +201,11 @@ def _make_folder(folder: Path) -> None:
         raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
 
 
-def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page:
-    """Return one page of several machines: their steps beside each other, then each machine's answer."""
+def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:
+    """Return one page of several machines: their steps in one table, then each machine's answer; None for one."""
     found = named(machines(places, tell))
+    if len(found) < 2:
+        return None
     answers = [dataclasses.replace(said, title=name) for name, one in found if (said := answer(one)) is not None]
     return Page(
         f"kerasbench on {len(found)} machines", [side_by_side([(n, one.summary) for n, one in found]), *answers]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.options import Options
-from kerasbench.report.pages import made_from, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.report.pages import made_from, named, pages_with_quotations, quoted, slug, stale, write
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from tests import made
@@ -245,3 +246,23 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
     assert "| dense " in quoted(page)
     assert "batch=128" not in quoted(page)
+
+
+def test_several_places_of_several_machines_are_one_page_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store(tmp_path / "a")
+    store(tmp_path / "b", dataclasses.replace(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    shown = capsys.readouterr().out
+    assert "# kerasbench on 2 machines\n\n## Training step on 2 machines\n" in shown
+    assert "| dense      | Chip 10 \\<b\\>: torch cpu | **2.10 ms, 1.91×**" in shown
+    assert "## Chip 9\n\n- dense: torch takes 2.10 ms a step." in shown
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    assert "machines" not in capsys.readouterr().out
+
+
+def test_machines_of_one_chip_are_told_apart() -> None:
+    found = findings(made.record(made.trial()))
+    assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
+    assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]
