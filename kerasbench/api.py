@@ -1,13 +1,15 @@
 """kerasbench from Python: run, sweep, explain, load, compare.
 
-What they return prints as markdown, shows as HTML tables in a notebook, and becomes a pandas DataFrame where pandas is.
+What they return shows the answer first: in a few lines of text, and as HTML in a notebook. It prints as the command
+line's tables, and becomes a figure where matplotlib is, a DataFrame where pandas is.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.analysis import changes
 from kerasbench.analysis.anatomy import Anatomy
@@ -17,16 +19,20 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
-from kerasbench.report import comparison, csv, explanation, html, page
+from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
+from kerasbench.report.sections import Page
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, merge, outline
 from kerasbench.results.record import Record
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Place = str | Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured."""
 
@@ -34,37 +40,72 @@ class Results:
 
     @property
     def summary(self) -> Summary:
-        return summarize(merge(self.records))
+        return self._found.summary
+
+    @cached_property
+    def _found(self) -> Findings:
+        return Findings(summarize(merge(self.records)))
+
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of them."""
+        return page.screen(self._found)
 
     def __str__(self) -> str:
-        return page.brief(Findings(self.summary))
+        return markdown.rendered(self.page)
+
+    def __repr__(self) -> str:
+        return glance.text(glance.of_results(self._found))
 
     def _repr_html_(self) -> str:
-        return html.fragment(str(self))
+        return glance.notebook(self.page)
+
+    def plot(self) -> "Figure":
+        """Draw what a notebook shows, and ``savefig`` saves: ratios to the fastest by row, or the curves of a sweep.
+
+        Raises:
+            UsageError: matplotlib is not installed, or nothing was measured.
+        """
+        if not plot.is_available():
+            raise UsageError("plot() needs matplotlib: pip install matplotlib")
+        from kerasbench.report import picture
+
+        drawn = picture.of(self._found)
+        if drawn is None:
+            raise UsageError("there is nothing to plot: no training step was measured")
+        return drawn
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
         return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explained(Results):
     """The run of an explanation. It prints as the explanation, and has all else that results have."""
 
     @property
     def anatomies(self) -> list[Anatomy]:
         """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
-        return Findings(self.summary).anatomies
+        return self._found.anatomies
 
     def to_data(self) -> list[dict[str, Any]]:
         """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
         return explanation.as_data(self.anatomies)
 
-    def __str__(self) -> str:
-        return page.explained(Findings(self.summary))
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of it."""
+        return page.explained(self._found)
+
+    def __repr__(self) -> str:
+        return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self._found))
+
+    def _repr_html_(self) -> str:
+        return glance.notebook(self.page, glance.of_explanation(self.anatomies))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Two sets of results: each cell's ratio and verdict, and in ``regressions`` what became slower or fails now."""
 
@@ -80,11 +121,19 @@ class Compared:
     def regressions(self) -> list[str]:
         return [changes.cell_label(cell) for cell in self.found.regressions]
 
-    def __str__(self) -> str:
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of them."""
         return comparison.changes(self.found, self.old, self.new)
 
+    def __str__(self) -> str:
+        return markdown.rendered(self.page)
+
+    def __repr__(self) -> str:
+        return glance.text(glance.of_comparison(self.found))
+
     def _repr_html_(self) -> str:
-        return html.fragment(str(self))
+        return glance.notebook(self.page, glance.of_comparison(self.found))
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""

@@ -51,12 +51,12 @@ def pytest_report_header() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw a seed, of which xdist's workers hear too; keep each of them, and its children, on one processor.
 
-    Where the real tests are left out, a fifth of the made-up files is enough: CI draws them all.
+    Where the real tests are left out, a tenth of the made-up files is enough: CI draws them all.
 
     Frameworks that run side by side take threads for all processors each, and their threads wait for one another.
     """
     os.environ.setdefault(SEED, str(random.SystemRandom().getrandbits(32)))
-    settings.register_profile("few", max_examples=settings().max_examples // 5)
+    settings.register_profile("few", max_examples=settings().max_examples // 10)
     if "not real" in config.getoption("markexpr"):
         settings.load_profile("few")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")

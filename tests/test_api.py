@@ -26,11 +26,13 @@ def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
     return store.data
 
 
-def test_loaded_results_print_as_tables_and_as_html(tmp_path: Path) -> None:
+def test_loaded_results_show_the_answer_first(tmp_path: Path) -> None:
     found = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
+    assert repr(found) == "dense: torch takes 2.10 ms a step."
     assert "## Training step" in str(found)
     html = found._repr_html_()
-    assert "<table" in html and "2.10 ms" in html
+    answer, table, details = (html.index(part) for part in ("torch takes 2.10 ms", "<table", "<details>"))
+    assert answer < table < details
     (row,) = found.summary.rows
     estimate = row.cells["torch", "cpu", ""].estimate("train_step_ms")
     assert estimate is not None and estimate.trials == 3
@@ -58,7 +60,23 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     found = kerasbench.compare(old, kerasbench.load(new))
     assert found.regressions == ["dense torch cpu"]
     assert "**slower**" in str(found)
+    assert repr(found).startswith("1 cell measured on both sides: 1 slower, 0 faster")
     assert "<strong>slower</strong>" in found._repr_html_()
+
+
+def test_results_become_a_figure(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
+    assert found.plot().axes[0].get_xlabel() == "training step, ms"
+    failed = kerasbench.load(stored(tmp_path / "failed", record=made.record(made.trial(failure=made.FAILURE))))
+    with pytest.raises(UsageError, match="nothing to plot"):
+        failed.plot()
+
+
+def test_without_matplotlib_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.report.plot.is_available", lambda: False)
+    with pytest.raises(UsageError, match="pip install matplotlib"):
+        kerasbench.load(stored(tmp_path, 2.0)).plot()
 
 
 def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +218,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert asked == Asked(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
     assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)
     assert "Where the time goes" in found._repr_html_()
+    assert repr(found).startswith("dense, torch cpu: An epoch of 100 steps takes ")
     (data,), (one,) = found.to_data(), found.anatomies
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]

@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,13 +46,14 @@ def _chosen(lines: list[str], wanted: str) -> list[str]:
 
 def _section(what: str) -> str:
     from kerasbench.analysis.findings import findings
-    from kerasbench.report.pages import SECTIONS
+    from kerasbench.report.pages import quotable
     from kerasbench.results.store import load
 
     _, name, _, file = what.split()
-    return SECTIONS[name](findings(load(ROOT / file)))
+    return quotable(name, findings(load(ROOT / file)))
 
 
+@cache  # pages may show several parts of one output
 def _printed(command: str) -> str:
     program, *arguments = shlex.split(command)
     assert program == "kerasbench" and arguments[0] in ("list", "report", "compare"), command

@@ -170,7 +170,7 @@ METRICS = (
     Metric(
         "val_accuracy", "", "Validation accuracy of the last epoch", lambda t, m: _last_log(m, "val_accuracy"), mean
     ),
-    Metric("predict_s", "s", "`predict` over the test set", lambda t, m: _predict_s(m)),
+    Metric("predict_s", "s", "predict over the test set", lambda t, m: _predict_s(m)),
     Metric("startup_ms", "ms", "Start-up", _cold(lambda t, m: _phases_ms(t, STARTUP_PHASES))),
     Metric("build_ms", "ms", "Build and compile()", _cold(lambda t, m: _phases_ms(t, ("build",)))),
     Metric("first_step_ms", "ms", "First step", _cold(lambda t, m: _ms(m.training.first_step_ns))),
@@ -182,7 +182,7 @@ METRICS = (
     _latency("One sample, 99th percentile", "predict_p99_ms", single, 0.99, MIN_CALLS_FOR_P99),
     _latency("One batch, median", "predict_batch_p50_ms", batched, 0.5, 2),
     _latency("One batch, 90th percentile", "predict_batch_p90_ms", batched, 0.9, 2),
-    Metric("predict_samples_per_s", "/s", "`predict`, throughput", lambda t, m: _samples_per_s(m)),
+    Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss, mean),

@@ -179,6 +179,7 @@ def explain(
     """Show where the time of an epoch goes, and what would make it shorter."""
     from kerasbench.plan import words
     from kerasbench.report import page
+    from kerasbench.report.printed import print_page
 
     asked = words.explanation(
         words.Words(
@@ -194,7 +195,10 @@ def explain(
         )
     )
     drawn = _drawn(asked, results, python, wait)
-    print(_explained_as_json(drawn.found) if as_json else page.explained(drawn.found))
+    if as_json:
+        print(_explained_as_json(drawn.found))
+    else:
+        print_page(page.explained(drawn.found))
     return _finish(drawn)
 
 
@@ -202,10 +206,11 @@ def _explained_as_json(found: "Findings") -> str:
     """Return an explanation as JSON, and print to stderr what is to be said beside it."""
     import json
 
-    from kerasbench.report import explanation, page
+    from kerasbench.report import explanation, markdown, page
 
-    if besides := page.beside(found):
-        print(besides, file=sys.stderr)
+    besides = page.beside(found)
+    if besides.sections:
+        print(markdown.rendered(besides), file=sys.stderr)
     return json.dumps(explanation.as_data(found.anatomies), indent=2)
 
 
@@ -226,8 +231,9 @@ def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait:
 def _tell(drawn: "Drawn") -> int:
     """Print what a run says of itself, and return its exit code."""
     from kerasbench.report import page
+    from kerasbench.report.printed import print_page
 
-    print(page.brief(drawn.found))
+    print_page(page.screen(drawn.found))
     return _finish(drawn)
 
 

@@ -70,6 +70,7 @@ def report(
 ) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
+    from kerasbench.report.printed import print_page
     from kerasbench.results.shelf import Unread, say_passed_over
 
     chosen = places or pages.default_places(Path())
@@ -88,6 +89,9 @@ def report(
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
         code = _check(pages.stale(made)) if check else _written(pages.write(made))
+        several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
+        if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
+            print_page(abreast)
     else:
         print_document(_document(chosen, form, tell))
         code = EXIT_OK
@@ -101,7 +105,7 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     from kerasbench.results import store
 
     if form == "html":
-        return html.document([(one.record.machine.chip, one) for one in pages.machines(places, tell).values()])
+        return html.document(pages.named(pages.machines(places, tell)))
     records = [record for _, record in pages.among(places, tell)]
     return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
@@ -133,6 +137,8 @@ def compare(
     from kerasbench.analysis import changes
     from kerasbench.analysis.summary import summarize
     from kerasbench.report import comparison
+    from kerasbench.report.printed import print_page
+    from kerasbench.report.sections import Page
     from kerasbench.results import shelf
     from kerasbench.results.merge import merge
 
@@ -145,8 +151,9 @@ def compare(
         if fail_on:
             raise UsageError("--fail-on needs two sets of results, OLD and NEW")
         names = [place.stem or str(place) for place in places]
-        print(comparison.side_by_side([(n, summarize(merge(side))) for n, side in zip(names, sides, strict=True)]))
+        summaries = [(name, summarize(merge(side))) for name, side in zip(names, sides, strict=True)]
+        print_page(Page("", [comparison.side_by_side(summaries)]))
         return EXIT_OK
     found = changes.compare(*sides)
-    print(comparison.changes(found, *(str(place) for place in places)))
+    print_page(comparison.changes(found, *(str(place) for place in places)))
     return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK

@@ -8,25 +8,19 @@ from kerasbench.doctor.facts import Facts
 from kerasbench.doctor.finding import Finding, Severity
 from kerasbench.doctor.nvidia import VISIBLE
 from kerasbench.quiet import signals
+from kerasbench.quiet.warnings import WORDS, Warned
 
 DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
-REMEDIES = {
-    "power": "plug it in and switch the low-power mode off",
-    "governor": "sudo cpupower frequency-set --governor performance",
-    "quota": "give the container all processors, or say in the table that it had fewer",
-    "load": "end what else runs",
-    "heat": "let the machine cool down",
-}
-COMMANDS = ("governor",)  # of these the remedy is one
 
 
 def restless(facts: Facts) -> Iterator[Finding]:
     """Pass on what speaks against measuring on this machine now: the signals that a run would record."""
     for signal in signals.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        yield Finding(Severity.WARNING, "", signal.reason, REMEDIES.get(signal.name, ""), signal.name in COMMANDS)
+        words = WORDS[Warned(signal.name)]
+        yield Finding(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
     level = facts.machine.state.thermal_level
     if level is not None and level >= signals.THERMAL_WARN:
-        yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", REMEDIES["heat"])
+        yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", WORDS[Warned.HEAT].remedy)
 
 
 def variables(facts: Facts) -> Iterator[Finding]:

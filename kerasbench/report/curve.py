@@ -19,16 +19,20 @@ MOST_SIZES = 14  # more names on the axis would run into each other
 
 def step_over_size(found: Findings, form: Form = "svg") -> bytes | None:
     """Draw a panel for each regime and axis that was swept, a line for each column; None where nothing was."""
-    panels = [one for one in found.sweeps if any(one.steps_ms(column) for column in one.columns)]
-    if not panels:
-        return None
-    return draw(lambda figure: _panels(figure, panels), form)
+    return draw(lambda figure: fill(figure, found), form) if panels(found) else None
 
 
-def _panels(figure: "Figure", panels: Sequence[Swept]) -> None:
-    height_in = len(panels) * (PANEL_IN + GAP_IN)
+def panels(found: Findings) -> list[Swept]:
+    """Return the sweeps that have a panel: those of which a step was measured."""
+    return [one for one in found.sweeps if any(one.steps_ms(column) for column in one.columns)]
+
+
+def fill(figure: "Figure", found: Findings) -> None:
+    """Draw the panels, one below the other."""
+    drawn = panels(found)
+    height_in = len(drawn) * (PANEL_IN + GAP_IN)
     figure.set_size_inches(AXES_WIDTH_IN, height_in)
-    for position, one in enumerate(panels):
+    for position, one in enumerate(drawn):
         bottom_in = height_in - (position + 1) * (PANEL_IN + GAP_IN)
         axes = figure.add_axes((0, bottom_in / height_in, 1, PANEL_IN / height_in))
         _panel(axes, one)

@@ -4,29 +4,33 @@ from kerasbench.analysis.drift import WORTH_NAMING
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.quiet.signals import PARKED_WARN
-from kerasbench.report.cells import column_name, column_names, metric_tables, whole_steps
-from kerasbench.report.markdown import NOTHING, draw_table, escape
+from kerasbench.report.cells import column_name, column_names, estimated, metric_section, whole_steps
 from kerasbench.report.notes import first_step, paired
 from kerasbench.report.number import percent, significant, with_interval
+from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, number, texts
+from kerasbench.report.warned import advice
 from kerasbench.results.keys import Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
 
-def epochs(summary: Summary) -> str:
+def epochs(summary: Summary) -> Section | None:
     """Return what the headline is made of: a (each epoch), b (each step), and the epoch a + b * steps."""
-    return metric_tables(
+    return metric_section(
         summary,
         "Epoch",
         ("train_step_ms", "epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
-        "An epoch of the published length is its overhead (start of the input pipeline, validation, a partial last "
-        "batch) plus its steps. Where an epoch is one step, the two cannot be told apart.",
+        [
+            "An epoch of the published length is its overhead plus its steps. Overhead: starting the input pipeline, "
+            "validation, a partial last batch.",
+            "Where an epoch is one step, the two cannot be told apart.",
+        ],
     )
 
 
-def full_epochs(summary: Summary) -> str:
+def full_epochs(summary: Summary) -> Section | None:
     """Return what the published protocol adds: all epochs, run in full."""
-    return metric_tables(
+    return metric_section(
         summary,
         "All published epochs",
         (
@@ -37,24 +41,24 @@ def full_epochs(summary: Summary) -> str:
             "val_accuracy",
             "predict_s",
         ),
-        "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch.",
+        ["Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch."],
         needed="total_s",
     )
 
 
-def predicted(summary: Summary) -> str:
+def predicted(summary: Summary) -> Section | None:
     """Return real epochs beside what a + b * steps says of them."""
-    return metric_tables(
+    return metric_section(
         summary,
-        "Real epochs beside a + b · steps",
+        "Real epochs and a + b · steps",
         ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
-        "The mean of the published epochs after the first, which compiles; measured seconds apart.",
+        ["The mean of the published epochs after the first, which compiles; measured seconds apart."],
         needed="total_s",
     )
 
 
-def prediction(summary: Summary) -> str:
-    return metric_tables(
+def prediction(summary: Summary) -> Section | None:
+    return metric_section(
         summary,
         "Prediction",
         (
@@ -65,28 +69,30 @@ def prediction(summary: Summary) -> str:
             "predict_batch_p90_ms",
             "predict_samples_per_s",
         ),
-        "`predict_on_batch`, NumPy in and NumPy out, at batch 1 and at the batch of the scenario: its training "
-        "batch, or 32, Keras' default, where that is the whole set or the publication predicted so. Throughput: "
-        "`predict` over the test samples. In a single round, ± of a percentile is its order-statistic interval over "
-        "the calls of that one process.",
+        [
+            "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the scenario's batch: its training batch, or "
+            "32 where that is the whole set or was published so.",
+            "Throughput: predict over the test samples.",
+            "In a single round, ± of a percentile is its order-statistic interval over the calls of one process.",
+        ],
     )
 
 
-def cold_start(summary: Summary) -> str:
-    return metric_tables(
+def cold_start(summary: Summary) -> Section | None:
+    return metric_section(
         summary,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
-        f"Start-up: from starting the process to a first operation on the device. {first_step(summary)}",
+        ["Start-up: from starting the process to a first operation on the device.", *first_step(summary)],
     )
 
 
-def repaid(found: Findings) -> str:
+def repaid(found: Findings) -> Section | None:
     """Return after how many steps a longer first step has paid, where that is significant."""
     if not found.break_evens:
-        return ""
+        return None
     lines = [
-        f"- {escape(one.row.label)}: {column_name(one.slow_start)} repays its {significant(one.extra_ms / 1e3)} s over "
+        f"{one.row.label}: {column_name(one.slow_start)} repays its {significant(one.extra_ms / 1e3)} s over "
         f"{column_name(one.rival)} after {whole_steps(one.steps)}."
         for one in found.break_evens
     ]
@@ -94,76 +100,80 @@ def repaid(found: Findings) -> str:
         "What the first step takes longer, over what each later one takes less. Only where both are significant, "
         "corrected for the number of pairs by Holm's method."
     )
-    return "## When compiling has paid\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+    return Section("When compiling has paid", lines=lines, notes=[explanation], folded=True)
 
 
-def devices(found: Findings) -> str:
+def devices(found: Findings) -> Section | None:
     """Return CPU against GPU, for each backend that was measured on both."""
     if not found.speed_ups:
-        return ""
+        return None
     rows = [
         [
-            escape(one.row.label),
-            column_name(one.cpu),
-            column_name(one.gpu) + _named(one.row.cells[one.gpu].device_title),
-            with_interval(one.ratio),
-            f"GPU {one.verdict}",
+            *texts(one.row.label, column_name(one.cpu)),
+            Cell(column_name(one.gpu) + _named(one.row.cells[one.gpu].device_title)),
+            estimated(one.ratio),
+            Cell(f"GPU {one.verdict}"),
         ]
         for one in found.speed_ups
     ]
-    table = draw_table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
-    explanation = (
-        f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    )
-    return f"## CPU against GPU\n\n{table}\n\n{explanation}"
+    table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
+    note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
+    return Section("CPU against GPU", table=table, notes=[note], picture="speed_ups")
 
 
 def _named(title: str) -> str:
-    return f", {escape(title)}" if title else ""
+    return f", {title}" if title else ""
 
 
-def learning(summary: Summary) -> str:
-    return metric_tables(
+def learning(summary: Summary) -> Section | None:
+    return metric_section(
         summary,
         "Learning",
         ("final_loss", "final_accuracy"),
-        "After the same few steps from the same weights on the same batches: near-equal figures mean that the backends "
-        "computed the same thing. They say nothing of the model at the end of its training. On samples that were not "
-        "trained on, where the publication had any.",
+        [
+            "After the same few steps from the same weights on the same batches: near-equal figures mean that the "
+            "backends computed the same thing.",
+            "They say nothing of the model at the end of its training.",
+            "On samples that were not trained on, where the publication had any.",
+        ],
     )
 
 
-def phases(summary: Summary) -> str:
+def phases(summary: Summary) -> Section | None:
     """Return where the time of a trial went, on average, by column."""
     if not summary.phases_s:
-        return ""
+        return None
     rows = [
-        [escape(name), *(f"{by_column[column]:.3f}" if column in by_column else NOTHING for column in summary.columns)]
+        [Cell(name), *(_seconds(by_column.get(column)) for column in summary.columns)]
         for name, by_column in summary.phases_s.items()
     ]
-    table = draw_table(["phase (s)", *column_names(summary.columns)], rows)
-    return f"## Where the time of a trial goes\n\n{table}\n\nMean over all trials that succeeded."
+    table = Table(["phase (s)", *column_names(summary.columns)], rows)
+    notes = ["Mean over all trials that succeeded."]
+    return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases", folded=True)
 
 
-def drifts(found: Findings) -> str:
+def _seconds(duration_s: float | None) -> Cell:
+    return EMPTY if duration_s is None else Cell(f"{duration_s:.3f}", duration_s)
+
+
+def drifts(found: Findings) -> Section | None:
     """Return what taking turns did not cancel: who was not still, who changed alone, who feels a predecessor."""
     lines = [
-        f"- {escape(one.row.label)} {column_name(one.column)} used {percent(one.share)} of a core while others had "
-        "their turns."
+        f"{one.row.label} {column_name(one.column)} used {percent(one.share)} of a core while others had their turns."
         for one in found.awake
     ]
     lines += [
-        f"- {escape(one.row.label)} {column_name(one.column)}: slices took {with_interval(one.change)} times as long "
-        f"{_when(one.after)}, beside those of the others."
+        f"{one.row.label} {column_name(one.column)}: slices took {with_interval(one.change)} times as long "
+        f"{_when(one.after)}, compared with those of the others."
         for one in found.drifts
     ]
     if not lines:
-        return ""
+        return None
     explanation = (
         f"Significant changes of more than {WORTH_NAMING:.0%}, all corrected together by Holm's method, and stopped "
         f"columns that used more than {percent(PARKED_WARN)} of a core."
     )
-    return "## What turns did not cancel\n\n" + "\n".join(lines) + f"\n\n{explanation}"
+    return Section("What turns did not cancel", lines=lines, notes=[explanation], folded=True)
 
 
 def _when(after: Column | None) -> str:
@@ -172,28 +182,29 @@ def _when(after: Column | None) -> str:
     return f"right after {column_name(after)} as after others"
 
 
-def disturbances(summary: Summary) -> str:
+def disturbances(summary: Summary) -> Section | None:
     """Return every trial that something disturbed, and what it was."""
     rows = [
         [
-            escape(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
-            column_name(trial.column),
-            str(trial.round),
-            escape("; ".join(signal.reason for signal in trial.noise)),
-            "badly" if trial.disturbed else NOTHING,
+            Cell(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
+            Cell(column_name(trial.column)),
+            number(trial.round),
+            Cell("; ".join(signal.reason for signal in trial.noise)),
+            Cell("badly" if trial.disturbed else NOTHING),
         ]
         for trial in summary.record.trials
         if trial.noise
     ]
     if not rows:
-        return ""
-    table = draw_table(["scenario", "column", "round", "what disturbed it", ""], rows)
+        return None
+    table = Table(["scenario", "column", "round", "what disturbed it", ""], rows)
     selected = (
         "No trial is repeated or left out for its noise: the others of its bout had it too."
         if any(trial.bout for trial in summary.record.trials)
         else "A badly disturbed trial is kept in the data and was measured again in its round, once."
     )
-    return f"## Noise\n\n{table}\n\n{selected}"
+    found = dict.fromkeys(signal.name for trial in summary.record.trials for signal in trial.noise)
+    return Section("Noise", table=table, lines=[advice(name) for name in found], notes=[selected], folded=True)
 
 
 def _size(trial: TrialRecord) -> str:

@@ -9,7 +9,7 @@ from tabulate import tabulate
 from kerasbench.doctor.facts import BackendFacts, Facts
 from kerasbench.doctor.finding import Finding
 from kerasbench.exchange.messages import Inventory, ProbeReport
-from kerasbench.report.markdown import NOTHING
+from kerasbench.report.sections import NOTHING
 from kerasbench.text import whole_gib
 
 

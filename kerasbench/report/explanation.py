@@ -8,30 +8,23 @@ from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.payoff import BreakEven
 from kerasbench.report.cells import column_name, whole_steps
-from kerasbench.report.markdown import escape
 from kerasbench.report.number import NOT_TOLD, percent, significant
-from kerasbench.results.keys import Column
+from kerasbench.report.sections import Section
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
 MS_PER_S = 1000.0
 
 
-def document(found: Sequence[Anatomy]) -> str:
-    """Return a paragraph for each cell, empty where there is none."""
-    if not found:
-        return ""
-    return "\n\n".join(["## Where the time goes", *(_paragraph(one) for one in found)])
+def section(found: Sequence[Anatomy]) -> Section | None:
+    """Return a part for each cell; None where there is none."""
+    parts = [Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one))) for one in found]
+    return Section("Where the time goes", parts=parts) if parts else None
 
 
 def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:
     """Return the same as plain data, with the sentences."""
     return [_data(one) for one in found]
-
-
-def _paragraph(one: Anatomy) -> str:
-    title = f"### {escape(one.row.label)}, {column_name(one.column)}"
-    return "\n".join([title, "", *(f"- {escape(sentence)}" for sentence in sentences(one))])
 
 
 def sentences(one: Anatomy) -> Iterator[str]:
@@ -127,7 +120,7 @@ def _warming(found: Amount) -> str:
 def _repaid(one: Anatomy, paid: BreakEven) -> str:
     mine = paid.slow_start == one.column
     rival = paid.rival if mine else paid.slow_start
-    who, whom = ("it", _named(rival)) if mine else (_named(rival), "it")
+    who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
     extra = significant(paid.extra_ms)
     return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {whole_steps(paid.steps)}."
 
@@ -140,14 +133,9 @@ def _advice(advice: Advice) -> str:
         case Help.JIT:
             return f"{advice.column[2]} would help: a step needs {left}."
         case Help.DEVICE:
-            return f"Another device would help: on {_named(advice.column)} a step needs {left}."
+            return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
         case Help.PREPARED:
             return f"Prepared data would help: with batches that lie ready, a step needs {left}."
-
-
-def _named(column: Column) -> str:
-    """Return a column's name as it stands in a sentence, which is escaped as a whole."""
-    return " ".join(part for part in column if part)
 
 
 def _step(one: Anatomy, part: Amount) -> str:

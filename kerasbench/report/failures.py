@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report.cells import column_name
-from kerasbench.report.markdown import draw_table, escape
+from kerasbench.report.sections import Section, Table, texts
 from kerasbench.text import printable
 
 # Those that a parent has found out; an exception has said everything in the cause.
@@ -20,23 +20,23 @@ _FRAME = re.compile(
 )
 
 
-def failures(summary: Summary) -> str:
+def failures(summary: Summary) -> Section | None:
     """Return every cell without a number, with cause and remedy, and below the last words of those that left some."""
     rows = [
-        [escape(row.label), column_name(column), failure.code, escape(failure.cause), escape(failure.remedy)]
+        texts(row.label, column_name(column), failure.code, failure.cause, failure.remedy)
         for row, column, failure in summary.failures
     ]
     if not rows:
-        return ""
-    table = draw_table(["scenario", "column", "code", "cause", "remedy"], rows)
-    return "\n\n".join(part for part in ("## Failures", table, "\n".join(_last_words(summary))) if part)
+        return None
+    table = Table(["scenario", "column", "code", "cause", "remedy"], rows)
+    return Section("Failures", table=table, lines=list(_last_words(summary)))
 
 
 def _last_words(summary: Summary) -> Iterator[str]:
     for row, column, failure in summary.failures:
         words = "" if _is_told(failure) else last_words(failure.detail)
         if words:
-            yield f"- {escape(row.label)} {column_name(column)} said last: {escape(words)}"
+            yield f"{row.label} {column_name(column)} said last: {words}"
 
 
 def _is_told(failure: Failure) -> bool:

@@ -1,45 +1,72 @@
-"""What a page begins with: the machine, the run, the versions, and the terms of each column."""
+"""How a page was measured: the machine, the run, the versions, and the terms of each column."""
 
+from collections.abc import Iterator
+
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.machine import Machine
 from kerasbench.report.cells import column_name
-from kerasbench.report.markdown import escape
-from kerasbench.report.notes import let_in
+from kerasbench.report.sections import Cell, Section, Table, number, texts
 from kerasbench.results.record import Record
 from kerasbench.text import count, whole_gib
 
 
-def heading(summary: Summary) -> str:
+def title(summary: Summary) -> str:
+    """Return what the page is called."""
+    return f"kerasbench on {summary.record.machine.chip}"
+
+
+def heading(summary: Summary) -> Section:
     """Return the machine, the run, the versions, and on which terms each column was measured."""
+    table = Table(
+        ["column", "terms"], [texts(column_name(one), "; ".join(terms)) for one, terms in summary.terms.items()]
+    )
+    return Section("How this was measured", list(_run(summary)), table if table.rows else None)
+
+
+def _run(summary: Summary) -> Iterator[str]:
     record = summary.record
     machine = record.machine
-    system = f"{escape(machine.system)} {escape(machine.architecture)}"
     rounds = count(record.rounds_completed, "complete round")
-    stopped = f"; stopped because {escape(record.stopped_because)}" if record.stopped_because else ""
-    lines = [
-        f"# kerasbench on {escape(machine.chip)}",
-        f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {system}. "
-        f"Begun {escape(record.started)}{_resumed(record)}, {rounds}, seed {record.asked.seed}{stopped}.",
-        escape(_versions(record)),
-        escape("".join(f"Before the run: {signal.reason}. " for signal in record.noise).strip()),
-        escape(let_in(summary)),
-        "\n".join(f"- {column_name(column)}: {escape('; '.join(terms))}" for column, terms in summary.terms.items()),
-    ]
-    return "\n\n".join(line for line in lines if line)
+    yield (
+        f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {machine.system} "
+        f"{machine.architecture}."
+    )
+    resumed = f", interrupted and resumed {' and '.join(record.resumed)}" if record.resumed else ""
+    stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
+    yield f"Begun {record.started}{resumed}, {rounds}, seed {record.asked.seed}{stopped}."
+    if versions := _versions(record):
+        yield versions
+    yield from (f"Before the run: {signal.reason}." for signal in record.noise)
+    yield from _let_in(summary)
 
 
-def _resumed(record: Record) -> str:
-    return escape(f", interrupted and resumed {' and '.join(record.resumed)}") if record.resumed else ""
+def measured(summary: Summary) -> Section | None:
+    """Return what each row is: its data, its batch, and the steps of an epoch."""
+    rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.regime.steps)] for row in summary.plain.rows]
+    return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
+
+
+def _let_in(summary: Summary) -> Iterator[str]:
+    """Say which variables of the shell reached the trials, and of which rows where not of all."""
+    rows: dict[str, list[str]] = {}
+    for row in summary.rows:
+        rows.setdefault(", ".join(f"{name}={value}" for name, value in row.origin.keep_env.items()), []).append(
+            row.label
+        )
+    said = [f"{one} ({', '.join(labels)})" if len(rows) > 1 else one for one, labels in rows.items() if one]
+    if said:
+        yield f"Let in from the shell (--keep-env): {'; '.join(said)}."
 
 
 def _kinds(machine: Machine) -> str:
-    kinds = ", ".join(f"{cores} {escape(kind)}" for kind, cores in machine.cores_by_kind.items())
+    kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     return f" ({kinds})" if kinds else ""
 
 
 def _gpus(machine: Machine) -> str:
     driver = f" (driver {machine.driver})" if machine.driver else ""
-    return escape("".join(f", {gpu}" for gpu in machine.gpus) + driver)
+    return "".join(f", {gpu}" for gpu in machine.gpus) + driver
 
 
 def _versions(record: Record) -> str:
@@ -49,3 +76,13 @@ def _versions(record: Record) -> str:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
             found.setdefault(package, set()).add(version)
     return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in sorted(found.items()))
+
+
+def _data(row: Row) -> str:
+    regime = row.regime
+    return f"{regime.data}, synthetic" if regime.has_real_data and row.origin.data == "synthetic" else regime.data
+
+
+def _batch(row: Row) -> Cell:
+    samples = number(row.regime.batch)
+    return Cell(f"{samples.text} (all)", samples.value) if row.regime.full_batch else samples

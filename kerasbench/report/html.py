@@ -1,16 +1,17 @@
-"""The page of one or more machines as one HTML file that needs no network: the markdown page's content, and plots.
+"""The page of one or more machines as one HTML file that needs no network: every section, and plots.
 
-The markdown page is the source. What is converted are the constructs that it emits, and nothing else is markup.
+All text is escaped; nothing in a file is markup.
 """
 
 import base64
-import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import curve, markdown, page, plot
+from kerasbench.report import curve, page, plot
+from kerasbench.report.comparison import side_by_side
+from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked
 
 POLICY = (
@@ -29,32 +30,22 @@ class Plot(NamedTuple):
     alternative: str
 
 
-# By the title of the markdown section that holds the same numbers.
+# By the name of a section's picture.
 PLOTS = {
-    "Training step": Plot(
+    "step_times": Plot(
         plot.step_times, "Time of a training step of each scenario, a marker for each column: the numbers of the table."
     ),
-    "Sweep": Plot(
+    "sweep": Plot(
         curve.step_over_size,
         "Time of a step over size, a line for each column, both axes logarithmic: as in the table.",
     ),
-    "CPU against GPU": Plot(
+    "speed_ups": Plot(
         plot.speed_ups, "Time of a step on the CPU over that on the GPU, with a line at 1: the numbers of the table."
     ),
-    "Where the time of a trial goes": Plot(
+    "phases": Plot(
         plot.phases, "A bar for each column, made of its phases one after the other: the numbers of the table."
     ),
 }
-
-_CELL = re.compile(r"((?:\\.|[^\\|])*)\|")
-_INLINE = re.compile(
-    r"\\(?P<literal>[!-/:-@\[-`{-~])"
-    r"|`(?P<code>[^`]+)`"
-    r"|\*\*(?P<strong>(?:\\.|[^*\\])+)\*\*"
-    r"|\*(?P<em>(?:\\.|[^*\\])+)\*"
-)
-_FIGURE = re.compile(r"(?:\*\*|≈ |over )?(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?)(?=$|[ *–%])")
-_WITHOUT = re.compile(rf"{markdown.NOTHING}|\*[a-z-]+\*")  # a cell that has no number: a dash, or a failure's code
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
@@ -62,6 +53,9 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     title = _text(f"kerasbench on {', '.join(name for name, _ in machines)}")
     several = len(machines) > 1
     parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(machines, start=1)]
+    if several:
+        together = side_by_side([(name, found.summary) for name, found in machines])
+        parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
     missing = [] if plot.is_available() else [f"<p>{INSTALL}</p>"]
     return "\n".join(
         [
@@ -77,139 +71,109 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     )
 
 
-def fragment(text: str) -> str:
-    """Return a markdown page of kerasbench's as HTML to stand inside another page, such as a notebook."""
-    lines: list[str] = []
-    for number, (title, blocks) in enumerate(_sections(text)):
-        lines += [f"<h3>{_inline(title)}</h3>"] if title else []
-        lines += _blocks(blocks, f"section-{number}")
-    return "\n".join(lines)
+def rendered(found: Page) -> str:
+    """Return a page as HTML to stand inside another page, such as a notebook."""
+    title = [f"<h3>{_text(found.title)}</h3>"] if found.title else []
+    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(found.sections, start=1))
+    return "\n".join([*title, *parts])
 
 
 def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    head, *sections = _sections(page.document(found))
-    titles = [_inline(title) for title, _ in sections]
-    about = [block for block in head[1] if block != f"# kerasbench on {markdown.escape(name)}"]  # said above
-    links = [f'<li><a href="#{anchor}-{number}">{title}</a></li>' for number, title in enumerate(titles, start=1)]
-    lines = [
-        *([f"<h2>{_text(name)}</h2>"] if several else []),
-        *_blocks(about, f"{anchor}-0"),
-        f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>',
-    ]
-    for number, (title, blocks) in enumerate(sections, start=1):
-        section = f"{anchor}-{number}"
-        lines.append(f'<h{level} id="{section}">{titles[number - 1]}</h{level}>')
-        lines += _blocks(blocks, section)
-        lines += _plots(title, found, section)
-    return "\n".join(lines)
+    sections = [(f"{anchor}-{number}", one) for number, one in enumerate(page.whole(found).sections, start=1)]
+    return "\n".join(
+        [
+            *([f"<h2>{_text(name)}</h2>"] if several else []),
+            _navigation(sections),
+            *(_section(one, place, level, _picture(one, found, place)) for place, one in sections),
+        ]
+    )
 
 
-def _plots(title: str, found: Findings, section: str) -> Iterator[str]:
-    if title not in PLOTS or not plot.is_available():
-        return
-    image = PLOTS[title].draw(found)
-    if image is not None:
-        source = base64.b64encode(image).decode()
-        alternative = escape(PLOTS[title].alternative)
-        picture = f'<img alt="{alternative}" src="data:image/svg+xml;base64,{source}">'
-        yield f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{section}">{picture}</div>'
+def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
+    links = [f'<li><a href="#{place}">{_text(one.title)}</a></li>' for place, one in sections]
+    return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
 
 
-def _sections(text: str) -> list[tuple[str, list[str]]]:
-    """Return the titles and the blocks below them: first those of the page, then of each of its sections."""
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    for block in filter(None, text.strip("\n").split("\n\n")):
-        if block.startswith("## ") and "\n" not in block:
-            sections.append((block.removeprefix("## "), []))
-        else:
-            sections[-1][1].append(block)
-    return sections
+def _picture(section: Section, found: Findings, place: str) -> str:
+    if section.picture not in PLOTS or not plot.is_available():
+        return ""
+    image = PLOTS[section.picture].draw(found)
+    if image is None:
+        return ""
+    source = base64.b64encode(image).decode()
+    alternative = escape(PLOTS[section.picture].alternative)
+    picture = f'<img alt="{alternative}" src="data:image/svg+xml;base64,{source}">'
+    return f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">{picture}</div>'
 
 
-def _blocks(blocks: Sequence[str], section: str) -> Iterator[str]:
-    for block in blocks:
-        lines = block.split("\n")
-        if all(line.startswith("- ") for line in lines):
-            yield "<ul>\n" + "\n".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "\n</ul>"
-        elif len(lines) > 1 and all(line.startswith("|") for line in lines):
-            yield _table([_cells(line) for line in (lines[0], *lines[2:])], section)
-        elif block.startswith("# "):
-            yield f'<p class="subject">{_inline(block[2:])}</p>'
-        else:
-            yield f"<p>{_inline(block)}</p>"
+def _section(found: Section, place: str, level: int, picture: str = "") -> str:
+    """Return a section below its heading; a folded one opens by a click."""
+    heading = f'<h{level} id="{place}">{_text(found.title)}</h{level}>'
+    body = [*_blocks(found, place, level), *([picture] if picture else [])]
+    if found.folded:
+        return "\n".join([f"<details>\n<summary>{heading}</summary>", *body, "</details>"])
+    return "\n".join([heading, *body])
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in _CELL.findall(line[1:])] or [""]
+def _blocks(found: Section, place: str, level: int) -> Iterator[str]:
+    yield from (f"<p>{_text(line)}</p>" for line in found.intro)
+    if found.table is not None:
+        yield _table(found.table, place)
+    yield from (_list(lines) for lines in (found.lines, found.notes) if lines)
+    for part in found.parts:
+        yield f"<h{level + 1}>{_text(part.title)}</h{level + 1}>"
+        yield from _blocks(part, place, level + 1)
 
 
-def _table(rows: Sequence[Sequence[str]], section: str) -> str:
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>\n" + "\n".join(f"<li>{_text(line)}</li>" for line in lines) + "\n</ul>"
+
+
+def _table(found: Table, place: str) -> str:
     """Return a table in a box that scrolls by itself; each first cell is the heading of its row."""
-    headers, *body = rows
-    numeric = [_is_numeric([row[index] for row in body if index < len(row)]) for index in range(len(headers))]
+    numeric = [found.is_numeric(index) for index in range(len(found.columns))]
+    heads = (
+        f'<th scope="col"{_right(is_one)}>{_text(name)}</th>'
+        for name, is_one in zip(found.columns, numeric, strict=True)
+    )
     lines = [
-        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{section}"><table>',
-        f"<thead><tr>{''.join(map(_header, headers, numeric))}</tr></thead>",
+        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}"><table>',
+        f"<thead><tr>{''.join(heads)}</tr></thead>",
         "<tbody>",
-        *(_row(row, numeric) for row in body),
+        *(_row(row, numeric) for row in found.rows),
         "</tbody></table></div>",
     ]
     return "\n".join(lines)
 
 
-def _header(text: str, numeric: bool) -> str:
-    return f'<th scope="col"{_right(numeric)}>{_inline(text)}</th>'
-
-
-def _row(cells: Sequence[str], numeric: Sequence[bool]) -> str:
+def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     first, *others = cells
-    columns = [*numeric[1:], *[False] * len(cells)]
-    data = "".join(_cell(cell, is_one) for cell, is_one in zip(others, columns, strict=False))
-    return f'<tr><th scope="row">{_inline(first)}</th>{data}</tr>'
+    data = "".join(_cell(cell, is_one) for cell, is_one in zip(others, numeric[1:], strict=True))
+    key = "" if first.value is None else f' data-value="{first.value!r}"'
+    return f'<tr><th scope="row"{key}>{_marked(first)}</th>{data}</tr>'
 
 
-def _cell(text: str, numeric: bool) -> str:
-    value = sort_value(text)
-    key = "" if value is None else f' data-value="{value!r}"'
-    look = ' class="long"' if len(text) >= LONG_CELL and not numeric else _right(numeric)
-    return f"<td{look}{key}>{_inline(text)}</td>"
+def _cell(cell: Cell, numeric: bool) -> str:
+    key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
+    look = ' class="long"' if len(cell.text) >= LONG_CELL and not numeric else _right(numeric)
+    return f"<td{look}{key}>{_marked(cell)}</td>"
+
+
+def _marked(cell: Cell) -> str:
+    text = _text(cell.shown)
+    if cell.failed:
+        return f"<em>{text}</em>"
+    return f"<strong>{text}</strong>" if cell.strong else text
 
 
 def _right(numeric: bool) -> str:
     return ' class="number"' if numeric else ""
 
 
-def _is_numeric(cells: Sequence[str]) -> bool:
-    values = [sort_value(cell) for cell in cells if not _WITHOUT.fullmatch(cell)]
-    return bool(values) and None not in values
-
-
-def sort_value(cell: str) -> float | None:
-    """Return the number that a cell begins with: 12.3 of ``**12.3 ms ±1.8 %**``, 1230 of ``≈ 1,230``; None without."""
-    found = _FIGURE.match(cell)
-    return float(found["number"].replace(",", "")) if found else None
-
-
-def _inline(text: str) -> str:
-    """Return a line's markup as HTML; all else in it is text."""
-    parts, end = [], 0
-    for found in _INLINE.finditer(text):
-        parts += [_text(text[end : found.start()]), _marked(found)]
-        end = found.end()
-    return "".join([*parts, _text(text[end:])])
-
-
-def _marked(found: re.Match[str]) -> str:
-    kind, content = str(found.lastgroup), found[str(found.lastgroup)]
-    if kind == "literal":
-        return _text(content)
-    return f"<{kind}>{_text(content) if kind == 'code' else _inline(content)}</{kind}>"
-
-
 def _text(text: str) -> str:
-    return escape(blanked(text))
+    return escape(" ".join(blanked(text).split()))
 
 
 # A plot is drawn in a grey that stands on white; on black it is lifted with all its colours.
@@ -240,6 +204,8 @@ td { white-space: nowrap }
 .long { min-width: 14rem; max-width: 28rem; white-space: normal; overflow-wrap: anywhere }
 .number { text-align: right }
 td em { color: var(--soft) }
+summary { cursor: pointer }
+summary h2, summary h3 { display: inline-block }
 button { all: unset; cursor: pointer; font-weight: 600 }
 button::after { content: " \\2195"; color: var(--soft); font-weight: 400 }
 [aria-sort=ascending] button::after { content: " \\2191"; color: inherit }

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kerasbench.exchange.descriptions import Description
-from kerasbench.report.markdown import NOTHING, draw_table, escape
+from kerasbench.report.markdown import draw_table, escape
+from kerasbench.report.sections import NOTHING
 from kerasbench.text import label
 
 

@@ -1,18 +1,56 @@
-"""Tables in markdown, and text that cannot break one. No word of a measurement: ``list`` draws with it too."""
+"""Pages and tables in markdown, and text that cannot break one. ``list`` draws with it too."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tabulate import tabulate
 
+from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked
 
-NOTHING = "–"
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
+def rendered(page: Page) -> str:
+    """Return a page as a file has it."""
+    title = [f"# {escape(page.title)}"] if page.title else []
+    return "\n\n".join([*title, *(section(one) for one in page.sections)]) + "\n"
+
+
+def section(found: Section, level: int = 2) -> str:
+    """Return one section below a heading of that level."""
+    return "\n\n".join(_blocks(found, level))
+
+
+def _blocks(found: Section, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {escape(found.title)}"
+    yield from map(escape, found.intro)
+    if found.table is not None:
+        yield table(found.table)
+    if found.lines:
+        yield "\n".join(f"- {escape(line)}" for line in found.lines)
+    if found.lines:  # or the two lists would be one
+        yield from map(escape, found.notes)
+    elif found.notes:
+        yield "\n".join(f"- {escape(note)}" for note in found.notes)
+    yield from (section(part, level + 1) for part in found.parts)
+
+
+def table(found: Table) -> str:
+    """Return a table."""
+    return draw_table([escape(name) for name in found.columns], [[_cell(cell) for cell in row] for row in found.rows])
+
+
+def _cell(cell: Cell) -> str:
+    text = escape(cell.shown)
+    if cell.failed:
+        return f"*{text}*"
+    return f"**{text}**" if cell.strong else text
+
+
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of cells that are markdown already."""
     # disable_numparse: cells are text already; tabulate would reformat "1,230".
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 

@@ -3,8 +3,10 @@
 import math
 
 from kerasbench.analysis.estimates import Estimate
+from kerasbench.exchange.options import Axis
 
 DIGITS = 3
+WHOLE_BATCH = 100  # from here on a crossover is told to the sample
 NOT_TOLD, BELOW = "cannot be told from zero", "below zero"  # said of a cost that is none, in place of a negative number
 
 
@@ -30,6 +32,24 @@ def factor(ratio: Estimate) -> str:
     if width is None:
         return value
     return f"{value} ±{percent(width)}" if width < 0.0095 else f"{value} ±{100 * width:.0f} %"
+
+
+def times(ratio: Estimate) -> str:
+    """Return ``3.9× (3.7–4.1)`` as a sentence has it, without the interval where there is none."""
+    low, high = ratio.low, ratio.high
+    decimals = 0 if ratio.value >= 9.95 else 1 if ratio.value >= 1.995 else 2
+    if low is None or high is None:
+        return f"{ratio.value:,.{decimals}f}×"
+    while decimals < DIGITS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
+        decimals += 1
+    return f"{ratio.value:,.{decimals}f}× ({low:,.{decimals}f}–{high:,.{decimals}f})"
+
+
+def size_along(axis: Axis, size: float) -> str:
+    """Return a size of a sweep; a crossover at a large batch is told to the sample."""
+    if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
+        return f"{size:,.0f}"
+    return f"{size:.3g}"
 
 
 def percent(share: float) -> str:

@@ -1,73 +1,89 @@
-"""The tables of a run, as markdown."""
+"""The pages of a run: all that is known, and what a terminal shows. Both begin with the answer."""
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import details, explanation, sweep, training
+from kerasbench.report import details, explanation, markdown, sweep
+from kerasbench.report.answer import answer
 from kerasbench.report.failures import failures
-from kerasbench.report.heading import heading
+from kerasbench.report.heading import heading, measured, title
 from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.published import beside_published
-from kerasbench.report.training import controls, verdicts
+from kerasbench.report.sections import Page, Section, page
+from kerasbench.report.training import controls, training, verdicts
+from kerasbench.report.warned import warned_cells, warnings
+
+
+def whole(found: Findings) -> Page:
+    """Return the whole page: the answer, every table, what failed, what was measured on."""
+    summary, published = found.summary, found.plain
+    return page(
+        title(summary),
+        [
+            *_steps(found),
+            explanation.section(found.anatomies),
+            *sweep.sections(found),
+            what_keras_costs(found),
+            details.devices(found),
+            failures(summary),
+            warnings(summary),
+            warned_cells(summary),
+            controls(summary),
+            heading(summary),
+            measured(summary),
+            verdicts(published),
+            details.full_epochs(published),
+            details.predicted(published),
+            beside_published(published),
+            details.epochs(published),
+            details.prediction(published),
+            details.cold_start(published),
+            details.repaid(found),
+            details.learning(published),
+            details.phases(summary),
+            details.drifts(found),
+            details.disturbances(summary),
+        ],
+    )
+
+
+def screen(found: Findings) -> Page:
+    """Return what a terminal shows: the answer, the headline, what failed, what was measured on."""
+    summary = found.summary
+    return page(
+        title(summary),
+        [
+            *_steps(found),
+            *sweep.brief(found),
+            what_keras_costs(found),
+            details.full_epochs(found.plain),
+            failures(summary),
+            warnings(summary),
+            controls(summary),
+            heading(summary),
+        ],
+    )
+
+
+def explained(found: Findings) -> Page:
+    """Return what an explanation shows on a terminal: where the time goes, and what failed."""
+    return page("", [explanation.section(found.anatomies), *beside(found).sections])
+
+
+def beside(found: Findings) -> Page:
+    """Return what to say beside an explanation: what failed, or all of a run where nothing could be explained."""
+    return page("", [failures(found.summary)]) if found.anatomies else screen(found)
 
 
 def document(found: Findings) -> str:
-    """Return the whole page: what was measured on, every table, what failed."""
-    published = found.plain
-    return _page(
-        heading(found.summary),
-        _training(found),
-        explanation.document(found.anatomies),
-        verdicts(published),
-        controls(found.summary),
-        what_keras_costs(found),
-        details.devices(found),
-        sweep.document(found),
-        details.full_epochs(published),
-        details.predicted(published),
-        beside_published(published),
-        details.epochs(published),
-        details.prediction(published),
-        details.cold_start(published),
-        details.repaid(found),
-        details.learning(published),
-        details.phases(found.summary),
-        details.drifts(found),
-        details.disturbances(found.summary),
-        failures(found.summary),
-    )
+    """Return the whole page as markdown."""
+    return markdown.rendered(whole(found))
 
 
 def brief(found: Findings) -> str:
-    """Return what a terminal shows: the headline, what was published, what failed."""
-    return _page(
-        heading(found.summary),
-        training.brief(found.plain) if _has_steps(found) else "",
-        controls(found.summary),
-        sweep.brief(found),
-        what_keras_costs(found),
-        details.full_epochs(found.plain),
-        beside_published(found.plain),
-        failures(found.summary),
-    )
+    """Return what a terminal shows, as markdown."""
+    return markdown.rendered(screen(found))
 
 
-def explained(found: Findings) -> str:
-    """Return what an explanation shows on a terminal: where the time goes, and what failed."""
-    return "\n\n".join(part for part in (explanation.document(found.anatomies), beside(found)) if part)
-
-
-def beside(found: Findings) -> str:
-    """Return what to say beside an explanation: what failed, or all of a run where nothing could be explained."""
-    return failures(found.summary) if found.anatomies else brief(found)
-
-
-def _training(found: Findings) -> str:
-    """Return the headline table, also of nothing at all; none where sizes alone were measured."""
-    return training.training(found.plain) if _has_steps(found) else ""
-
-
-def _has_steps(found: Findings) -> bool:
-    return bool(found.plain.rows or not found.summary.rows)
-
-
-def _page(*sections: str) -> str:
-    return "\n\n".join(section for section in sections if section) + "\n"
+def _steps(found: Findings) -> list[Section | None]:
+    """Return the answer and the headline table, also of nothing at all; no table where sizes alone were measured."""
+    has_steps = bool(found.plain.rows or not found.summary.rows)
+    return [answer(found), training(found.plain) if has_steps else None]

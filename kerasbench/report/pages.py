@@ -3,6 +3,7 @@
 Made anew, or checked against their data; so that a table can never say something else than its data.
 """
 
+import dataclasses
 import gc
 import hashlib
 import re
@@ -10,17 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tabulate import tabulate
-
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import cells, details, explanation, markdown, sweep, training
+from kerasbench.report import details, explanation, markdown, page, sections, sweep, training
+from kerasbench.report.answer import answer
+from kerasbench.report.cells import column_name
+from kerasbench.report.comparison import side_by_side
 from kerasbench.report.failures import failures
 from kerasbench.report.keras_cost import what_keras_costs
-from kerasbench.report.page import document
 from kerasbench.report.published import beside_published
+from kerasbench.report.sections import NOTHING, Page, Section
+from kerasbench.report.warned import warnings
 from kerasbench.results.atomic import replace
 from kerasbench.results.merge import Outline, by_machine, merge_outlined, outline
 from kerasbench.results.record import Record
@@ -30,7 +33,8 @@ from kerasbench.text import whole_gib
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
-SECTIONS: dict[str, Callable[[Findings], str]] = {
+SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
+    "answer": answer,
     "training": lambda found: training.training(found.plain),
     "native": what_keras_costs,
     "verdicts": lambda found: training.verdicts(found.plain),
@@ -43,13 +47,20 @@ SECTIONS: dict[str, Callable[[Findings], str]] = {
     "cold_start": lambda found: details.cold_start(found.plain),
     "repaid": details.repaid,
     "learning": lambda found: details.learning(found.plain),
-    "explained": lambda found: explanation.document(found.anatomies),
+    "explained": lambda found: explanation.section(found.anatomies),
     "sweep": sweep.steps,
     "crossovers": sweep.crossovers,
     "costs": sweep.costs,
     "phases": lambda found: details.phases(found.summary),
     "failures": lambda found: failures(found.summary),
+    "warnings": lambda found: warnings(found.summary),
 }
+
+
+def quotable(name: str, found: Findings, level: int = 2) -> str:
+    """Return a section that may be quoted, as markdown below a heading of that level; empty where it has nothing."""
+    section = SECTIONS[name](found)
+    return "" if section is None else markdown.section(section, level)
 
 
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
@@ -82,33 +93,33 @@ def _without_collecting() -> Iterator[None]:
 
 def stale(pages: dict[Path, str]) -> list[Path]:
     """Return the pages that are missing, or say something else than their data."""
-    return [page for page, text in pages.items() if _text(page) != text]
+    return [file for file, text in pages.items() if _text(file) != text]
 
 
 def write(pages: dict[Path, str]) -> list[Path]:
     """Write the pages that are not as they should be, and return them; raise ResultsError where the disk refuses."""
     changed = stale(pages)
-    for page in changed:
-        replace(page, pages[page].encode())
+    for file in changed:
+        replace(file, pages[file].encode())
     return changed
 
 
 def pages_with_quotations(folder: Path) -> list[Path]:
     """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
     candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
-    return [page for page in candidates if MARKER.search(_text(page) or "")]
+    return [one for one in candidates if MARKER.search(_text(one) or "")]
 
 
-def quoted(page: Path) -> str:
+def quoted(file: Path) -> str:
     """Return a markdown page with its quotations made anew; paths in markers count from the page's project.
 
     Raises:
         ResultsError: the page or the data cannot be read. UsageError: a marker that names no section.
     """
-    text = _text(page)
+    text = _text(file)
     if text is None:
-        raise ResultsError(f"{page}: no such page")
-    return MARKER.sub(lambda found: f"{found[1]}{_quotation(page, found[2], found[3])}\n{found[5]}", text)
+        raise ResultsError(f"{file}: no such page")
+    return MARKER.sub(lambda found: f"{found[1]}{_quotation(file, found[2], found[3])}\n{found[5]}", text)
 
 
 def slug(machine: Machine) -> str:
@@ -121,7 +132,7 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     outlines: list[Outline] = []
     for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
-        pages[tables_file(data)] = document(findings(record))
+        pages[tables_file(data)] = page.document(findings(record))
         outlines.append(outline(record, data))
     if not place.is_dir():
         return pages
@@ -136,12 +147,14 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
 
 def _of_machine(found: Findings, group: Sequence[Outline]) -> str:
     """Return a machine's page: its runs merged, and its published epochs, which are runs of another protocol."""
-    page = document(found)
+    whole = page.whole(found)
     published = [one for one in group if one.protocol == "published"]
     if not published or len(published) == len(group):
-        return page
+        return markdown.rendered(whole)
     epochs = _merged(published).summary
-    return "\n\n".join([page.rstrip("\n"), details.full_epochs(epochs), details.predicted(epochs)]) + "\n"
+    return markdown.rendered(
+        sections.page(whole.title, [*whole.sections, details.full_epochs(epochs), details.predicted(epochs)])
+    )
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
@@ -188,45 +201,59 @@ def _make_folder(folder: Path) -> None:
         raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
 
 
+def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:
+    """Return one page of several machines: their steps in one table, then each machine's answer; None for one."""
+    found = named(machines(places, tell))
+    if len(found) < 2:
+        return None
+    answers = [dataclasses.replace(said, title=name) for name, one in found if (said := answer(one)) is not None]
+    return Page(
+        f"kerasbench on {len(found)} machines", [side_by_side([(n, one.summary) for n, one in found]), *answers]
+    )
+
+
+def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
+    """Return each machine's findings by its chip, with the end of its page's name where two have the same chip."""
+    chips = [one.record.machine.chip for one in found.values()]
+    return [
+        (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", one)
+        for chip, (name, one) in zip(chips, found.items(), strict=True)
+    ]
+
+
 def _index(rows: list[list[str]]) -> str:
     headers = ["machine", "cores", "memory", "GPU", "columns", "regimes", "runs", "newest"]
-    table = tabulate(rows, headers, tablefmt="github", disable_numparse=True)
     explanation = (
         "Each page holds, of every regime, the newest run that measured it in enough rounds for intervals, where there "
         "is one. Made by `python -m kerasbench report` from the result files beside it; do not edit."
     )
-    return f"# Results by machine\n\n{table}\n\n{explanation}\n"
+    return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n"
 
 
 def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
     machine = summary.record.machine
-    return [
-        f"[{markdown.escape(machine.chip)}](machine-{name}.md)",
+    cells = [
         str(machine.cores),
         whole_gib(machine.memory_bytes),
-        markdown.escape(", ".join(machine.gpus)) or markdown.NOTHING,
-        ", ".join(cells.column_name(column) for column in summary.columns),
+        ", ".join(machine.gpus) or NOTHING,
+        ", ".join(column_name(column) for column in summary.columns),
         str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
         str(runs),
-        markdown.escape(summary.record.started),
+        summary.record.started,
     ]
+    return [f"[{markdown.escape(machine.chip)}](machine-{name}.md)", *map(markdown.escape, cells)]
 
 
-def _quotation(page: Path, data: str, wanted: str) -> str:
+def _quotation(place: Path, data: str, wanted: str) -> str:
     names = [name.strip() for name in wanted.split(",")]
     for name in names:
         if name not in SECTIONS:
-            raise UsageError(f"{page}: a marker names {name!r}; there are: {', '.join(SECTIONS)}")
+            raise UsageError(f"{place}: a marker names {name!r}; there are: {', '.join(SECTIONS)}")
     file = next(
-        (root / data for root in (page.parent, page.parent.parent) if (root / data).is_file()), page.parent / data
+        (root / data for root in (place.parent, place.parent.parent) if (root / data).is_file()), place.parent / data
     )
     found = findings(load(file))
-    return "\n\n".join(_demoted(SECTIONS[name](found)) for name in names)
-
-
-def _demoted(section: str) -> str:
-    """Return a section one level deeper, to stand inside a page of its own headings."""
-    return re.sub(r"^(#+ )", r"#\1", section, flags=re.MULTILINE)
+    return "\n\n".join(text for name in names if (text := quotable(name, found, level=3)))
 
 
 def _text(file: Path) -> str | None:

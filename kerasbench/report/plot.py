@@ -48,12 +48,16 @@ def step_times(found: Findings, form: Form = "svg") -> bytes | None:
 
     None where sizes alone were measured, which have a figure of their own.
     """
-    rows = found.plain.rows
-    if found.sized.rows and not rows:
+    if found.sized.rows and not found.plain.rows:
         return None
-    labels = [row.label for row in rows]
+    return draw(lambda figure: fill(figure, found), form)
+
+
+def fill(figure: "Figure", found: Findings) -> None:
+    """Draw the markers of ``step_times``."""
+    rows = found.plain.rows
     series = [(name(column), _measured(rows, column)) for column in found.plain.columns]
-    return draw(lambda figure: _dots(figure, labels, series, "training step, ms"), form)
+    _dots(figure, [row.label for row in rows], series, "training step, ms")
 
 
 def speed_ups(found: Findings, form: Form = "svg") -> bytes | None:
@@ -84,7 +88,7 @@ def draw(fill: Callable[["Figure"], None], form: Form) -> bytes:
     """Return the image of a figure that ``fill`` has filled; its size is that of what was drawn."""
     from matplotlib.figure import Figure
 
-    with _appearance(form):
+    with appearance(form):
         figure = Figure()  # without pyplot: nothing to close, no window, no global state
         fill(figure)
         image = io.BytesIO()
@@ -98,7 +102,8 @@ def draw(fill: Callable[["Figure"], None], form: Form) -> bytes:
 
 
 @contextmanager
-def _appearance(form: Form) -> Iterator[None]:
+def appearance(form: Form) -> Iterator[None]:
+    """Have matplotlib draw in our fonts and ink, and names as they are."""
     import matplotlib
 
     ink = INK[form]
@@ -125,7 +130,7 @@ def _dots(
     reference: float | None = None,
 ) -> None:
     """Draw a marker with its interval for each estimate, on a logarithmic axis, rows downwards."""
-    axes = _axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
+    axes = row_axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
     axes.set_xscale("log")
     axes.set_xlabel(axis)
     low, high = ends([one for _, found in series for one in found.values()], reference)
@@ -167,7 +172,7 @@ def draw_series(axes: "Axes", found: Mapping[int, tuple[float, Estimate]], posit
 
 def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Mapping[Column, float]]) -> None:
     """Draw a bar for each column, a piece for each phase."""
-    axes = _axes(figure, [name(column) for column in columns], ROW_IN * 1.3)
+    axes = row_axes(figure, [name(column) for column in columns], ROW_IN * 1.3)
     axes.set_xlabel("mean time of a trial, s")
     ends = dict.fromkeys(columns, 0.0)
     for position, by_column in enumerate(phases_s.values()):
@@ -186,7 +191,7 @@ def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Ma
     legend(axes, [bars[0] for bars in axes.containers], list(phases_s))
 
 
-def _axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
+def row_axes(figure: "Figure", labels: Sequence[str], row_in: float) -> "Axes":
     """Return axes with a line for each label, the first one above, every second one shaded."""
     figure.set_size_inches(AXES_WIDTH_IN, row_in * max(1, len(labels)))
     axes = figure.add_axes((0, 0, 1, 1))  # what stands outside, labels and legend, makes the image larger

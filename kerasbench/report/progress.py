@@ -11,12 +11,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import NS_PER_MS
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.measurement import step_ns
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.plan.duration import Eta, History, Outlook, outlook, scatter_of
-from kerasbench.report import training
+from kerasbench.report import answer
 from kerasbench.report.number import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import count
@@ -108,7 +109,8 @@ class ConsoleProgress:
         left = seconds(self._eta.remaining_s)
         what = _said(trial)
         self._say(
-            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} ({trial.own_ns / 1e9:.1f} s; about {left} left)"
+            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; about "
+            f"{left} left)"
         )
 
     def row_ended(self, cells: Sequence[Cell], why: str) -> None:
@@ -122,9 +124,11 @@ class ConsoleProgress:
     def round_ended(self, record: Record) -> None:
         """Show the table as it stands, where another round will sharpen it."""
         if not record.stopped_because:
-            summary = summarize(record)
-            self._say(f"after round {record.rounds_completed}:\n{training.table_so_far(summary)}")
-            self._say_sight(summary)
+            found = findings(record)
+            self._say(f"after round {record.rounds_completed}:")
+            for line in answer.sentences(found):
+                self._say(f"  {line}")
+            self._say_sight(found.summary)
 
     def _say_sight(self, summary: Summary) -> None:
         scatter = scatter_of(summary)
@@ -133,7 +137,7 @@ class ConsoleProgress:
         ahead = outlook(self._planned, summary.record.minimal_effect, History(scatter=scatter))
         if ahead.sights:
             difference = percent(ahead.sights[-1].difference)
-            self._say(f"ratios scatter by {percent(scatter)}: differences from about {difference} on will be called")
+            self._say(f"ratios scatter by {percent(scatter)}: this run can detect differences of about {difference}")
 
     def run_ended(self) -> None:
         if self._console.is_terminal:
@@ -159,21 +163,21 @@ def announce(planned: Plan, about_s: float, ahead: Outlook) -> list[str]:
     lines = [*planned.warnings, f"{cells}, {rounds}, at most about {seconds(about_s)} if nothing disturbs it"]
     if planned.effort.budget_s is not None:
         lines.append(
-            f"no further round once {seconds(planned.effort.budget_s)} would not hold it; the first is completed"
+            f"no round will start that would exceed {seconds(planned.effort.budget_s)}; the first always completes"
         )
     return [*lines, _sight(ahead)]
 
 
 def _sight(ahead: Outlook) -> str:
     if not ahead.sights:
-        return f"no verdicts: fewer than {MIN_TRIALS_FOR_INTERVAL} rounds have no interval"
+        return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
     basis = f"as in {ahead.source}" if ahead.source else "a guess: no earlier results of this machine"
     seen = " and ".join(
         f"{percent(one.difference)} after {one.rounds} rounds (a ratio's interval: ±{percent(one.half_width)})"
         for one in ahead.sights
     )
     return (
-        f"differences that will be called in nine of ten cases: {seen}; ratios scatter by {percent(ahead.scatter)}, "
+        f"smallest difference detected with 90 % probability: {seen}; ratios scatter by {percent(ahead.scatter)}, "
         f"{basis}"
     )
 

@@ -13,12 +13,13 @@ from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.options import Options
-from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results.asked import Counted
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.made import with_parts
+from tests.report.table import drawn
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
@@ -166,12 +167,12 @@ def test_two_rounds_are_too_few_for_advice() -> None:
 
 def test_cells_without_parts_are_not_explained() -> None:
     assert findings(made.record(made.trial())).anatomies == []
-    assert document([]) == ""
+    assert drawn(section([])) == ""
 
 
 def test_every_sentence_of_the_text_has_a_number_and_stands_in_the_data() -> None:
     one = explained()
-    text = document([one])
+    text = drawn(section([one]))
     for sentence in sentences(one):
         assert any(letter.isdigit() for letter in sentence), sentence
         assert escape(sentence) in text

@@ -10,6 +10,7 @@ from kerasbench.report import comparison
 from kerasbench.results.asked import PUBLISHED, Asked
 from kerasbench.results.record import Record
 from tests import made
+from tests.report.table import drawn
 
 TORCH = ("dense", "default", "torch", "cpu", "")
 
@@ -53,7 +54,7 @@ def test_new_and_vanished_cells_are_named() -> None:
     found = compare([OLD], [run(1.0, backend="jax")])
     assert (found.changes, found.added, found.vanished) == ([], [("dense", "default", "jax", "cpu", "")], [TORCH])
     assert found.overall is None
-    text = comparison.changes(found, "old", "new")
+    text = drawn(comparison.changes(found, "old", "new"))
     assert "New: dense jax cpu." in text
     assert "No longer measured: dense torch cpu." in text
 
@@ -74,21 +75,21 @@ def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     assert found.changes[0].verdict is None
     assert found.overall == pytest.approx(0.5, rel=0.01)
     assert found.regressions == []
-    assert "Different machines: there descriptive only" in comparison.changes(found, "a", "b")
+    assert "Different machines: there descriptive only" in drawn(comparison.changes(found, "a", "b"))
 
 
 def test_between_protocols_there_are_no_verdicts_either() -> None:
     asked = dataclasses.replace(OLD.asked, effort=PUBLISHED)
     found = compare([OLD], [dataclasses.replace(run(4.0, 4.0, 4.01), asked=asked)])
     assert found.changes[0].verdict is None
-    assert "Different protocols" in comparison.changes(found, "a", "b")
+    assert "Different protocols" in drawn(comparison.changes(found, "a", "b"))
 
 
 def test_a_changed_scenario_is_marked() -> None:
     changed = dataclasses.replace(OLD.scenarios[0], file_hash="another")
     found = compare([OLD], [dataclasses.replace(OLD, scenarios=[changed])])
     assert found.changes[0].source_changed
-    assert "dense torch cpu †" in comparison.changes(found, "a", "b")
+    assert "dense torch cpu ⚠" in drawn(comparison.changes(found, "a", "b"))
 
 
 def test_of_several_runs_the_newest_that_has_a_regime_counts() -> None:
@@ -104,9 +105,11 @@ def test_labels_hold_what_differs() -> None:
 
 def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
-    text = comparison.side_by_side([("m1", summarize(OLD)), ("box", summarize(other))])
+    text = drawn(comparison.side_by_side([("m1", summarize(OLD)), ("box", summarize(other))]))
     header, _, row = text.splitlines()[2:5]
-    assert [cell.strip() for cell in header.strip("|").split("|")] == ["scenario", "m1 torch cpu", "box torch cpu"]
+    assert [cell.strip() for cell in header.strip("|").split("|")] == [
+        "scenario", "fastest measured", "m1: torch cpu", "box: torch cpu",
+    ]  # fmt: skip
     assert "2.00 ms" in row and "1.00 ms" in row
 
 
@@ -131,6 +134,6 @@ def test_cells_that_were_measured_by_another_protocol_have_no_verdict() -> None:
     published = dataclasses.replace(run(9.0, 9.1, 9.2), asked=Asked(effort=PUBLISHED))
     found = compare([OLD, run(1.0, 1.01, 1.02, name="conv")], [published, run(2.0, 2.01, 2.02, name="conv")])
     assert [(change.cell[0], change.verdict) for change in found.changes] == [("conv", Verdict.SLOWER), ("dense", None)]
-    text = comparison.changes(found, "old", "new")
+    text = drawn(comparison.changes(found, "old", "new"))
     assert "Different protocols in 1 cell (the published epochs hold the compilation): there descriptive only" in text
     assert "Welch" in text

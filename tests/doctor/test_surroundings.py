@@ -18,8 +18,8 @@ def test_a_laptop_on_battery_in_low_power_mode() -> None:
 @pytest.mark.parametrize(
     ("different", "cause", "remedy"),
     [
-        ({"busy_share": 0.4}, "40% of the CPU in use before the run", "end what else runs"),
-        ({"load_per_core": 0.5}, "load average 0.50 per processor before the run", "end what else runs"),
+        ({"busy_share": 0.4}, "40% of the CPU in use before the run", "close other programs"),
+        ({"load_per_core": 0.5}, "load average 0.50 per processor before the run", "close other programs"),
         ({"thermal_level": 2}, "macOS reports thermal pressure, level 2", "let the machine cool down"),
         (
             {"governors": ["powersave"]},
@@ -29,7 +29,7 @@ def test_a_laptop_on_battery_in_low_power_mode() -> None:
         (
             {"quota_cores": 1.5},
             "a control group allows 1.5 of 16 processors",
-            "give the container all processors, or say in the table that it had fewer",
+            "give the container all processors, or report that it had fewer",
         ),
     ],
 )

@@ -4,11 +4,12 @@ from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.cells import column_name, metric_tables, timed, title_of, value, whole_steps
-from kerasbench.report.markdown import NOTHING
+from kerasbench.report.cells import column_name, metric_section, timed, title_of, value, whole_steps
+from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.report import table
+from tests.report.table import drawn
 
 JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
 ALONE = Standing(None, [], False)
@@ -52,11 +53,12 @@ def test_a_metric_s_title_has_its_unit() -> None:
 def test_the_fastest_is_bold_and_those_that_are_level_are_marked() -> None:
     clear = summed(*of_three("jax", 2.0), *of_three("torch", 4.0), rounds=3)
     (row,), (place,) = clear.rows, clear.standings
-    assert timed(row, JAX, place).startswith("**2.10 ms")
-    assert timed(row, TORCH, place).startswith("4.10 ms")
+    first, second = timed(row, JAX, place), timed(row, TORCH, place)
+    assert (first.text, first.strong, first.level) == ("2.10 ms", True, False)
+    assert second.text.startswith("4.10 ms, 1.95×") and not second.strong
     close = summed(*of_three("jax", 2.0), *of_three("torch", 2.001), rounds=3)
     (row,), (place,) = close.rows, close.standings
-    assert [timed(row, column, place)[:9] for column in (JAX, TORCH)] == ["≈ 2.10 ms", "≈ 2.10 ms"]
+    assert [timed(row, column, place).shown[:9] for column in (JAX, TORCH)] == ["≈ 2.10 ms", "≈ 2.10 ms"]
 
 
 def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
@@ -65,21 +67,21 @@ def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
     still = type(idle)(**(vars(idle) | {"learning": type(idle.learning)(**unmoved)}))
     trials = [made.trial(backend="jax", found=still, noise=NOISE), made.trial(backend="torch", failure=made.FAILURE)]
     (row,) = summed(*trials).rows
-    assert timed(row, JAX, ALONE) == "2.10 ms † ~"
-    assert timed(row, TORCH, ALONE) == "*crash*"
-    assert timed(row, ("tensorflow", "cpu", ""), ALONE) == NOTHING
+    assert timed(row, JAX, ALONE).shown == "2.10 ms ⚠"
+    assert (timed(row, TORCH, ALONE).text, timed(row, TORCH, ALONE).failed) == ("crash", True)
+    assert timed(row, ("tensorflow", "cpu", ""), ALONE) == EMPTY
 
 
 def test_a_value_has_its_interval_and_a_failed_cell_none() -> None:
     (row,) = summed(*of_three("jax", 2.0), made.trial(backend="torch", failure=made.FAILURE), rounds=3).rows
-    assert value(row, JAX, "steady_step_ms", "ms") == "2.00 ms ±0.2 %"
-    assert value(row, TORCH, "steady_step_ms") == NOTHING
-    assert value(row, JAX, "total_s") == NOTHING
+    assert value(row, JAX, "steady_step_ms", "ms").text == "2.00 ms ±0.2 %"
+    assert value(row, TORCH, "steady_step_ms") == EMPTY
+    assert value(row, JAX, "total_s") == EMPTY
 
 
 def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
     summary = summed(made.trial(backend="jax"), made.trial(backend="torch", failure=made.FAILURE))
-    page = metric_tables(summary, "Steps", ["steady_step_ms", "total_s"], "A note.")
+    page = drawn(metric_section(summary, "Steps", ["steady_step_ms", "total_s"], ["A note."]))
     assert table.rows(table.section(page, "Steps")) == [
         ["scenario", "figure", "jax cpu", "torch cpu"],
         ["dense", "Step inside an epoch (ms)", "2.00", NOTHING],
@@ -89,12 +91,12 @@ def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
 
 def test_a_table_of_nothing_is_left_out() -> None:
     summary = summed(made.trial())
-    assert metric_tables(summary, "Epochs", ["total_s"], "") == ""
-    assert metric_tables(summary, "Epochs", ["steady_step_ms"], "", needed="total_s") == ""
-    assert metric_tables(summary, "Epochs", ["steady_step_ms"], "", needed="epoch_s") != ""
+    assert drawn(metric_section(summary, "Epochs", ["total_s"], [])) == ""
+    assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="total_s")) == ""
+    assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="epoch_s")) != ""
 
 
 def test_sizes_are_rows_of_their_own() -> None:
     trials = [made.trial(options=Options(batch=batch)) for batch in (1, 8)]
-    page = metric_tables(summed(*trials), "Steps", ["steady_step_ms"], "")
+    page = drawn(metric_section(summed(*trials), "Steps", ["steady_step_ms"], []))
     assert [line[0] for line in table.rows(page)[1:]] == ["dense batch=1", "dense batch=8"]

@@ -6,10 +6,11 @@ from kerasbench.analysis.changes import compare
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.report import comparison
-from kerasbench.report.markdown import NOTHING
+from kerasbench.report.sections import NOTHING
 from kerasbench.results.record import Record
 from tests import made
 from tests.report import table
+from tests.report.table import drawn
 
 SCATTER = (1.0, 1.001, 0.999)
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10")
@@ -28,7 +29,7 @@ def run(factor: float = 1.0, backends: tuple[str, ...] = ("torch",), options: Op
     ("factor", "ratio", "verdict"), [(1.5, "1.50", "**slower**"), (0.5, "0.500", "**faster**"), (1.0, "1.00", "same")]
 )
 def test_a_line_has_both_steps_their_ratio_and_the_verdict(factor: float, ratio: str, verdict: str) -> None:
-    header, line = table.rows(comparison.changes(compare([run()], [run(factor)]), "one", "two"))
+    header, line = table.rows(drawn(comparison.changes(compare([run()], [run(factor)]), "one", "two")))
     assert header == ["cell", "one", "two", "new / old", "verdict"]
     assert line[0] == "dense torch cpu"
     assert line[1] == "2.00 ms ±0.2 %"
@@ -36,33 +37,33 @@ def test_a_line_has_both_steps_their_ratio_and_the_verdict(factor: float, ratio:
 
 
 def test_names_of_files_are_no_markup() -> None:
-    page = comparison.changes(compare([run()], [run()]), "a|b", "<c>")
+    page = drawn(comparison.changes(compare([run()], [run()]), "a|b", "<c>"))
     assert "a\\|b" in page and "\\<c\\>" in page
 
 
 def test_what_is_said_below_the_table_is_what_was_compared() -> None:
-    both = comparison.changes(compare([run(1.0, ("jax", "torch"))], [run(1.5, ("jax", "torch"))]), "a", "b")
+    both = drawn(comparison.changes(compare([run(1.0, ("jax", "torch"))], [run(1.5, ("jax", "torch"))]), "a", "b"))
     assert "over 2 cells: 1.500." in both and "Welch" in both
-    one = comparison.changes(compare([run()], [run()]), "a", "b")
+    one = drawn(comparison.changes(compare([run()], [run()]), "a", "b"))
     assert "over 1 cell: 1.000." in one
-    assert "†" not in one and "New:" not in one and "No longer" not in one and "failing" not in one
+    assert "⚠" not in one and "New:" not in one and "No longer" not in one and "failing" not in one
 
 
 def test_between_machines_no_verdict_is_explained() -> None:
-    page = comparison.changes(compare([run()], [dataclasses.replace(run(), machine=OTHER)]), "a", "b")
+    page = drawn(comparison.changes(compare([run()], [dataclasses.replace(run(), machine=OTHER)]), "a", "b"))
     assert table.rows(page)[1][4] == NOTHING
     assert "Welch" not in page and "without verdicts" in page
 
 
 def test_what_fails_now_is_named_with_its_cause() -> None:
     failed = made.record(made.trial(failure=dataclasses.replace(made.FAILURE, cause="died | *hard*")))
-    page = comparison.changes(compare([run()], [failed]), "a", "b")
-    assert "Measured before, failing now:\n\n- dense torch cpu: crash: died \\| \\*hard\\*" in page
+    page = drawn(comparison.changes(compare([run()], [failed]), "a", "b"))
+    assert "Measured before, failing now: dense torch cpu: crash: died \\| \\*hard\\*" in page
     assert "No longer measured" not in page
 
 
 def test_nothing_in_common_leaves_lists_and_no_empty_table() -> None:
-    page = comparison.changes(compare([run()], [run(backends=("jax",))]), "a", "b")
+    page = drawn(comparison.changes(compare([run()], [run(backends=("jax",))]), "a", "b"))
     assert "New: dense jax cpu." in page and "No longer measured: dense torch cpu." in page
     assert "|" not in page and "Welch" not in page
     assert "No cell was measured on both sides." in page
@@ -70,24 +71,28 @@ def test_nothing_in_common_leaves_lists_and_no_empty_table() -> None:
 
 def test_every_column_of_every_machine_stands_beside_the_others() -> None:
     there = dataclasses.replace(run(0.5, ("jax", "torch")), machine=OTHER)
-    page = comparison.side_by_side([("m1", summarize(run())), ("box", summarize(there))])
+    page = drawn(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(there))]))
     assert table.rows(page) == [
-        ["scenario", "m1 torch cpu", "box jax cpu", "box torch cpu"],
-        ["dense", "2.00 ms ±0.2 %", "1.00 ms ±0.2 %", "1.00 ms ±0.2 %"],
+        ["scenario", "fastest measured", "m1: torch cpu", "box: jax cpu", "box: torch cpu"],
+        ["dense", "box: jax cpu", "**2.00 ms ±0.2 %, 2.00×**", "**1.00 ms ±0.2 %**", "1.00 ms ±0.2 %"],
     ]
-    assert "without verdicts" in page
+    assert "descriptive" in page
 
 
 def test_what_one_machine_has_not_measured_is_left_open_and_what_failed_is_named() -> None:
     conv = made.record(made.trial(name="conv"), made.trial(failure=made.FAILURE))
     found = {
         line[0]: line[1:]
-        for line in table.rows(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(conv))]))
+        for line in table.rows(drawn(comparison.side_by_side([("m1", summarize(run())), ("box", summarize(conv))])))
     }
-    assert found["dense"] == ["2.00 ms ±0.2 %", "*crash*"]
-    assert found["conv"] == [NOTHING, "2.10 ms"]
+    assert found["dense"] == ["m1: torch cpu", "**2.00 ms ±0.2 %**", "*crash*"]
+    assert found["conv"] == ["box: torch cpu", NOTHING, "**2.10 ms**"]
 
 
 def test_a_sweep_s_sizes_stand_in_lines_of_their_own_by_the_step_inside_an_epoch() -> None:
     sized = run(options=Options(batch=8))
-    assert table.rows(comparison.side_by_side([("m1", summarize(sized))]))[1] == ["dense batch=8", "2.00 ms ±0.2 %"]
+    assert table.rows(drawn(comparison.side_by_side([("m1", summarize(sized))])))[1] == [
+        "dense batch=8",
+        "m1: torch cpu",
+        "**2.00 ms ±0.2 %**",
+    ]

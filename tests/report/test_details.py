@@ -51,7 +51,7 @@ def test_prediction_is_by_single_samples_by_batches_and_in_one_go() -> None:
     figures = {figure: value for _, figure, value in rows[1:]}
     assert figures["One sample, median (ms)"].startswith("1.00")
     assert figures["One batch, 90th percentile (ms)"].startswith("2.00")
-    assert figures["`predict`, throughput (/s)"].startswith("20,000")
+    assert figures["predict, throughput (/s)"].startswith("20,000")
 
 
 def test_before_the_first_result_compiling_is_what_the_second_step_saves() -> None:
@@ -97,4 +97,4 @@ def test_a_disturbed_trial_is_named_with_what_disturbed_it() -> None:
 
 def test_the_published_protocol_has_tables_of_its_own() -> None:
     assert "## All published epochs" not in page(made.trial())
-    assert "## Real epochs beside" not in page(made.trial())
+    assert "## Real epochs and" not in page(made.trial())

@@ -6,9 +6,10 @@ from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount
 from kerasbench.analysis.payoff import BreakEven
 from kerasbench.analysis.summary import summarize
-from kerasbench.report.explanation import as_data, document, sentences
+from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.results.keys import Column
 from tests import made
+from tests.report.table import drawn
 
 ROW = summarize(made.record(made.trial())).rows[0]
 MINE: Column = ("torch", "cpu", "")
@@ -116,17 +117,17 @@ def test_every_kind_of_help_has_a_sentence() -> None:
 
 def test_a_page_has_a_paragraph_for_each_cell() -> None:
     other = dataclasses.replace(ANATOMY, column=("jax", "gpu:1", "jit=on"))
-    text = document([ANATOMY, other])
+    text = drawn(section([ANATOMY, other]))
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == ["## Where the time goes", "### dense, torch cpu", "### dense, jax gpu:1 jit=on"]
     assert sum(line.startswith("- ") for line in text.splitlines()) == 12
-    assert document([]) == ""
+    assert drawn(section([])) == ""
 
 
 def test_a_name_is_made_harmless_once_on_the_page_and_not_in_the_data() -> None:
     odd: Column = ("jax", "cpu", "dtype=*x*")
     one = dataclasses.replace(ANATOMY, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
-    assert "Against jax cpu dtype=\\*x\\*, it" in document([one])
+    assert "Against jax cpu dtype=\\*x\\*, it" in drawn(section([one]))
     assert any(sentence.startswith("Against jax cpu dtype=*x*, it") for sentence in as_data([one])[0]["sentences"])
 
 

@@ -8,6 +8,7 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report import html
 from kerasbench.report.failures import LAST_CHARACTERS, failures, last_words
 from tests import made
+from tests.report.table import drawn
 
 DUMP = """something before
 Fatal Python error: Segmentation fault
@@ -50,7 +51,7 @@ def test_the_last_words_are_bounded() -> None:
 
 def section(code: Code, detail: str) -> str:
     failure = Failure(code, "because", "mend it", "build", detail)
-    return failures(summarize(made.record(made.trial(failure=failure))))
+    return drawn(failures(summarize(made.record(made.trial(failure=failure)))))
 
 
 @pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
@@ -74,4 +75,4 @@ def test_the_last_words_are_no_markup_on_a_web_page() -> None:
 
 
 def test_no_failure_no_section() -> None:
-    assert failures(summarize(made.record(dataclasses.replace(made.trial())))) == ""
+    assert failures(summarize(made.record(dataclasses.replace(made.trial())))) is None

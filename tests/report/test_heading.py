@@ -5,14 +5,15 @@ import dataclasses
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.heading import heading
+from kerasbench.report.heading import heading, title
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
+from tests.report.table import drawn
 
 
 def headed(*trials: TrialRecord, **said: object) -> str:
     record = made.record(*trials)
-    return heading(summarize(Record(**(vars(record) | said))))
+    return drawn(heading(summarize(Record(**(vars(record) | said)))))
 
 
 def of_version(package: str, version: str) -> Measurement:
@@ -30,8 +31,8 @@ def test_the_machine_is_named_with_all_that_it_has() -> None:
         gpus=["NVIDIA H200"],
         driver="580.1",
     )
-    title, run = headed(machine=machine).split("\n\n")[:2]
-    assert title == "# kerasbench on Chip \\<9\\>"
+    run = headed(machine=machine).split("\n\n")[1]
+    assert title(summarize(dataclasses.replace(made.record(), machine=machine))) == "kerasbench on Chip <9>"
     assert run.startswith("12 cores (4 super, 8 performance), 16 GiB, NVIDIA H200 (driver 580.1), ")
 
 
@@ -64,5 +65,5 @@ def test_what_the_machine_showed_before_the_run_is_said() -> None:
 
 
 def test_the_terms_of_a_column_are_said() -> None:
-    terms = "- torch cpu: not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
-    assert terms in headed(made.trial()).splitlines()
+    terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
+    assert f"| torch cpu | {terms} |" in headed(made.trial()).splitlines()

@@ -21,6 +21,7 @@ from kerasbench.report import csv as report_csv
 from kerasbench.report.page import brief, document
 from kerasbench.results.record import Record
 from tests import hostile
+from tests.report.table import drawn
 from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
@@ -56,8 +57,8 @@ def pages(found: Record, text: str) -> list[str]:
     return [
         document(run),
         brief(run),
-        comparison.changes(compared, text, text),
-        comparison.side_by_side([(text, run.summary)]),
+        drawn(comparison.changes(compared, text, text)),
+        drawn(comparison.side_by_side([(text, run.summary)])),
         listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 

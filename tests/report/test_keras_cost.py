@@ -4,6 +4,7 @@ from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report import table
+from tests.report.table import drawn
 
 SCATTER = (1.0, 1.001, 0.999)
 NATIVE = Options(native=True)
@@ -20,7 +21,7 @@ def twins(keras_ms: float, native_ms: float, name: str = "dense", rounds: int = 
 
 def page(*trials: TrialRecord, rounds: int = 3) -> str:
     found: Record = made.record(*trials, rounds=rounds)
-    return what_keras_costs(findings(found))
+    return drawn(what_keras_costs(findings(found)))
 
 
 def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:

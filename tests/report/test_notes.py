@@ -9,11 +9,13 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.report.markdown import escape
-from kerasbench.report.notes import let_in, training_notes
 from kerasbench.report.page import brief, document
+from kerasbench.report.warned import warned_cells
 from kerasbench.results.merge import merge
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
+from tests.report import table
+from tests.report.table import drawn
 
 M1 = Device("mps", 0, "Apple M1")
 
@@ -25,7 +27,7 @@ def with_versions(**versions: str) -> Measurement:
 
 
 def notes_of(*trials: TrialRecord) -> str:
-    return training_notes(summarize(made.record(*trials)))
+    return drawn(warned_cells(summarize(made.record(*trials))))
 
 
 @pytest.mark.parametrize(("package", "version"), [("keras", "3.9.2"), ("python", "3.12.1")])
@@ -35,28 +37,31 @@ def test_what_differs_between_columns_is_said_with_who_has_which(package: str, v
     notes = notes_of(
         made.trial(backend="jax"), made.trial(backend="torch", found=other), made.trial(backend="tensorflow")
     )
-    has = sorted([(usual, "jax cpu, tensorflow cpu"), (version, "torch cpu")])
-    said = "; ".join(f"{one} on {columns}" for one, columns in has)
-    assert f"- {package} differs between columns: {said}." in notes
+    for columns, one in (("jax cpu, tensorflow cpu", usual), ("torch cpu", version)):
+        assert ["all", columns, f"versions differ between columns: {package} {one}"] in [
+            line[:3] for line in table.rows(notes)
+        ]
 
 
 def test_what_is_the_same_or_not_told_is_not_worth_a_note() -> None:
     nothing = dataclasses.replace(made.measurement().resolved, versions={})
     untold = dataclasses.replace(made.measurement(), resolved=nothing)
-    assert "differs between" not in notes_of(made.trial(backend="jax"), made.trial(found=untold))
+    assert "differ between" not in notes_of(made.trial(backend="jax"), made.trial(found=untold))
 
 
 def test_a_version_that_is_no_version_stays_text() -> None:
     notes = notes_of(made.trial(backend="jax"), made.trial(found=with_versions(keras="<b>3|\n# x")))
-    assert "\\<b\\>3\\| \\# x on torch cpu" in notes
+    assert "\\<b\\>3\\| \\# x " in notes
 
 
 def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
     unjudged = dataclasses.replace(made.measurement(), parity=None)
-    said = "Not compared with the others by its first losses: dense torch cpu."
-    assert said in notes_of(made.trial(backend="jax"), made.trial(found=unjudged))
-    assert "Not compared" not in notes_of(made.trial(found=unjudged))
-    assert "Not compared" not in notes_of(made.trial(backend="jax"), made.trial())
+    said = "its losses were not compared with the others"
+    assert table.rows(notes_of(made.trial(backend="jax"), made.trial(found=unjudged)))[1][:3] == [
+        "dense", "torch cpu", said,
+    ]  # fmt: skip
+    assert said not in notes_of(made.trial(found=unjudged))
+    assert said not in notes_of(made.trial(backend="jax"), made.trial())
 
 
 @pytest.mark.parametrize(("device", "kept"), [(M1, True), (Device("cuda", 0, "NVIDIA H200"), False), (made.CPU, False)])
@@ -68,21 +73,20 @@ def test_that_macos_keeps_metal_s_kernels_is_said_where_they_were_used(device: D
 
 def test_cells_are_named_row_by_row() -> None:
     unsteady = made.measurement(steady=False)
-    named = "Not shown to be steady when it was measured, in most trials: "
     one = notes_of(made.trial(found=unsteady), made.trial(name="conv", found=unsteady), made.trial(backend="jax"))
-    assert f"- {named}dense torch cpu; conv torch cpu." in one
+    assert [line[:2] for line in table.rows(one)[1:]] == [["dense", "torch cpu"], ["conv", "torch cpu"]]
     everywhere = notes_of(made.trial(found=unsteady), made.trial(backend="jax", found=unsteady))
-    assert f"- {named}dense (all columns)." in everywhere
+    assert table.rows(everywhere)[1][:2] == ["dense", "jax cpu, torch cpu"]
 
 
 def test_what_fell_back_is_named_by_cell_with_how_often() -> None:
     found = dataclasses.replace(made.measurement(), fallbacks={"aten::sgn.out": 2, "aten::linalg_cholesky_ex.L": 1})
     notes = notes_of(made.trial(found=found, device=M1), made.trial(backend="jax", device=M1))
-    assert (
-        "- Done by the CPU, because the GPU lacks them: dense torch gpu: aten::linalg_cholesky_ex.L (1 a step), "
-        "aten::sgn.out (2 a step)." in notes
-    )
-    assert "jax gpu:" not in notes
+    assert table.rows(notes)[1][1:3] == [
+        "torch gpu",
+        "the CPU did what the GPU cannot: aten::linalg_cholesky_ex.L (1 a step), aten::sgn.out (2 a step)",
+    ]
+    assert "jax gpu" not in notes
 
 
 def test_an_operation_s_name_cannot_break_the_page() -> None:
@@ -95,7 +99,7 @@ def test_an_operation_s_name_cannot_break_the_page() -> None:
 )
 def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: str) -> None:
     text = document(findings(made.record(made.trial(device=device))))
-    assert f"- torch gpu: {title}, not jit-compiled, float32" in text
+    assert f"| torch gpu | {title}, not jit-compiled, float32" in text
 
 
 def with_let_in(record: Record, **variables: str) -> Record:
@@ -104,14 +108,14 @@ def with_let_in(record: Record, **variables: str) -> Record:
 
 def test_what_was_let_in_from_the_shell_stands_in_the_heading_and_is_no_markup() -> None:
     found = findings(with_let_in(made.record(made.trial()), OMP_PROC_BIND="true", LD_PRELOAD="<b>"))
-    assert let_in(found.summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
+    said = "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
     for page in (document(found), brief(found)):
-        assert f"\n\n{escape(let_in(found.summary))}\n\n" in page
-    assert let_in(summarize(made.record(made.trial()))) == ""
+        assert f"\n\n{escape(said)}\n\n" in page
+    assert "Let in" not in document(findings(made.record(made.trial())))
 
 
 def test_of_several_runs_each_row_s_own_variables_are_named() -> None:
     plain = made.record(made.trial(name="dense"))
     bound = with_let_in(made.record(made.trial(name="wide")), OMP_PROC_BIND="true")
     found = findings(merge([plain, bound]))
-    assert let_in(found.summary) == "Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide)."
+    assert escape("Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide).") in document(found)

@@ -1,4 +1,5 @@
 import dataclasses
+import io
 import os
 import subprocess
 import sys
@@ -6,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.options import Options
-from kerasbench.report.pages import made_from, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.report.pages import made_from, named, pages_with_quotations, quoted, slug, stale, write
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from tests import made
@@ -94,15 +96,37 @@ def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
     ],
 )
 def test_a_stdout_that_is_not_utf_8_ends_nothing(
-    tmp_path: Path, encoding: str, command: str, written_in: str, holds: str
+    tmp_path: Path,
+    encoding: str,
+    command: str,
+    written_in: str,
+    holds: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    store(tmp_path, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
-    arguments = [sys.executable, "-m", "kerasbench", *command.format(tmp_path, tmp_path).split()]
-    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
-    ended = subprocess.run(arguments, env=surroundings, cwd=ROOT, capture_output=True, check=False)
+    store_marked(tmp_path)
+    written = io.BytesIO()
+    stdout = io.TextIOWrapper(written, encoding=encoding, write_through=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", stdout)
+        assert main(command.format(tmp_path, tmp_path).split()) == 0
+    assert capsys.readouterr().err == ""
+    assert holds in written.getvalue().decode(written_in or encoding)
+
+
+def test_a_terminal_that_is_not_utf_8_ends_nothing(tmp_path: Path) -> None:
+    store_marked(tmp_path)
+    command = [sys.executable, "-m", "kerasbench", "compare", str(tmp_path), str(tmp_path)]
+    surroundings = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, env=surroundings, cwd=ROOT, capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
-    assert holds in ended.stdout.decode(written_in or encoding)
+    assert "| dense torch cpu" in ended.stdout.decode("ascii")
+
+
+def store_marked(folder: Path) -> None:
+    """Keep a run of which a name and an interval have what ASCII and Latin-1 lack."""
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    store(folder, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
 
 
 EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
@@ -168,7 +192,7 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("training,", "trainings,"))
-    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: training, native, verdicts"):
+    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: answer, training, native"):
         made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
@@ -222,3 +246,23 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
     assert "| dense " in quoted(page)
     assert "batch=128" not in quoted(page)
+
+
+def test_several_places_of_several_machines_are_one_page_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store(tmp_path / "a")
+    store(tmp_path / "b", dataclasses.replace(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    shown = capsys.readouterr().out
+    assert "# kerasbench on 2 machines\n\n## Training step on 2 machines\n" in shown
+    assert "| dense      | Chip 10 \\<b\\>: torch cpu | **2.10 ms, 1.91×**" in shown
+    assert "## Chip 9\n\n- dense: torch takes 2.10 ms a step." in shown
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    assert "machines" not in capsys.readouterr().out
+
+
+def test_machines_of_one_chip_are_told_apart() -> None:
+    found = findings(made.record(made.trial()))
+    assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
+    assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]

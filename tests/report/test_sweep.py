@@ -11,6 +11,7 @@ from kerasbench.report import html, sweep, training
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
+from tests.report.table import drawn
 from tests.report.test_page import cells_of
 
 BATCHES = (1, 8, 64, 512)
@@ -46,7 +47,7 @@ def test_the_table_has_a_line_for_each_size() -> None:
 
 
 def test_a_crossover_is_said_with_its_interval() -> None:
-    text = sweep.crossovers(findings(swept(**CROSSING)))
+    text = drawn(sweep.crossovers(findings(swept(**CROSSING))))
     (line,) = (line for line in text.splitlines() if line.startswith("- "))
     assert line.startswith("- dense: torch cpu overtakes jax cpu at batch 26.8 (26.8 to 26.8).")
 
@@ -66,21 +67,21 @@ def test_a_crossover_is_said_with_its_interval() -> None:
     ],
 )
 def test_nothing_is_said_beyond_what_was_measured(torch: tuple[float, ...], said: str) -> None:
-    assert f"- dense: {said}" in sweep.crossovers(findings(swept(jax=CROSSING["jax"], torch=torch)))
+    assert f"- dense: {said}" in drawn(sweep.crossovers(findings(swept(jax=CROSSING["jax"], torch=torch))))
 
 
 def test_one_round_has_a_place_and_says_that_it_has_no_interval() -> None:
-    text = sweep.crossovers(findings(swept(1, **CROSSING)))
+    text = drawn(sweep.crossovers(findings(swept(1, **CROSSING))))
     assert "(too few rounds for an interval)" in text
 
 
 def test_one_column_crosses_nothing() -> None:
-    assert sweep.crossovers(findings(swept(jax=CROSSING["jax"]))) == ""
+    assert drawn(sweep.crossovers(findings(swept(jax=CROSSING["jax"])))) == ""
 
 
 def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
     steps = tuple(0.5 + 0.01 * batch for batch in BATCHES)
-    text = sweep.costs(findings(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0))))
+    text = drawn(sweep.costs(findings(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0)))))
     line = cells_of(text, "dense      | jax")
     assert line[2].startswith("0.501 (") and line[3].startswith("10.0 (")
     assert line[5] == "yes"
@@ -100,7 +101,7 @@ def test_an_overhead_is_a_number_only_where_it_is_above_zero(
 ) -> None:
     model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
     monkeypatch.setattr("kerasbench.analysis.series.fit", lambda steps_ms: model)
-    assert cells_of(sweep.costs(findings(swept(jax=CROSSING["jax"]))), "dense      | jax")[2] == said
+    assert cells_of(drawn(sweep.costs(findings(swept(jax=CROSSING["jax"])))), "dense      | jax")[2] == said
 
 
 def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
@@ -120,11 +121,11 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
     text, alone = document(findings(both)), document(findings(made.record(*plain, rounds=3)))
     assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
-    assert training.training(findings(both).plain) in alone
+    assert drawn(training.training(findings(both).plain)) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:
-    assert sweep.document(findings(made.record(made.trial()))) == ""
+    assert not any(sweep.sections(findings(made.record(made.trial()))))
 
 
 def test_widths_have_a_column_and_no_cost_model() -> None:
@@ -133,8 +134,8 @@ def test_widths_have_a_column_and_no_cost_model() -> None:
         for width in (0.5, 1.0, 2.0)
     ]
     found = findings(made.record(*trials))
-    assert cells_of(sweep.steps(found), "scenario") == ["scenario", "width", "torch gpu"]
-    assert sweep.costs(found) == ""
+    assert cells_of(drawn(sweep.steps(found)), "scenario") == ["scenario", "width", "torch gpu"]
+    assert drawn(sweep.costs(found)) == ""
 
 
 def test_the_html_page_has_the_same_sections() -> None:

@@ -11,11 +11,13 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import Options
 from kerasbench.report import training
-from kerasbench.report.notes import training_notes
+from kerasbench.report.heading import measured
+from kerasbench.report.warned import warnings
 from kerasbench.results import asked as results_asked
 from kerasbench.results.merge import ENOUGH_ROUNDS, Outline, merge, merge_outlined, outline
 from kerasbench.results.record import Record
 from tests import made
+from tests.report.table import drawn
 
 PLAIN, BATCH = Options(), Options(batch=128)
 
@@ -64,16 +66,14 @@ def shown(*records: Record) -> tuple[list[str], list[str]]:
     """Return the backends of the one row, and the notes on runs that it does not show."""
     summary = summarize(merge(records))
     (row,) = summary.rows
-    notes = training_notes(summary).splitlines()
-    return [column[0] for column in row.cells], [note for note in notes if "is not shown here" in note]
+    lines = found.lines if (found := warnings(summary)) else []
+    return [column[0] for column in row.cells], [line for line in lines if "is on its own page" in line]
 
 
 def test_a_newer_run_of_one_backend_does_not_make_the_others_vanish_and_is_named() -> None:
     backends, (note,) = shown(run(1.0), run(2.0, backends=("torch",), day=2))
     assert backends == ["jax", "torch"]
-    assert note.startswith(
-        "- A newer run, begun 2026-01-02, is not shown here, because a row is of one run: dense torch "
-    )
+    assert "dense torch cpu (the newer run of 2026-01-02)" in note
     assert "jax" not in note
 
 
@@ -84,8 +84,8 @@ def test_few_rounds_of_all_stay_where_a_newer_run_of_one_backend_has_enough() ->
 def test_a_newer_run_of_the_same_backends_or_more_takes_the_place() -> None:
     assert shown(run(1.0, backends=("torch",)), run(2.0, day=2)) == (["jax", "torch"], [])
     backends, (note,) = shown(run(1.0, options=Options(jit=True)), run(2.0, day=2))
-    assert (backends, "An older run" in note) == (["jax", "torch"], True)  # its other options make no page stand still
-    assert "dense jax cpu jit=on, torch cpu jit=on." in note
+    assert (backends, "the older run" in note) == (["jax", "torch"], True)  # its other options make no page stand still
+    assert "dense jax cpu jit=on, torch cpu jit=on (" in note
 
 
 def with_jax(record: Record, round_index: int) -> Record:
@@ -163,10 +163,10 @@ def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough
         "conv": None,
         "dense": ("torch", "cpu", ""),
     }
-    assert "Fewer than 3 rounds, so without ± and verdict: conv." in training_notes(summary)
+    assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(summary))
     alone = summarize(merge([run(1.0, "conv", 1)]))
     assert alone.standings[0].first == ("torch", "cpu", "")
-    assert "this is no verdict" in training_notes(alone)
+    assert "nothing is proven" in drawn(training.training(alone))
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:
@@ -181,10 +181,10 @@ def test_each_row_says_which_data_it_was_fed() -> None:
     for record in (real, fed := run(1.0, day=2)):
         for index, scenario in enumerate(record.scenarios):
             (regime,) = scenario.description.regimes
-            drawn = dataclasses.replace(regime, data="MNIST", has_real_data=True)
-            description = dataclasses.replace(scenario.description, regimes=[drawn])
+            real_data = dataclasses.replace(regime, data="MNIST", has_real_data=True)
+            description = dataclasses.replace(scenario.description, regimes=[real_data])
             record.scenarios[index] = dataclasses.replace(scenario, description=description)
-    lines = training.training_table(summarize(merge([real, fed]))).splitlines()
+    lines = drawn(measured(summarize(merge([real, fed])))).splitlines()
     assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
 
 

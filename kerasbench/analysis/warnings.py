@@ -1,0 +1,128 @@
+"""Which cells and rows need a warning, and which one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kerasbench.analysis.cells import Row
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import Summary
+from kerasbench.quiet.signals import SCATTER_WARN
+from kerasbench.quiet.warnings import Warned
+from kerasbench.results.keys import Column
+from kerasbench.results.record import Group
+from kerasbench.text import label
+
+COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
+
+MARKED = (Warned.IDLE, Warned.DISTURBED, Warned.UNJUDGED)
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A warning and what it is about: a row by its label (empty: all), columns (empty: all), and a detail."""
+
+    what: Warned
+    row: str
+    columns: list[Column]
+    detail: str = ""
+
+
+def concerns(summary: Summary) -> list[Concern]:
+    """Return every warning of a summary: of its cells, of its rows, then of the whole."""
+    found: list[Concern] = []
+    for row, standing in zip(summary.rows, summary.standings, strict=True):
+        found += _of_cells(row)
+        found += _of_row(row, standing)
+    return [*found, *_versions(summary), *_unshown(summary)]
+
+
+def is_warned(row: Row, column: Column) -> bool:
+    """Tell whether a cell is marked: not for what its interval shows already."""
+    return any(applies(row, column) for what, applies in _CELLS if what in MARKED) or bool(_fallbacks(row, column))
+
+
+def _of_cells(row: Row) -> Iterator[Concern]:
+    for what, applies in _CELLS:
+        columns = [column for column in row.cells if applies(row, column)]
+        if columns:
+            yield Concern(what, row.label, columns)
+    for column in row.cells:
+        counts = _fallbacks(row, column)
+        if counts:
+            named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(counts.items()))
+            yield Concern(Warned.FALLBACK, row.label, [column], named)
+
+
+def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
+    if standing.withheld:
+        yield Concern(Warned.CONTROL, row.label, [])
+    if standing.by_slices:
+        yield Concern(Warned.SLICES, row.label, [])
+    elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
+        yield Concern(Warned.FEW, row.label, [])
+    yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
+
+
+def _apart(row: Row) -> list[list[Column]]:
+    """Return which columns were measured side by side, where they did not fit into memory all together."""
+    groups: dict[int, dict[int, list[Column]]] = {}
+    for column, cell in row.cells.items():
+        for trial, _ in cell.trials:
+            if trial.bout and row.origin.protocol != "published":
+                groups.setdefault(trial.round, {}).setdefault(trial.bout, []).append(column)
+    found = next((bouts for bouts in groups.values() if len(bouts) > 1), {})
+    return list(found.values())
+
+
+def _versions(summary: Summary) -> Iterator[Concern]:
+    """Return the packages of which columns that are compared had different versions, and which had which."""
+    for package in COMMON:
+        found: dict[str, dict[Column, None]] = {}
+        for trial in summary.record.trials:
+            if trial.measurement is not None and (version := trial.measurement.resolved.versions.get(package)):
+                found.setdefault(version, {})[trial.column] = None
+        if len(found) > 1:
+            yield from (
+                Concern(Warned.VERSIONS, "", list(columns), f"{package} {one}")
+                for one, columns in sorted(found.items())
+            )
+
+
+def _unshown(summary: Summary) -> Iterator[Concern]:
+    """Return, for each run that has columns which the table lacks or has older figures of, which those are."""
+    for group in dict.fromkeys(Group(row.scenario.name, row.regime.name, row.size is not None) for row in summary.rows):
+        for one in summary.record.unshown.get(group, []):
+            age = "newer" if one.newer else "older"
+            where = label(group.scenario, group.regime)
+            yield Concern(Warned.UNSHOWN, where, list(one.columns), f"the {age} run of {one.started}")
+
+
+def _fallbacks(row: Row, column: Column) -> dict[str, int]:
+    """Return the operations of a step that fell back to the CPU, and how often each."""
+    return {name: n for _, measurement in row.cells[column].trials for name, n in measurement.fallbacks.items()}
+
+
+def _unsteady(row: Row, column: Column) -> bool:
+    trials = row.cells[column].trials
+    return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
+
+
+def _scattered(row: Row, column: Column) -> bool:
+    return (row.cells[column].scatter or 0) >= SCATTER_WARN
+
+
+def _unjudged(row: Row, column: Column) -> bool:
+    trials = row.cells[column].trials
+    others = [cell for other, cell in row.cells.items() if other != column and cell.trials]
+    steady = row.origin.protocol == "steady"
+    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
+
+
+_CELLS: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
+    (Warned.IDLE, lambda row, column: column in row.idle),
+    (Warned.DISTURBED, lambda row, column: bool(row.cells[column].noisy)),
+    (Warned.UNJUDGED, _unjudged),
+    (Warned.SCATTERED, _scattered),
+    (Warned.UNSTEADY, _unsteady),
+)

@@ -1,0 +1,180 @@
+"""The answer: which column is fastest in each row, by how much, and how sure that is, in plain sentences."""
+
+from collections.abc import Iterator, Mapping
+
+from kerasbench.analysis.cells import Row
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.series import Crossing, Duel, Swept
+from kerasbench.analysis.standings import Comparison, Standing
+from kerasbench.exchange.messages import Code
+from kerasbench.exchange.options import Axis, is_control
+from kerasbench.report.cells import failed
+from kerasbench.report.naming import listed, names
+from kerasbench.report.number import significant, size_along, times
+from kerasbench.report.sections import EMPTY, Cell, Section, Table
+from kerasbench.results.keys import Column
+from kerasbench.text import blanked, count
+
+Names = Mapping[Column, str]
+
+MOST_SENTENCES = 6  # more rows are read faster from a table
+CAUSES = {
+    Code.UNAVAILABLE: "not available",
+    Code.UNSUPPORTED: "not supported",
+    Code.OOM: "out of memory",
+    Code.TIMEOUT: "time limit reached",
+    Code.CRASH: "the process crashed",
+    Code.WRONG_DEVICE: "ran on another device",
+    Code.NONFINITE: "the loss is not a number",
+    Code.PARITY: "its results differ from the other backends",
+    Code.INVALID: "the scenario or its answer is invalid",
+    Code.ERROR: "an exception was raised",
+}
+
+
+def answer(found: Findings) -> Section | None:
+    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
+    said = sentences(found)
+    if not said:
+        return None
+    if len(found.plain.rows) <= MOST_SENTENCES:
+        return Section("Answer", lines=said)
+    notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
+    return Section("Answer", [overall(found)], _ratios(found), said[len(found.plain.rows) :], notes)
+
+
+def _ratios(found: Findings) -> Table:
+    columns = found.plain.columns
+    named = names(columns)
+    rows = [
+        [Cell(row.label), _winner(standing, named), *(_ratio(row, column, standing) for column in columns)]
+        for row, standing in zip(found.plain.rows, found.plain.standings, strict=True)
+    ]
+    return Table(["scenario", "fastest", *named.values()], rows)
+
+
+def _winner(standing: Standing, named: Names) -> Cell:
+    if standing.fastest is None:
+        return EMPTY
+    equal = listed([named[column] for column in (standing.fastest, *standing.level)])
+    return Cell(equal, strong=standing.first is not None, level=bool(standing.level))
+
+
+def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
+    ratio = standing.over_fastest(column)
+    if ratio is not None:
+        return Cell(times(ratio), ratio.value, level=column in standing.level)
+    return Cell("1×", 1.0) if column == standing.fastest else failed(row, column)
+
+
+def sentences(found: Findings) -> list[str]:
+    """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
+    named = names(found.summary.columns)
+    rows = zip(found.plain.rows, found.plain.standings, strict=True)
+    answers = [f"{row.label}: {of_row(row, standing, named)}" for row, standing in rows]
+    swept = [f"{one.label}: {_of_duel(one, duel, named)}" for one in found.sweeps for duel in one.duels if duel.ratios]
+    return [blanked(one) for one in [*answers, *swept]]
+
+
+def overall(found: Findings) -> str:
+    """Return one sentence for many rows, ``JAX is the fastest in 10 of 12 rows.``; empty for a sweep alone."""
+    if not found.plain.rows:
+        return ""
+    named = names(found.summary.columns)
+    wins = [standing.first for standing in found.plain.standings]
+    counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column))
+    rows = count(len(wins), "row")
+    if not counted:
+        return f"No column is significantly faster than all others in any of {rows}."
+    looks = "looks" if any(standing.tentative for standing in found.plain.standings) else "is"
+    first, *others = [(named[column], wins.count(column)) for column in counted]
+    parts = [f"{first[0]} {looks} the fastest in {first[1]} of {rows}", *(f"{who} in {many}" for who, many in others)]
+    undecided = wins.count(None)
+    return ", ".join(parts) + (f"; {undecided} without a clear winner." if undecided else ".")
+
+
+def of_row(row: Row, standing: Standing, named: Names) -> str:
+    """Return what a row says, its failures at the end."""
+    return " ".join([*_ranked(row, standing, named), *_failed(row, named)])
+
+
+def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
+    """Yield who is fastest, or who is level with whom, and by how much the others are slower."""
+    if standing.fastest is None:
+        yield from _alone(row, named)
+        return
+    fastest = named[standing.fastest]
+    compared = sorted(standing.comparisons, key=lambda one: one.ratio.inverse.value)
+    if standing.withheld:
+        yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, named, 'was')}."
+    elif not standing.proven:
+        yield f"{fastest} {_ahead(compared, named, 'looks fastest,')} ({_too_few(row)}: not yet proven)."
+    elif not standing.level:
+        yield f"{fastest} {_ahead(compared, named, 'is fastest,')}."
+    else:
+        level = [one for one in compared if one.rival in standing.level]
+        beaten = [one for one in compared if one.rival not in standing.level]
+        ratios = ", ".join(f"{named[one.rival]} {times(one.ratio.inverse)}" for one in level)
+        equal = listed([fastest, *(named[one.rival] for one in level)])
+        yield f"{equal} are level: no significant difference ({ratios})."
+        if beaten:
+            yield f"{fastest} {_ahead(beaten, named, 'is')}."
+
+
+def _ahead(compared: list[Comparison], named: Names, verb: str) -> str:
+    """Return ``is fastest, 3.9× (3.7–4.1) faster than TensorFlow, 6.9× (6.6–7.2) than torch``."""
+    if not compared:
+        return verb.rstrip(",")
+    first, *others = compared
+    parts = [f"{times(first.ratio.inverse)} faster than {named[first.rival]}"]
+    parts += [f"{times(one.ratio.inverse)} than {named[one.rival]}" for one in others]
+    return f"{verb} {', '.join(parts)}"
+
+
+def _too_few(row: Row) -> str:
+    words = {1: "one round", 2: "two rounds"}
+    return words.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
+
+
+def _alone(row: Row, named: Names) -> Iterator[str]:
+    """Yield the time of each column that is compared with no other."""
+    unit = BY_NAME[row.headline].unit
+    for column, cell in row.cells.items():
+        found = cell.estimate(row.headline)
+        if found is not None and not is_control(column[2]):
+            yield f"{named[column]} takes {significant(found.value)} {unit} a step."
+
+
+def _failed(row: Row, named: Names) -> Iterator[str]:
+    for column, cell in row.cells.items():
+        if cell.failure is not None and not is_control(column[2]):
+            yield f"{named[column]} failed: {CAUSES[cell.failure.code]}."
+
+
+def _of_duel(found: Swept, duel: Duel, named: Names) -> str:
+    """Return where one series overtakes another, or that none does."""
+    a, b = named[duel.a], named[duel.b]
+    first, last = (size_along(found.axis, size) for size in (duel.ratios[0][0], duel.ratios[-1][0]))
+    span = f"{found.axis} {first}" + ("" if first == last else f" to {last}")
+    if duel.crossings:
+        return "; ".join(_overtaken(found.axis, one, named) for one in duel.crossings) + "."
+    slower = next((sign for sign in duel.signs if sign), 0)
+    if not slower:
+        return f"{a} and {b} are level: no significant difference ({span})."
+    winner, loser = (b, a) if slower > 0 else (a, b)
+    equal = [size_along(found.axis, size) for (size, _), sign in zip(duel.ratios, duel.signs, strict=True) if not sign]
+    where = f"at {span}, but level at {listed(equal)}" if equal else f"at every size ({span})"
+    return f"{winner} is faster than {loser} {where}."
+
+
+def _overtaken(axis: Axis, one: Crossing, named: Names) -> str:
+    within = f" ({_about(axis, one.interval[0])}–{_about(axis, one.interval[1])})" if one.interval else ""
+    at = _about(axis, one.at)
+    return f"{named[one.winner]} is faster than {named[one.loser]} from about {axis} {at}{within} on"
+
+
+def _about(axis: Axis, size: float) -> str:
+    """Return a size between those that were measured: a batch in whole samples."""
+    return size_along(axis, round(size) if axis == "batch" else size)

@@ -1,0 +1,24 @@
+import pytest
+
+from kerasbench.analysis.machines import abreast
+from kerasbench.analysis.summary import summarize
+from tests import made
+
+
+def test_the_fastest_of_each_machine_and_of_all_and_every_ratio() -> None:
+    mac = summarize(made.record(made.trial(backend="jax", found=made.measurement(2, 0)), made.trial()))
+    box = summarize(made.record(made.trial(backend="jax", found=made.measurement(1, 0))))
+    columns, (row,) = abreast([("mac", mac), ("box", box)])
+    jax, torch = ("jax", "cpu", ""), ("torch", "cpu", "")
+    assert columns == [("mac", jax), ("mac", torch), ("box", jax)]
+    assert row.firsts == {("mac", jax), ("box", jax)}
+    assert row.fastest == ("box", jax)
+    assert row.ratios["mac", jax] == pytest.approx(2.0)
+
+
+def test_what_failed_or_is_missing_has_no_ratio() -> None:
+    mac = summarize(made.record(made.trial(failure=made.FAILURE)))
+    box = summarize(made.record(made.trial(name="conv")))
+    _, (dense, conv) = abreast([("mac", mac), ("box", box)])
+    assert (dense.fastest, dense.ratios, len(dense.cells)) == (None, {}, 1)
+    assert conv.fastest == ("box", ("torch", "cpu", ""))

@@ -1,0 +1,80 @@
+"""The built wheel serves a user who has no checkout: measuring, a report, and a scenario of their own."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+from kerasbench.results.store import load
+from tests.untraced import untraced
+
+pytestmark = [pytest.mark.real, pytest.mark.alone]
+
+ROOT = Path(__file__).parent.parent.parent
+BACKEND = "jax"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the programs of a fresh environment: it has the wheel, and sees the other packages of the tests' own.
+
+    A path in a .pth file is searched for packages, but .pth files there are not read, so that an editable
+    kerasbench is not seen.
+    """
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    uv, fresh = find_uv_bin(), folder / "fresh"
+    subprocess.run([uv, "venv", "-q", "--offline", "--python", sys.executable, str(fresh)], check=True)
+    (packages,) = fresh.glob("lib/python*/site-packages")
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = [uv, "pip", "install", "-q", "--offline", "--no-deps", "--python", str(fresh / "bin" / "python")]
+    subprocess.run([*install, str(wheel)], check=True)
+    with untraced():
+        yield fresh / "bin"
+
+
+def called(folder: Path, *command: str) -> str:
+    """Run a program in a folder, without anything that would lead to the checkout; return what it prints."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    ended = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_a_user_without_a_checkout_measures_and_reports(installed: Path, tmp_path: Path) -> None:
+    kerasbench, python = str(installed / "kerasbench"), str(installed / "python")
+    where = called(tmp_path, python, "-c", "import kerasbench; print(kerasbench.__file__)")
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    assert "iris_mlp" in called(tmp_path, kerasbench, "list")
+
+    asked = ["--scenario", "iris_mlp", "--backend", BACKEND, "--device", "cpu", "--quick", "--results", "results"]
+    assert "iris_mlp" in called(tmp_path, kerasbench, *asked)
+    (data,) = (tmp_path / "results").glob("*.json")
+    (trial,) = load(data).trials
+    assert trial.failure is None and trial.measurement is not None
+
+    assert called(tmp_path, kerasbench, "report", "results") and list(tmp_path.glob("results/machine-*.md"))
+    assert "iris_mlp: JAX takes " in called(
+        tmp_path, python, "-c", "import kerasbench; print(repr(kerasbench.load('results')))"
+    )
+
+
+def test_the_scenario_of_the_documentation_is_measured_as_it_stands(installed: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
+    first = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert first is not None and "Scenario(" in first[1]
+    (tmp_path / "mine.py").write_text(first[1], "utf-8")
+    asked = ["--scenario", "mine.py", "--backend", BACKEND, "--device", "cpu", "--quick", "--results", "results"]
+    assert "mine" in called(tmp_path, str(installed / "kerasbench"), *asked)
+    (data,) = (tmp_path / "results").glob("*.json")
+    record = load(data)
+    assert [one.description.name for one in record.scenarios] == ["mine"]
+    assert [trial.failure for trial in record.trials] == [None]

@@ -1,0 +1,34 @@
+"""Pages on a terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.report import console, page
+from kerasbench.report.sections import Cell, Page, Section, Table
+from kerasbench.results import store
+
+COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
+def test_a_page_fits_into_a_terminal(file: Path) -> None:
+    shown = console.rendered(page.screen(findings(store.load(file))))
+    assert max(map(len, shown.splitlines())) <= console.WIDTH
+    assert "Answer" in shown and "\x1b" not in shown
+
+
+def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None:
+    table = Table(["a"], [[Cell("\x1b[31mred", strong=True)], [Cell("oom", failed=True)]])
+    inner = Section("inner", lines=["a line"])
+    shown = console.rendered(Page("title", [Section("outer", ["intro"], table, notes=["[b]note"], parts=[inner])]))
+    for text in ("title", "outer", "intro", "[31mred", "oom", "[b]note", "inner", "• a line"):
+        assert text in shown
+    assert "\x1b" not in shown
+
+
+def test_the_winner_is_coloured() -> None:
+    table = Table(["a"], [[Cell("first", strong=True)], [Cell("second")]])
+    shown = console.rendered(Page("", [Section("one", table=table)]), colour=True)
+    assert "\x1b[1;32mfirst" in shown

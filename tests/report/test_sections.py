@@ -1,0 +1,59 @@
+"""What every page keeps to, whatever it holds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.report import page
+from kerasbench.report.sections import EMPTY, Cell, Section, Table
+from kerasbench.results import store
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = sorted((ROOT / "results").glob("*.json"))
+LONGEST_NOTE = 200  # two lines of a terminal
+
+
+def every(sections: Iterator[Section]) -> Iterator[Section]:
+    for one in sections:
+        yield one
+        yield from every(iter(one.parts))
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
+def test_no_note_is_longer_than_two_lines(file: Path) -> None:
+    found = findings(store.load(file))
+    for one in every(iter([*page.whole(found).sections, *page.screen(found).sections])):
+        assert [note for note in (*one.intro, *one.notes) if len(note) > LONGEST_NOTE] == []
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
+def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path) -> None:
+    found = findings(store.load(file))
+    begin = page.brief(found).splitlines()[:40]
+    for row, standing in zip(found.plain.rows, found.plain.standings, strict=True):
+        line = next(line for line in begin if row.label in line)
+        assert standing.fastest is not None
+        assert standing.fastest[0] in line.lower()
+        assert line.count("×") >= len(standing.comparisons)
+
+
+def test_nothing_parses_markdown() -> None:
+    modules = sorted((ROOT / "kerasbench/report").glob("*.py"))
+    drawing = [file.name for file in modules if "markdown.rendered(" in file.read_text() and file.name != "markdown.py"]
+    assert drawing == ["page.py", "pages.py", "printed.py"]  # which hand it to a file or a reader
+    assert "markdown" not in (ROOT / "kerasbench/report/html.py").read_text()
+    assert "markdown" not in (ROOT / "kerasbench/report/console.py").read_text()
+
+
+def test_a_column_is_of_numbers_where_all_that_is_measured_is_one() -> None:
+    table = Table(
+        ["name", "time"], [[Cell("a"), Cell("1.0", 1.0)], [Cell("b"), EMPTY], [Cell("c"), Cell("oom", failed=True)]]
+    )
+    assert [table.is_numeric(index) for index in (0, 1)] == [False, True]
+    assert not Table(["time"], [[EMPTY]]).is_numeric(0)
+
+
+def test_marks_that_are_characters_are_shown() -> None:
+    assert Cell("1.0 ms", level=True, warned=True).shown == "≈ 1.0 ms ⚠"

@@ -1,0 +1,40 @@
+import pytest
+
+from kerasbench.analysis.summary import summarize
+from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.report.warned import LONGEST, advice, warned_cells, warnings
+from tests import made
+
+NOISE = (Signal("others", Severity.INVALID, "other processes used 40% of the CPU"),)
+
+
+def test_one_line_for_each_kind_names_its_cells_and_the_remedy() -> None:
+    found = warnings(summarize(made.record(made.trial(noise=NOISE), made.trial(name="conv", noise=NOISE))))
+    assert found is not None
+    assert found.lines == [
+        "Other load disturbed at least one round: dense torch cpu; conv torch cpu. "
+        "Remedy: close other programs and run again."
+    ]
+
+
+def test_many_cells_are_counted_and_stand_in_a_table() -> None:
+    summary = summarize(made.record(*(made.trial(name=f"scenario_{number}", noise=NOISE) for number in range(30))))
+    found, table = warnings(summary), warned_cells(summary)
+    assert found is not None and table is not None and table.table is not None
+    (line,) = found.lines
+    assert "30 rows (the page lists them by cell)" in line and len(line) <= LONGEST
+    assert len(table.table.rows) == 30
+
+
+def test_nothing_wrong_is_no_section() -> None:
+    summary = summarize(made.record(made.trial()))
+    assert (warnings(summary), warned_cells(summary)) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["others", "gpu clock"])
+def test_a_signal_is_told_with_its_remedy(name: str) -> None:
+    assert advice(name).startswith(f"{name}: ") and "Remedy: " in advice(name)
+
+
+def test_a_signal_of_another_version_is_told_by_its_name() -> None:
+    assert advice("comet") == "comet"
