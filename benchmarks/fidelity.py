@@ -3,11 +3,11 @@
     python benchmarks/fidelity.py steps mnist_dense cifar10_cnn     a step against epochs without marks
     python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
 
-steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is laid beside a + b * steps,
+steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with a + b * steps:
 b by the blocks of the marked epochs before and after it.
 
 epochs: readings as a trial makes them and real epochs of the published length, with the published rows and validation,
-in turn. Each real epoch is laid beside the readings before and after it.
+in turn. Each real epoch is compared with the readings before and after it.
 
 Printed is reading / truth: the median over the pairs (a machine that changes its speed in the middle of a pair makes it
 an outlier), its 95 % order-statistic interval and the quartiles.

@@ -2,7 +2,7 @@
 
     python benchmarks/power.py 12            twelve bouts on each backend
 
-All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn anew from those
+All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn again from those
 that were measured, with replacement, 2,000 times (a bootstrap over bouts): how often is each pair called different at
 so many bouts? What a plan says that it will see (``duration.visible_difference``) is printed beside.
 """

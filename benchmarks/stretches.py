@@ -2,7 +2,7 @@
 
     python benchmarks/stretches.py mnist_dense 3            three bouts on each backend
 
-Each backend is a column of a bout beside the two others. Its slices in turn are laid beside stretches of some 2 s in
+Each backend is a column of a bout with the two others. Its slices in turn are compared with stretches of some 2 s in
 which it has one turn after another and nobody else has any; of these the first three slices, which still follow a
 stranger, are left out. The two alternate every few cycles, so that drift hits both alike. Printed is the ratio of the
 medians of neighbouring groups.

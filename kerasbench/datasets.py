@@ -59,7 +59,7 @@ class Dataset:
         if x.shape[1:] != self.shape or len(x) != len(y) or len(x) < samples:
             raise DataError(
                 f"{self.title}: {samples:,} rows of shape {self.shape} are needed, the file has {len(x):,} of "
-                f"shape {x.shape[1:]}: a damaged file is downloaded anew when it is deleted"
+                f"shape {x.shape[1:]}: delete a damaged file, and it is downloaded again"
             )
         return x[:samples], y[:samples]
 

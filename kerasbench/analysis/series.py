@@ -218,7 +218,7 @@ def crossing(winner: Column, loser: Column, ratios: Ratios) -> Crossing:
 def crossing_interval(ratios: Ratios) -> tuple[float, float]:
     """Return between which sizes the sign changes with 95 %, for ratios that all have an interval.
 
-    A parametric bootstrap: every d is drawn anew from Student's t about its mean with its standard error, DRAWS times.
+    A parametric bootstrap: every d is drawn from Student's t about its mean with its standard error, DRAWS times.
     """
     rng = random.Random(0)  # the same data have the same tables
     falls = ratios[0][1].log_centre > 0

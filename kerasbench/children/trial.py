@@ -71,7 +71,7 @@ def not_started(error: OSError, python: str) -> Failure:
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
         cause = f"{python} could not be started: {error.strerror}"
         return Failure(
-            Code.UNAVAILABLE, cause, "name another interpreter with --python, or make this one anew", "spawn"
+            Code.UNAVAILABLE, cause, "name another interpreter with --python, or create this one again", "spawn"
         )
     cause = f"the child could not be started: {error.strerror or error}"
     return Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn")

@@ -21,7 +21,7 @@ def rosetta(facts: Facts) -> Iterator[Finding]:
         if facts.translated(one):
             cause = f"{one.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
             remedy = (
-                "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), make the environment anew"
+                "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
             )
             yield Finding(Severity.ERROR, one.name, cause, remedy)
 

@@ -93,7 +93,7 @@ def _needed(facts: Facts, one: BackendFacts) -> list[str]:
 
 
 def _again(facts: Facts, one: BackendFacts) -> str:
-    """Return the command that installs it anew, within bounds: the newest TensorFlow would break tensorflow-metal."""
+    """Return the command that installs it again, within bounds: the newest TensorFlow would break tensorflow-metal."""
     return pip(one.interpreter, "install", "--force-reinstall", *_needed(facts, one))
 
 

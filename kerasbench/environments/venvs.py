@@ -56,7 +56,7 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     """
     place, lock = folder / backend, lock_of(folder / backend)
     if is_there(backend, folder) and not wish.force:
-        raise UsageError(f"{place} is there already: --force makes it anew")
+        raise UsageError(f"{place} already exists; use --force to rebuild it")
     if wish.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
     made_for = target(backend, wish)

@@ -1,4 +1,4 @@
-"""Plain training loops, one module for each framework: what stands beside a Keras model to say what Keras costs.
+"""Plain training loops, one module for each framework: compared with a Keras model, they tell what Keras costs.
 
 A twin is a file beside its scenario, ``native/<scenario>_<backend>.py``, with a function ``build(start)`` that returns
 a ``Twin``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the framework

@@ -206,7 +206,7 @@ def _asked(
 
 
 def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
-    """Return the hash of each twin that lies beside a scenario's file, by its backend: of these, or of all."""
+    """Return the hash of each twin next to a scenario's file, by its backend: of these, or of all."""
     beside = {backend: twin_file(file, backend) for backend in names or backends.names()}
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 

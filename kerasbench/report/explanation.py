@@ -28,7 +28,7 @@ def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:
 
 
 def sentences(one: Anatomy) -> Iterator[str]:
-    """Yield what is to be said of one cell, the largest things first said of the epoch, then of the step."""
+    """Yield the findings of one cell: first those of the epoch, then those of the step."""
     yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
     yield _feeding(one)
     yield _framework(one)

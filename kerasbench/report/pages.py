@@ -1,6 +1,6 @@
 """Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
 
-Made anew, or checked against their data; so that a table can never say something else than its data.
+Written again, or checked against their data, so that a table never disagrees with its data.
 """
 
 import dataclasses
@@ -111,7 +111,7 @@ def pages_with_quotations(folder: Path) -> list[Path]:
 
 
 def quoted(file: Path) -> str:
-    """Return a markdown page with its quotations made anew; paths in markers count from the page's project.
+    """Return a markdown page with its quotations updated; paths in markers count from the page's project.
 
     Raises:
         ResultsError: the page or the data cannot be read. UsageError: a marker that names no section.

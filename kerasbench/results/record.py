@@ -154,6 +154,6 @@ class Record:
         return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)
 
     def origin(self, group: Group) -> Origin:
-        """Return what is to be said of the run that a group comes from: this one, unless it was merged of several."""
+        """Return the run that a group comes from: this one, unless it was merged of several."""
         asked = self.asked
         return Origin(asked.effort.protocol.kind, asked.data, self.rounds_completed, asked.keep_env)

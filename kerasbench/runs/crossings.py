@@ -16,7 +16,7 @@ from kerasbench.results.record import Record
 def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     """Return the plan with the further sizes, measured where it matters: on the two columns of each crossing.
 
-    None where that was not asked for, the run was interrupted, nothing crosses beyond doubt, or --budget has no time
+    None where that was not asked for, the run was interrupted, nothing crosses significantly, or --budget has no time
     left for it.
     """
     if not planned.asked.refine or record.unfinished:

@@ -58,7 +58,7 @@ def carry(
 
     A trial counts where what defines its cell is the same: the source of the scenario and of a twin, the regime,
     backend, device, options and the versions of all packages; and where it was measured beside the others of its row,
-    which goes on after its last round that all of them have. Trials that could not be tried at all are made anew by
+    which goes on after its last round that all of them have. Trials that could not be tried at all are made again by
     the plan.
     """
     cells = {cell.key: cell for cell in planned.cells}

@@ -112,7 +112,7 @@ def old_environment(folder: Path) -> Path:
 
 def test_an_environment_that_is_there_is_left_alone(tools: Tools, tmp_path: Path) -> None:
     interpreter = old_environment(tmp_path)
-    with pytest.raises(UsageError, match="jax is there already: --force makes it anew"):
+    with pytest.raises(UsageError, match="jax already exists; use --force to rebuild it"):
         venvs.create("jax", Wish(), tmp_path)
     assert interpreter.read_text() == "old"
     assert tools.commands == []

@@ -110,7 +110,7 @@ class SliceClock:
         return self.slices[-1] if self.slices else None
 
     def begin_epoch(self) -> None:
-        """Begin anew what the epoch's end has cut off, which only an epoch does that is shorter than was said."""
+        """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""
         self.warmup.begin_epoch()
         if self.state in (State.DISCARDING, State.MEASURING):
             self._begin(0)
