@@ -120,7 +120,7 @@ def visible_difference(rounds: int, scatter: float, effect: float) -> float:
 
 
 # On 2 cores; only until the first trials have been timed. The first: of all but the slices and published epochs.
-TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 5.0, 0.002, 0.01
+TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
 def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
@@ -139,7 +139,7 @@ class Eta:
 
     def __init__(self, planned: Plan, known_s: Mapping[CellKey, float] | None = None) -> None:
         self._cells = planned.cells
-        self._max_rounds = planned.effort.max_rounds
+        self._min_rounds, self._max_rounds = planned.effort.min_rounds, planned.effort.max_rounds
         self._guess_s = {
             cell.key: (known_s or {}).get(cell.key) or typical_trial_s(cell, cell.protocol) for cell in planned.cells
         }
@@ -173,7 +173,16 @@ class Eta:
         return len(self._cells) * self._max_rounds - fewer + more
 
     @property
-    def remaining_s(self) -> float:
+    def most_s(self) -> float:
+        """How long it goes on at most: where no row is decided before its last round."""
+        return self._left_s(self._max_rounds)
+
+    @property
+    def least_s(self) -> float:
+        """How long it goes on at least: where every row is decided as soon as it can be."""
+        return self._left_s(self._min_rounds)
+
+    def _left_s(self, rounds: int) -> float:
         guessed_s = sum(self._guess_s[key] * len(spent) for key, spent in self._spent_s.items())
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
@@ -181,5 +190,5 @@ class Eta:
             spent = self._spent_s.get(cell.key, [])
             if cell.key not in self._over:
                 each_s = sum(spent) / len(spent) if spent else self._guess_s[cell.key] * correction
-                total_s += each_s * (self._max_rounds - self._rounds[cell.key])
+                total_s += each_s * max(0, rounds - self._rounds[cell.key])
         return total_s

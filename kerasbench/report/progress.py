@@ -79,7 +79,7 @@ class ConsoleProgress:
         self._eta = Eta(planned, self._history.trial_s)
         self._done = self._eta.carried(record)
         ahead = outlook(planned, record.minimal_effect, self._history)
-        for line in announce(planned, self._eta.remaining_s, ahead):
+        for line in announce(planned, self._left, ahead):
             self._say(line)
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
@@ -106,11 +106,10 @@ class ConsoleProgress:
         self._done += 1
         self._eta.ended(cell, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
-        left = seconds(self._eta.remaining_s)
         what = _said(trial)
         self._say(
-            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; about "
-            f"{left} left)"
+            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; "
+            f"{self._left} left)"
         )
 
     def row_ended(self, cells: Sequence[Cell], why: str) -> None:
@@ -139,6 +138,12 @@ class ConsoleProgress:
             difference = percent(ahead.sights[-1].difference)
             self._say(f"ratios scatter by {percent(scatter)}: this run can detect differences of about {difference}")
 
+    @property
+    def _left(self) -> str:
+        """How long the run goes on: it depends on how soon its rows are decided."""
+        least, most = seconds(self._eta.least_s), seconds(self._eta.most_s)
+        return f"about {most}" if least == most or not self._eta.least_s else f"about {least} to {most}"
+
     def run_ended(self) -> None:
         if self._console.is_terminal:
             self._bar.stop()
@@ -147,20 +152,19 @@ class ConsoleProgress:
         self._drawn_s = time.monotonic()
         self._phase = phase
         if self._console.is_terminal:
-            left = seconds(self._eta.remaining_s)
-            self._bar.update(self._task, description=f"{self._now}: {phase}, about {left} left")
+            self._bar.update(self._task, description=f"{self._now}: {phase}, {self._left} left")
             self._bar.refresh()
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
 
-def announce(planned: Plan, about_s: float, ahead: Outlook) -> list[str]:
+def announce(planned: Plan, left: str, ahead: Outlook) -> list[str]:
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
     cells = count(len(planned.cells), "cell")
-    lines = [*planned.warnings, f"{cells}, {rounds}, at most about {seconds(about_s)} if nothing disturbs it"]
+    lines = [*planned.warnings, f"{cells}, {rounds}: {left}"]
     if planned.effort.budget_s is not None:
         lines.append(
             f"no round will start that would exceed {seconds(planned.effort.budget_s)}; the first always completes"

@@ -92,18 +92,18 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
 
 def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
-    assert eta.remaining_s == 6 * TYPICAL_S
+    assert eta.most_s == 6 * TYPICAL_S
     eta.ended(TORCH, trial(4.0))
-    assert eta.remaining_s == 2 * 4.0 + 3 * 4.0  # the guess for the other cell is corrected by this one
+    assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other cell is corrected by this one
     eta.ended(JAX, trial(10.0))
-    assert eta.remaining_s == 2 * 4.0 + 2 * 10.0
+    assert eta.most_s == 2 * 4.0 + 2 * 10.0
 
 
 def test_a_cell_that_failed_is_not_waited_for() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
     eta.ended(TORCH, trial(4.0, failed=True))
     eta.ended(JAX, trial(4.0))
-    assert (eta.trials, eta.remaining_s) == (4, 8.0)
+    assert (eta.trials, eta.most_s) == (4, 8.0)
 
 
 def test_published_epochs_are_guessed_by_their_number() -> None:
@@ -116,18 +116,18 @@ def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_of
     eta = duration.Eta(made.plan(TORCH, effort=asked.exactly(2)))
     eta.ended(TORCH, trial(4.0))
     eta.ended(TORCH, trial(4.0))
-    assert (eta.trials, eta.remaining_s) == (3, 4.0)
+    assert (eta.trials, eta.most_s) == (3, 4.0)
 
 
 def test_what_earlier_trials_took_is_expected_again() -> None:
-    assert duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(1)), {TORCH.key: 30.0}).remaining_s == 30 + TYPICAL_S
+    assert duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(1)), {TORCH.key: 30.0}).most_s == 30 + TYPICAL_S
 
 
 def test_a_row_that_is_decided_is_not_waited_for() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
     eta.ended(TORCH, trial(4.0))
     eta.decided([TORCH])
-    assert (eta.trials, eta.remaining_s) == (4, 3 * 4.0)
+    assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
 
 
 def test_more_rounds_see_more() -> None:
@@ -150,3 +150,11 @@ def test_a_plan_that_guesses_says_so() -> None:
     ahead = duration.outlook(PLANNED, 0.03, duration.History())
     assert (ahead.scatter, ahead.source) == (duration.TYPICAL_SCATTER, "")
     assert [sight.rounds for sight in ahead.sights] == [3, 12]
+
+
+def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
+    eta = duration.Eta(made.plan(TORCH, effort=asked.Effort(3, 12)), {TORCH.key: 10.0})
+    assert (eta.least_s, eta.most_s) == (30.0, 120.0)
+    for _ in range(4):
+        eta.ended(TORCH, trial(10.0))
+    assert eta.least_s == 0.0

@@ -30,5 +30,5 @@ def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
         ConsoleAudience(Console(file=out, width=200)).observer(known).run_began(made.plan(TORCH), made.record())
         return out.getvalue()
 
-    assert "at most about 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
-    assert "at most about 2 h 00 min" not in announced(History())
+    assert "about 30 min 00 s to 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
+    assert "2 h 00 min" not in announced(History())

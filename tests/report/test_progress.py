@@ -27,7 +27,7 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     progress.row_ended([TORCH], "one round was asked for")
     progress.run_ended()
     assert out.getvalue().splitlines() == [
-        "2 cells, 1 round, at most about 40 s if nothing disturbs it",
+        "2 cells, 1 round: about 1 min 00 s",
         "fewer than 3 rounds: intervals come from each round's slices and are wider",
         "[1/2] dense torch cpu: 2.00 ms/step, noisy: blocks spread by 12% (measured in 9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
@@ -44,8 +44,10 @@ def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -
 
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
     planned = made.plan(TORCH, JAX)
-    size, sight = announce(planned, 90.0, outlook(planned, 0.03, History(scatter=0.01, source="old.json")))
-    assert size == "2 cells, 3 to 12 rounds, at most about 1 min 30 s if nothing disturbs it"
+    size, sight = announce(
+        planned, "about 20 s to 1 min 30 s", outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
+    )
+    assert size == "2 cells, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
         "smallest difference detected with 90 % probability: 7.1 % after 3 rounds (a ratio's interval: ±2.5 %) "
         "and 4.1 % after 12 rounds (a ratio's interval: ±0.6 %); ratios scatter by 1.0 %, as in old.json"
@@ -55,7 +57,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
 def test_a_plan_without_a_history_says_that_it_guesses() -> None:
     planned = made.plan(TORCH)
     ahead = outlook(planned, 0.03, History())
-    assert "a guess: no earlier results of this machine" in announce(planned, 9.0, ahead)[1]
+    assert "a guess: no earlier results of this machine" in announce(planned, "about 9 s", ahead)[1]
 
 
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
