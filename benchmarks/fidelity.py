@@ -3,8 +3,8 @@
     python benchmarks/fidelity.py steps mnist_dense cifar10_cnn     a step against epochs without marks
     python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
 
-steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with a + b * steps:
-b by the blocks of the marked epochs before and after it.
+steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with
+a + b * steps, b by the blocks of the marked epochs before and after it.
 
 epochs: readings as a trial makes them and real epochs of the published length, with the published rows and validation,
 in turn. Each real epoch is compared with the readings before and after it.
