@@ -10,6 +10,7 @@ from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Axis, is_control
+from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
 from kerasbench.report.number import significant, size_along, times
@@ -40,9 +41,10 @@ def answer(found: Findings) -> Section | None:
     if not said:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
-        return Section("Answer", lines=said)
+        return Section("Answer", lines=said, chart=bars.ratios(found))
     notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
-    return Section("Answer", [overall(found)], _ratios(found), said[len(found.plain.rows) :], notes)
+    swept = said[len(found.plain.rows) :]
+    return Section("Answer", [overall(found)], _ratios(found), swept, notes, chart=bars.ratios(found))
 
 
 def _ratios(found: Findings) -> Table:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from kerasbench.report import chart_text
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked
 
@@ -39,6 +40,8 @@ def _section(section: Section) -> Iterator[RenderableType]:
         yield _table(section.table)
     for line in section.lines:
         yield _bulleted(line)
+    if section.chart is not None and (bars := chart_text.drawn(section.chart)) is not None:
+        yield bars
     yield from (Text(blanked(note), style="dim") for note in section.notes)
     for part in section.parts:
         yield from _section(part)

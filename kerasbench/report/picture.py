@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import bars, curve, plot
+from kerasbench.report import bars, chart_plot, curve, plot
 from kerasbench.report.plot import DOTS_PER_INCH, appearance
 
 
@@ -30,15 +30,15 @@ class Picture(Figure):
 
 def of(found: Findings) -> Picture | None:
     """Return bars of ratios, where there are none the curves of a sweep, else the times; None of nothing."""
-    if bars.compared(found):
-        fill = bars.fill
-    elif curve.panels(found):
-        fill = curve.fill
-    elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
-        fill = plot.fill
-    else:
-        return None
+    ratios = bars.ratios(found)
     with appearance("png"):
         figure = Picture()
-        fill(figure, found)
+        if ratios is not None:
+            chart_plot.fill(figure, ratios)
+        elif curve.panels(found):
+            curve.fill(figure, found)
+        elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
+            plot.fill(figure, found)
+        else:
+            return None
     return figure
