@@ -65,7 +65,7 @@ def _shapes(chart: Chart, group: Group, bar: Bar) -> Iterator[str]:
         begin, end = chart.share(before, group), chart.share(before + piece.size, group)
         yield (
             f'<rect x="{begin:.2%}" y="2" width="{end - begin:.2%}" height="{HEIGHT - 4}" fill="{piece.colour}" '
-            f'fill-opacity="{bar.opacity:.2f}"/>'
+            f'fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"/>'
         )
         if piece.label:
             yield f'<text x="{(begin + end) / 2:.2%}" y="{MIDDLE + 4:g}">{_text(piece.label)}</text>'

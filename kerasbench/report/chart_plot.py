@@ -1,7 +1,7 @@
 """Bars as matplotlib draws them, for a PNG and for Python."""
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.report.chart import Bar, Chart, Group
 from kerasbench.report.plot import MARKER_SPREAD, Form, clean, draw, legend, number, row_axes
@@ -31,6 +31,7 @@ def fill(figure: "Figure", chart: Chart) -> None:
         [chart.share(tick, chart.groups[0]) for tick in chart.ticks], [f"{number(tick)}×" for tick in chart.ticks]
     )
     axes.set_xlabel(textwrap.fill(chart.told("Line"), WRAPPED), fontsize=8)
+    axes.tick_params(axis="x", labelsize=8)
     if chart.reference is not None:
         axes.axvline(chart.share(chart.reference, chart.groups[0]), color="#808080", linewidth=0.8, linestyle=":")
     for index, group in enumerate(chart.groups):
@@ -59,5 +60,5 @@ def _bar(axes: "Axes", chart: Chart, group: Group, bar: Bar, at: float) -> None:
         axes.plot((low, tip), (at, at), color="white", linewidth=3, solid_capstyle="butt")
         axes.plot((low, tip), (at, at), color="#333333", linewidth=1.2, marker="|", markersize=4, gid=f"interval-{at}")
     weight = "bold" if bar.strong else "normal"
-    place = {"xytext": (TEXT_AT, 0), "textcoords": "offset points", "annotation_clip": False}
+    place: dict[str, Any] = {"xytext": (TEXT_AT, 0), "textcoords": "offset points", "annotation_clip": False}
     axes.annotate(clean(bar.text), (tip, at), va="center", fontsize=8, weight=weight, **place)

@@ -1,7 +1,7 @@
 """The figure of a sweep: the time of a step over size, both logarithmic, with intervals and crossovers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
@@ -52,7 +52,12 @@ def _panel(axes: "Axes", found: Swept) -> None:
     for position, (column, steps) in enumerate(series):
         handles.append(draw_series(axes, dict(enumerate(steps)), (position, seen[column]), upright=True))
         place, last = steps[-1]
-        look = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+        look: dict[str, Any] = {
+            "xytext": (7, 0),
+            "textcoords": "offset points",
+            "va": "center",
+            "annotation_clip": False,
+        }
         axes.annotate(clean(named[column]), (place, last.value), color=seen[column].colour, **look)
     for crossing in (crossing for duel in found.duels for crossing in duel.crossings):
         _crossover(axes, found, crossing)
@@ -68,7 +73,7 @@ def _crossover(axes: "Axes", found: Swept, one: Crossing) -> None:
     if one.interval is not None:
         axes.axvspan(*one.interval, color="#808080", alpha=0.15, linewidth=0)
     place = axes.get_xaxis_transform()
-    look = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 8}
+    look: dict[str, Any] = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 8}
     axes.annotate(f"crossover at\nabout {at}", (one.at, 1), xycoords=place, **look)
 
 

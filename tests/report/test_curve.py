@@ -27,7 +27,7 @@ def test_each_series_has_a_line_its_intervals_and_its_name(rounds: int, interval
     assert len(groups(image, "series-")) == 2
     assert len(groups(image, "interval-")) == intervals
     assert len(groups(image, "crossing")) == 1
-    assert {"jax cpu", "torch cpu", "1", "8", "64", "512", "step inside an epoch, ms"} <= set(texts(image))
+    assert {"JAX", "torch", "1", "8", "64", "512", "step inside an epoch, ms"} <= set(texts(image))
 
 
 def test_each_axis_that_was_varied_has_a_panel() -> None:
@@ -37,9 +37,9 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
         for width in (1.0, 2.0)
     ]
     image = curve.step_over_size(findings(made.record(*trials))) or b""
-    labels = {text.split(";")[0] for text in texts(image) if "dashed" in text}
+    labels = {text.split(",")[0] for text in texts(image) if "logarithmic" in text}
     assert labels == {
-        "batch (dense width=1", "width (dense batch=1", "batch (dense width=2", "width (dense batch=2",
+        "batch of dense width=1", "width of dense batch=1", "batch of dense width=2", "width of dense batch=2",
     }  # fmt: skip
 
 

@@ -20,11 +20,14 @@ COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 GPU = Device("cuda", 0, "NVIDIA H200")
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "script", "nav", "a", "h1", "h2", "h3", "p", "ul", "li",
-    "div", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img",
+    "div", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img", "header",
+    "form", "label", "input", "button", "output", "figure", "figcaption", "span", "svg", "rect", "line", "text",
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "aria-label", "aria-labelledby", "id", "href", "class", "role",
-    "tabindex", "scope", "data-value", "alt", "src",
+    "tabindex", "scope", "data-value", "alt", "src", "hidden", "type", "value", "placeholder", "checked", "aria-pressed",
+    "aria-live", "aria-hidden", "data-scenario", "data-backend", "width", "height", "fill", "fill-opacity", "stroke", "x",
+    "y", "x1", "x2", "y1", "y2",
 }  # fmt: skip
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -55,7 +58,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in ("meta", "img"):
+        if tag not in ("meta", "img", "input"):
             self.open.append(tag)
         if tag in ("td", "th"):
             self.cells.append("")
