@@ -39,7 +39,7 @@ def _group(chart: Chart, group: Group) -> Iterator[str]:
     for bar in group.bars:
         text = f"<strong>{_text(bar.text)}</strong>" if bar.strong else _text(bar.text)
         yield (
-            f'<li class="bar" data-backend="{_text(bar.backend)}"><span class="who">{_text(bar.name)}</span>'
+            f'<li class="bar" data-backend="{_text(bar.backend)}"><span class="who">{_text(bar.name)}</span> '
             f'<svg width="100%" height="{HEIGHT}" aria-hidden="true">{"".join(_shapes(chart, group, bar))}</svg>'
             f'<span class="told">{text}</span></li>'
         )

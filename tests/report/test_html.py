@@ -25,9 +25,9 @@ TAGS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "aria-label", "aria-labelledby", "id", "href", "class", "role",
-    "tabindex", "scope", "data-value", "alt", "src", "hidden", "type", "value", "placeholder", "checked", "aria-pressed",
-    "aria-live", "aria-hidden", "data-scenario", "data-backend", "width", "height", "fill", "fill-opacity", "stroke", "x",
-    "y", "x1", "x2", "y1", "y2",
+    "tabindex", "scope", "data-value", "alt", "src", "hidden", "type", "value", "placeholder", "checked",
+    "aria-pressed", "aria-live", "aria-hidden", "data-scenario", "data-backend", "width", "height", "fill",
+    "fill-opacity", "stroke", "x", "y", "x1", "x2", "y1", "y2",
 }  # fmt: skip
 HOSTILE = (
     "<script>alert(1)</script>",
