@@ -13,7 +13,7 @@ from kerasbench.exchange.options import Axis, is_control
 from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
-from kerasbench.report.number import significant, size_along, times
+from kerasbench.report.number import about, significant, size_along, times
 from kerasbench.report.sections import EMPTY, Cell, Section, Table
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked, count
@@ -172,11 +172,6 @@ def _of_duel(found: Swept, duel: Duel, named: Names) -> str:
 
 
 def _overtaken(axis: Axis, one: Crossing, named: Names) -> str:
-    within = f" ({_about(axis, one.interval[0])}–{_about(axis, one.interval[1])})" if one.interval else ""
-    at = _about(axis, one.at)
+    within = f" ({about(axis, one.interval[0])}–{about(axis, one.interval[1])})" if one.interval else ""
+    at = about(axis, one.at)
     return f"{named[one.winner]} is faster than {named[one.loser]} from about {axis} {at}{within} on"
-
-
-def _about(axis: Axis, size: float) -> str:
-    """Return a size between those that were measured: a batch in whole samples."""
-    return size_along(axis, round(size) if axis == "batch" else size)

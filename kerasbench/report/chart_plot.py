@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAR_IN = 0.2  # the height of a bar with the room around it
-WRAPPED = 80  # characters of the caption in a line
+WRAPPED = 95  # characters of the caption in a line
 NAME_AT, TEXT_AT = -0.01, 4  # where names end, in widths of the axes; how far from its bar a number begins, in points
 
 

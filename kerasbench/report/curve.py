@@ -1,6 +1,7 @@
 """The figure of a sweep: the time of a step over size, both logarithmic, with intervals and crossovers."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.analysis.estimates import Estimate
@@ -8,7 +9,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, Swept
 from kerasbench.report.colours import looks
 from kerasbench.report.naming import names
-from kerasbench.report.number import size_along
+from kerasbench.report.number import about
 from kerasbench.report.plot import AXES_WIDTH_IN, GRID, Form, clean, draw, draw_series, ends, legend, mark, number
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 PANEL_IN, GAP_IN = 3.4, 1.4  # the height of one regime's panel, and what its title, legend and labels need
 MOST_SIZES = 24  # more numbers would not fit along the axis
+NAME_HEIGHT = 0.06  # of a panel: names at the ends of lines that are nearer would overlap
 SHORT = 3  # characters: longer numbers are turned, or they would overlap
 
 
@@ -48,33 +50,44 @@ def _panel(axes: "Axes", found: Swept) -> None:
     series = [(column, steps) for column, steps in series if steps]
     named, seen = names(column for column, _ in series), looks(column for column, _ in series)
     _mark_axes(axes, list(found.rows), [step for _, steps in series for _, step in steps])
-    handles = []
-    for position, (column, steps) in enumerate(series):
-        handles.append(draw_series(axes, dict(enumerate(steps)), (position, seen[column]), upright=True))
-        place, last = steps[-1]
-        look: dict[str, Any] = {
-            "xytext": (7, 0),
-            "textcoords": "offset points",
-            "va": "center",
-            "annotation_clip": False,
-        }
-        axes.annotate(clean(named[column]), (place, last.value), color=seen[column].colour, **look)
+    handles = [
+        draw_series(axes, dict(enumerate(steps)), (position, seen[column]), upright=True)
+        for position, (column, steps) in enumerate(series)
+    ]
+    if _are_apart([steps[-1][1].value for _, steps in series], axes.get_ylim()):
+        for column, steps in series:
+            _name(axes, named[column], seen[column].colour, steps[-1])
+    else:
+        legend(axes, handles, [named[column] for column, _ in series])
     for crossing in (crossing for duel in found.duels for crossing in duel.crossings):
         _crossover(axes, found, crossing)
     axes.set_xlabel(f"{found.axis} of {clean(found.label)}, both axes logarithmic")
     axes.set_ylabel("step inside an epoch, ms")
-    legend(axes, handles, [named[column] for column, _ in series])
+
+
+def _are_apart(values: Sequence[float], bounds: tuple[float, float]) -> bool:
+    """Tell whether a name at each of the ends would be clear of the others."""
+    least = (bounds[1] / bounds[0]) ** NAME_HEIGHT
+    ordered = sorted(values)
+    return all(upper / lower >= least for lower, upper in pairwise(ordered))
+
+
+def _name(axes: "Axes", name: str, colour: str, end: tuple[float, Estimate]) -> None:
+    """Write a column's name at the end of its line."""
+    look: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+    axes.annotate(clean(name), (end[0], end[1].value), color=colour, **look)
 
 
 def _crossover(axes: "Axes", found: Swept, one: Crossing) -> None:
-    """Mark where one column overtakes another: a dashed line with its place above, and its interval shaded."""
+    """Mark where one column overtakes another: a dashed line with its place above, its interval shaded."""
     axes.axvline(one.at, linestyle="--", linewidth=1, color="#808080", gid="crossing")
-    at = size_along(found.axis, round(one.at) if found.axis == "batch" else one.at)
+    at = about(found.axis, one.at)
     if one.interval is not None:
+        at += f" ({about(found.axis, one.interval[0])}–{about(found.axis, one.interval[1])})"
         axes.axvspan(*one.interval, color="#808080", alpha=0.15, linewidth=0)
     place = axes.get_xaxis_transform()
     look: dict[str, Any] = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 8}
-    axes.annotate(f"crossover at\nabout {at}", (one.at, 1), xycoords=place, **look)
+    axes.annotate(f"crossover at about\n{found.axis} {at}", (one.at, 1), xycoords=place, **look)
 
 
 def _mark_axes(axes: "Axes", sizes: Sequence[float], steps: Sequence[Estimate]) -> None:

@@ -16,6 +16,7 @@ from tests.report.test_bars import found
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed")
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
 
 # It clicks, and leaves what it saw in place of the page.
 VISITOR = """
@@ -42,6 +43,7 @@ const contrast = (selector) => {
 const readable = () => Math.min(...["h1", "figcaption", ".notes", "td", "a"].map(contrast));
 
 seen.controls = shows(form);
+seen.width = innerWidth;
 seen.wide = root.scrollWidth > innerWidth;
 const button = table.tHead.rows[0].cells[1].querySelector("button");
 button.focus();
@@ -76,14 +78,7 @@ def visit(folder: Path, width: int) -> dict[str, Any]:
     )
     file = folder / "page.html"
     file.write_text(page, "utf-8")
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        f"--window-size={width},900",
-        f"--user-data-dir={folder}/me",
-    ]
+    flags = [*FLAGS, f"--window-size={width},900", f"--user-data-dir={folder}/me"]
     assert BROWSER is not None
     command = [BROWSER, *flags, "--dump-dom", file.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
@@ -129,4 +124,6 @@ def test_light_and_dark_change_and_can_both_be_read(seen: dict[str, Any]) -> Non
 
 def test_a_phone_scrolls_tables_and_not_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plot, "is_available", lambda: False)
-    assert not visit(tmp_path, 500)["wide"]  # Chromium has no narrower window
+    seen = visit(tmp_path, 390)
+    assert seen["width"] <= 500  # some versions have no narrower window
+    assert not seen["wide"]

@@ -57,3 +57,19 @@ def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(swept(**CROSSING))
     names = [file.name.removeprefix("chip-9-")[7:] for file in draw([tmp_path], tmp_path / "plots")]
     assert names == ["sweep.png", "phases.png"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "apart"), [([1.0], True), ([1.0, 9.0], True), ([5.0, 5.2], False), ([9, 1, 9.1], False)]
+)
+def test_lines_that_end_near_each_other_are_named_in_a_legend(ends: list[float], apart: bool) -> None:
+    assert curve._are_apart(ends, (0.1, 100.0)) is apart
+
+
+def test_a_crossover_is_told_with_its_interval() -> None:
+    (told,) = (
+        text
+        for text in texts(curve.step_over_size(findings(swept(**CROSSING))))
+        if text.startswith("batch ") and "–" in text
+    )
+    assert "(" in told
