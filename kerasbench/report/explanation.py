@@ -21,7 +21,9 @@ def section(found: Sequence[Anatomy]) -> Section | None:
     """Return a part for each cell; None where there is none."""
     if not found:
         return None
-    cells = [Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one))) for one in found]
+    cells = [
+        Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True) for one in found
+    ]
     return Section("Where the time goes", parts=cells, chart=parts.chart(found))
 
 

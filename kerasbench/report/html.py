@@ -167,8 +167,11 @@ def _blocks(found: Section, place: str, level: int) -> Iterator[str]:
     if found.notes:
         yield _list(found.notes, "notes")
     for part in found.parts:
-        yield f"<h{level + 1}>{_text(part.title)}</h{level + 1}>"
+        heading = f"<h{level + 1}>{_text(part.title)}</h{level + 1}>"
+        yield f"<details>\n<summary>{heading}</summary>" if part.folded else heading
         yield from _blocks(part, place, level + 1)
+        if part.folded:
+            yield "</details>"
 
 
 def _list(lines: Sequence[str], what: str) -> str:

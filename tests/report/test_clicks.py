@@ -26,6 +26,8 @@ const table = document.querySelector("table"), rows = () => [...table.tBodies[0]
 const firsts = () => rows().map((row) => row.cells[0].textContent);
 const heads = () => [...table.tHead.rows[0].cells].filter(shows).map((head) => head.textContent);
 const told = (selector, name) => [...document.querySelectorAll(selector)].filter(shows).map((one) => one.dataset[name]);
+const answers = () => [...document.querySelectorAll("nav + h2 + .lines li")].filter(shows)
+  .map((line) => line.textContent.split(":")[0]);
 const type = (text) => {
   form.elements.scenario.value = text;
   form.elements.scenario.dispatchEvent(new Event("input", { bubbles: true }));
@@ -53,7 +55,7 @@ seen.sorted = [0, 1, 2].map(() => {
   return [button.parentElement.getAttribute("aria-sort"), firsts()];
 });
 type("CON");
-seen.named = [firsts(), told(".group", "scenario"), form.elements.told.value];
+seen.named = [firsts(), told(".group", "scenario"), answers(), form.elements.told.value];
 type("");
 const torch = form.querySelector("[value=torch]");
 torch.click();
@@ -103,7 +105,7 @@ def test_a_click_on_a_heading_sorts_and_the_third_restores(seen: dict[str, Any])
 
 def test_typing_shows_the_scenarios_of_that_name(seen: dict[str, Any]) -> None:
     assert seen["controls"]
-    assert seen["named"] == [["conv"], ["conv"], "1 of 2 scenarios, 2 of 2 backends"]
+    assert seen["named"] == [["conv"], ["conv"], ["conv"], "1 of 2 scenarios, 2 of 2 backends"]
 
 
 def test_a_backend_is_hidden_everywhere_and_comes_back(seen: dict[str, Any]) -> None:

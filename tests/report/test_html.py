@@ -11,8 +11,9 @@ from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.machine import Machine
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report import html, plot
+from kerasbench.report import html, plot, sections
 from kerasbench.report.page import document
+from kerasbench.report.sections import Section
 from kerasbench.results import store
 from tests import made
 
@@ -231,3 +232,9 @@ def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
 
 def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
     assert "Training step" in Page(html.document([("here", findings(made.record(rounds=0)))])).text
+
+
+def test_parts_of_an_explanation_are_folded_below_their_bars() -> None:
+    inner = Section("dense, jax cpu", lines=["a sentence"], folded=True)
+    page = html.rendered(sections.Page("", [Section("Where the time goes", parts=[inner])]))
+    assert re.search(r"<details>\s*<summary><h5>dense, jax cpu</h5></summary>.*a sentence.*</details>", page, re.DOTALL)

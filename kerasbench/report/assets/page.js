@@ -32,13 +32,14 @@ function sortable(table) {
   });
 }
 
-// Rows of tables whose first column is the scenario, and groups of bars, are filtered by its name. Bars, columns and
-// rows of a backend are filtered by the backend, which is the first word of a column's name.
+// Groups of bars, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
+// cpu") are filtered by the scenario. Bars, columns, rows and parts of a column are filtered by its backend, which is
+// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu").
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
   const boxes = all("[name=backend]", form);
   const unwanted = new Set(boxes.filter((box) => !box.checked).map((box) => box.value.toLowerCase()));
-  const isUnwanted = (text) => unwanted.has(text.trim().split(/\s/)[0].toLowerCase());
+  const isUnwanted = (text) => unwanted.has(text.split(": ").pop().trim().split(/\s/)[0].toLowerCase());
   const isWanted = (name) => name.toLowerCase().includes(wanted);
   for (const group of all(".group")) group.hidden = !isWanted(group.dataset.scenario);
   for (const bar of all("li.bar")) bar.hidden = unwanted.has(bar.dataset.backend.toLowerCase());
@@ -53,10 +54,17 @@ function filter(form) {
       row.hidden = other || (column > 0 && isUnwanted(row.cells[column].textContent));
     }
   }
-  const scenarios = new Set(all(".group").map((group) => group.dataset.scenario));
-  const shown = [...scenarios].filter(isWanted).length;
+  const scenarios = [...new Set(all(".group").map((group) => group.dataset.scenario))];
+  const named = (text, sign) => scenarios.find((scenario) => text.startsWith(scenario + sign));
+  for (const line of all(".lines > li")) line.hidden = !isWanted(named(line.textContent, ":") ?? wanted);
+  for (const part of all("main > details")) {
+    const title = part.querySelector("summary").textContent, scenario = named(title, ", ");
+    part.hidden = scenario !== undefined && (!isWanted(scenario) || isUnwanted(title.slice(scenario.length + 2)));
+  }
+  const shown = scenarios.filter(isWanted).length;
   form.elements.namedItem("told").value =
-    wanted || unwanted.size ? `${shown} of ${scenarios.size} scenarios, ${boxes.length - unwanted.size} of ${boxes.length} backends` : "";
+    wanted || unwanted.size
+      ? `${shown} of ${scenarios.length} scenarios, ${boxes.length - unwanted.size} of ${boxes.length} backends` : "";
 }
 
 function remembered(name, value) {
@@ -68,7 +76,8 @@ function remembered(name, value) {
 
 function themed(button) {
   const root = document.documentElement;
-  const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
   const show = () => button.setAttribute("aria-pressed", isDark());
   const known = remembered("theme");
   if (known === "light" || known === "dark") root.dataset.theme = known;
@@ -77,7 +86,7 @@ function themed(button) {
     remembered("theme", root.dataset.theme);
     show();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  system.addEventListener("change", show);
   show();
 }
 
