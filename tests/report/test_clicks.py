@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from kerasbench.analysis.findings import Findings, findings
 from kerasbench.report import html, plot
-from tests.report.test_bars import found
+from tests import made
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -74,10 +75,25 @@ document.body.textContent = JSON.stringify(seen);
 """
 
 
+def run() -> Findings:
+    """Two scenarios with both backends, and one of which JAX failed."""
+    trials = [
+        made.trial(index, name, backend, found=made.measurement(step_ms + index / 100, overhead_ms=0))
+        for index in (1, 2, 3)
+        for name, backend, step_ms in (
+            ("dense", "jax", 3.0),
+            ("dense", "torch", 12.0),
+            ("conv", "jax", 1.0),
+            ("conv", "torch", 4.0),
+            ("lost", "torch", 2.0),
+        )
+    ]
+    failed = made.trial(1, "lost", "jax", failure=made.FAILURE)
+    return findings(made.record(*trials, failed, rounds=3))
+
+
 def visit(folder: Path, width: int) -> dict[str, Any]:
-    page = html.document([("here", found(jax=1.0, torch=4.0))]).replace(
-        "</body>", f"<script>{{{VISITOR}}}</script></body>"
-    )
+    page = html.document([("here", run())]).replace("</body>", f"<script>{{{VISITOR}}}</script></body>")
     file = folder / "page.html"
     file.write_text(page, "utf-8")
     flags = [*FLAGS, f"--window-size={width},900", f"--user-data-dir={folder}/me"]
@@ -99,17 +115,20 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_click_on_a_heading_sorts_and_the_third_restores(seen: dict[str, Any]) -> None:
     assert seen["focused"]
-    assert [order for order, _ in seen["sorted"]] == ["ascending", "descending", "none"]
-    assert seen["sorted"][2][1] == ["dense", "conv"]
+    assert seen["sorted"] == [
+        ["ascending", ["conv", "dense", "lost"]],
+        ["descending", ["dense", "conv", "lost"]],  # what has no number stays last
+        ["none", ["dense", "conv", "lost"]],
+    ]
 
 
 def test_typing_shows_the_scenarios_of_that_name(seen: dict[str, Any]) -> None:
     assert seen["controls"]
-    assert seen["named"] == [["conv"], ["conv"], ["conv"], "1 of 2 scenarios, 2 of 2 backends"]
+    assert seen["named"] == [["conv"], ["conv"], ["conv"], "1 of 3 scenarios, 2 of 2 backends"]
 
 
 def test_a_backend_is_hidden_everywhere_and_comes_back(seen: dict[str, Any]) -> None:
-    assert seen["without"] == [["scenario", "jax cpu"], ["jax", "jax"], "2 of 2 scenarios, 1 of 2 backends"]
+    assert seen["without"] == [["scenario", "jax cpu"], ["jax", "jax"], "3 of 3 scenarios, 1 of 2 backends"]
     assert seen["all"] == [["scenario", "jax cpu", "torch cpu"], ["jax", "torch"] * 2, ""]
 
 

@@ -43,6 +43,7 @@ function filter(form) {
   const isWanted = (name) => name.toLowerCase().includes(wanted);
   for (const group of all(".group")) group.hidden = !isWanted(group.dataset.scenario);
   for (const bar of all("li.bar")) bar.hidden = unwanted.has(bar.dataset.backend.toLowerCase());
+  const known = all(".group").map((group) => group.dataset.scenario);
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
     const away = names.map((name, index) => index > 0 && isUnwanted(name));
@@ -50,11 +51,12 @@ function filter(form) {
     heads.forEach((head, index) => { head.hidden = away[index]; });
     for (const row of table.tBodies[0].rows) {
       [...row.cells].forEach((cell, index) => { cell.hidden = away[index]; });
-      const other = names[0] === "scenario" && !isWanted(row.cells[0].textContent);
-      row.hidden = other || (column > 0 && isUnwanted(row.cells[column].textContent));
+      const scenario = names[0] === "scenario" ? row.cells[0].textContent : undefined;
+      if (scenario) known.push(scenario);
+      row.hidden = (scenario && !isWanted(scenario)) || (column > 0 && isUnwanted(row.cells[column].textContent));
     }
   }
-  const scenarios = [...new Set(all(".group").map((group) => group.dataset.scenario))];
+  const scenarios = [...new Set(known)];
   const named = (text, sign) => scenarios.find((scenario) => text.startsWith(scenario + sign));
   for (const line of all(".lines > li")) line.hidden = !isWanted(named(line.textContent, ":") ?? wanted);
   for (const part of all("main > details")) {
