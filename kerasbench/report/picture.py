@@ -4,12 +4,14 @@ Imported where it is asked for: matplotlib is an optional dependency.
 """
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import bars, chart_plot, curve, plot
+from kerasbench.report import bars, chart_plot, curve, parts, plot
 from kerasbench.report.plot import DOTS_PER_INCH, appearance
 
 
@@ -26,6 +28,17 @@ class Picture(Figure):
         image = io.BytesIO()
         self.savefig(image, format="png")
         return image.getvalue()
+
+
+def of_parts(found: Sequence[Anatomy]) -> Picture | None:
+    """Return what an epoch of each cell is made of; None of nothing."""
+    chart = parts.chart(found)
+    if chart is None:
+        return None
+    with appearance("png"):
+        figure = Picture()
+        chart_plot.fill(figure, chart)
+    return figure
 
 
 def of(found: Findings) -> Picture | None:
