@@ -63,17 +63,22 @@ class Results:
     def plot(self) -> "Figure":
         """Draw what a notebook shows, and ``savefig`` saves: ratios to the fastest by row, or the curves of a sweep.
 
+        Of an explanation: the parts of an epoch.
+
         Raises:
             UsageError: matplotlib is not installed, or nothing was measured.
         """
         if not plot.is_available():
             raise UsageError("plot() needs matplotlib: pip install matplotlib")
-        from kerasbench.report import picture
-
-        drawn = picture.of(self._found)
+        drawn = self._drawn()
         if drawn is None:
             raise UsageError("there is nothing to plot: no training step was measured")
         return drawn
+
+    def _drawn(self) -> "Figure | None":
+        from kerasbench.report import picture
+
+        return picture.of(self._found)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
@@ -97,6 +102,11 @@ class Explained(Results):
     def page(self) -> Page:
         """What a terminal shows of it."""
         return page.explained(self._found)
+
+    def _drawn(self) -> "Figure | None":
+        from kerasbench.report import picture
+
+        return picture.of_parts(self.anatomies) or super()._drawn()
 
     def __repr__(self) -> str:
         return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self._found))

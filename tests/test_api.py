@@ -224,6 +224,11 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert found.summary.rows and found.records == [runs.record]
 
 
+def test_an_explanation_becomes_a_figure_of_its_parts(runs: Runs) -> None:
+    pytest.importorskip("matplotlib")
+    assert "an epoch goes" in kerasbench.explain("dense", ["jax", "torch"], rounds=3).plot().axes[0].get_xlabel()
+
+
 def test_an_explanation_of_which_every_cell_failed_says_so(runs: Runs) -> None:
     runs.record = made.record(made.trial(failure=made.FAILURE))
     found = kerasbench.explain("dense")

@@ -15,6 +15,7 @@ def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Pa
     scenarios |= {f"kerasbench/scenarios/native/{file.name}" for file in (ROOT / "scenarios").glob("native/*.py")}
     assert scenarios
     assert scenarios | {"kerasbench/data/iris.csv", "kerasbench/py.typed"} <= names
+    assert {f"kerasbench/report/assets/page.{kind}" for kind in ("css", "js")} <= names
     assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]
 
 

@@ -10,9 +10,10 @@ from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Axis, is_control
+from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
-from kerasbench.report.number import significant, size_along, times
+from kerasbench.report.number import about, significant, size_along, times
 from kerasbench.report.sections import EMPTY, Cell, Section, Table
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked, count
@@ -40,9 +41,10 @@ def answer(found: Findings) -> Section | None:
     if not said:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
-        return Section("Answer", lines=said)
+        return Section("Answer", lines=said, chart=bars.ratios(found))
     notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
-    return Section("Answer", [overall(found)], _ratios(found), said[len(found.plain.rows) :], notes)
+    swept = said[len(found.plain.rows) :]
+    return Section("Answer", [overall(found)], _ratios(found), swept, notes, chart=bars.ratios(found))
 
 
 def _ratios(found: Findings) -> Table:
@@ -170,11 +172,6 @@ def _of_duel(found: Swept, duel: Duel, named: Names) -> str:
 
 
 def _overtaken(axis: Axis, one: Crossing, named: Names) -> str:
-    within = f" ({_about(axis, one.interval[0])}–{_about(axis, one.interval[1])})" if one.interval else ""
-    at = _about(axis, one.at)
+    within = f" ({about(axis, one.interval[0])}–{about(axis, one.interval[1])})" if one.interval else ""
+    at = about(axis, one.at)
     return f"{named[one.winner]} is faster than {named[one.loser]} from about {axis} {at}{within} on"
-
-
-def _about(axis: Axis, size: float) -> str:
-    """Return a size between those that were measured: a batch in whole samples."""
-    return size_along(axis, round(size) if axis == "batch" else size)

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from kerasbench.report import chart_text
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked
 
@@ -28,20 +29,23 @@ def show(page: Page, console: Console) -> None:
     if page.title:
         console.print(Text(blanked(page.title), style="bold"))
     for section in page.sections:
-        for part in _section(section):
+        for part in _section(section, has_blocks=not console.options.ascii_only):
             console.print(part)
 
 
-def _section(section: Section) -> Iterator[RenderableType]:
+def _section(section: Section, has_blocks: bool) -> Iterator[RenderableType]:
+    """Yield what a section consists of; bars only where the terminal has the characters for them."""
     yield Text(f"\n{blanked(section.title)}", style="bold")
     yield from (Text(blanked(line)) for line in section.intro)
     if section.table is not None:
         yield _table(section.table)
     for line in section.lines:
         yield _bulleted(line)
+    if has_blocks and section.chart is not None and (bars := chart_text.drawn(section.chart)) is not None:
+        yield bars
     yield from (Text(blanked(note), style="dim") for note in section.notes)
     for part in section.parts:
-        yield from _section(part)
+        yield from _section(part, has_blocks)
 
 
 def _bulleted(line: str) -> Padding:

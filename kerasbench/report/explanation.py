@@ -7,6 +7,7 @@ from typing import Any
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.payoff import BreakEven
+from kerasbench.report import parts
 from kerasbench.report.cells import column_name, whole_steps
 from kerasbench.report.number import NOT_TOLD, percent, significant
 from kerasbench.report.sections import Section
@@ -18,8 +19,12 @@ MS_PER_S = 1000.0
 
 def section(found: Sequence[Anatomy]) -> Section | None:
     """Return a part for each cell; None where there is none."""
-    parts = [Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one))) for one in found]
-    return Section("Where the time goes", parts=parts) if parts else None
+    if not found:
+        return None
+    cells = [
+        Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True) for one in found
+    ]
+    return Section("Where the time goes", parts=cells, chart=parts.chart(found))
 
 
 def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:

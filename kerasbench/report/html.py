@@ -1,16 +1,21 @@
-"""The page of one or more machines as one HTML file that needs no network: every section, and plots.
+"""The page of one or more machines as one HTML file that needs no network: the answer, bars, sections, and plots.
+
+``assets`` has its style sheet and its script, which sorts, filters, and changes between light and dark.
 
 All text is escaped; nothing in a file is markup.
 """
 
 import base64
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
+from importlib import resources
 from typing import NamedTuple
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import curve, page, plot
+from kerasbench.report import chart_html, curve, page, plot
 from kerasbench.report.comparison import side_by_side
+from kerasbench.report.naming import SPELLED
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked
 
@@ -24,16 +29,19 @@ LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phon
 
 
 class Plot(NamedTuple):
-    """A plot of a section, and what it shows to those who cannot see it."""
+    """A plot of a section, what it shows to those who cannot see it, and whether it stands before the table."""
 
     draw: Callable[[Findings], bytes | None]
     alternative: str
+    first: bool = True
 
 
 # By the name of a section's picture.
 PLOTS = {
     "step_times": Plot(
-        plot.step_times, "Time of a training step of each scenario, a marker for each column: the numbers of the table."
+        plot.step_times,
+        "Time of a training step of each scenario, a marker for each column: the numbers of the table.",
+        first=False,  # bars of ratios stand above the table already
     ),
     "sweep": Plot(
         curve.step_over_size,
@@ -56,17 +64,44 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     if several:
         together = side_by_side([(name, found.summary) for name, found in machines])
         parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
-    missing = [] if plot.is_available() else [f"<p>{INSTALL}</p>"]
+    missing = [] if plot.is_available() else [f'<p class="hint">{INSTALL}</p>']
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>",
-            *missing,
+            f"<title>{title}</title>\n<style>{_asset('page.css')}</style>\n</head>\n<body>\n<main>",
+            f"<header><h1>{title}</h1></header>",
+            _controls(machines),
             *parts,
-            f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+            *missing,
+            f"</main>\n<script>{_asset('page.js')}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    return (resources.files("kerasbench.report") / "assets" / name).read_text("utf-8")
+
+
+def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
+    """Return what filters the page; hidden until the script runs, without which it would do nothing."""
+    backends = sorted({backend for _, found in machines for backend, _, _ in found.summary.columns})
+    boxes = (
+        f'<label class="chip"><input type="checkbox" name="backend" value="{_text(backend)}" checked> '
+        f"{_text(SPELLED.get(backend, backend))}</label>"
+        for backend in backends
+    )
+    return "\n".join(
+        [
+            '<form class="controls" aria-label="What is shown" hidden>',
+            '<label>Scenario <input type="search" name="scenario" placeholder="part of a name"></label>',
+            f'<div role="group" aria-label="Backends">{"".join(boxes)}</div>',
+            '<button type="button" name="details" aria-pressed="false">Open all details</button>',
+            '<button type="button" name="theme" aria-pressed="false">Dark</button>',
+            '<output name="told" aria-live="polite"></output>',
+            "</form>",
         ]
     )
 
@@ -74,7 +109,8 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
 def rendered(found: Page) -> str:
     """Return a page as HTML to stand inside another page, such as a notebook."""
     title = [f"<h3>{_text(found.title)}</h3>"] if found.title else []
-    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(found.sections, start=1))
+    plain = (dataclasses.replace(one, chart=None) for one in found.sections)  # bars need the style sheet of a page
+    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(plain, start=1))
     return "\n".join([*title, *parts])
 
 
@@ -93,7 +129,7 @@ def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
 
 def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
     links = [f'<li><a href="#{place}">{_text(one.title)}</a></li>' for place, one in sections]
-    return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
+    return f'<nav aria-label="Sections"><details><summary>Contents</summary><ul>{"".join(links)}</ul></details></nav>'
 
 
 def _picture(section: Section, found: Findings, place: str) -> str:
@@ -111,24 +147,35 @@ def _picture(section: Section, found: Findings, place: str) -> str:
 def _section(found: Section, place: str, level: int, picture: str = "") -> str:
     """Return a section below its heading; a folded one opens by a click."""
     heading = f'<h{level} id="{place}">{_text(found.title)}</h{level}>'
-    body = [*_blocks(found, place, level), *([picture] if picture else [])]
+    blocks = list(_blocks(found, place, level))
+    body = [picture, *blocks] if picture and PLOTS[found.picture].first else [*blocks, picture]
     if found.folded:
         return "\n".join([f"<details>\n<summary>{heading}</summary>", *body, "</details>"])
     return "\n".join([heading, *body])
 
 
 def _blocks(found: Section, place: str, level: int) -> Iterator[str]:
+    bars = [] if found.chart is None else [chart_html.drawn(found.chart)]
     yield from (f"<p>{_text(line)}</p>" for line in found.intro)
     if found.table is not None:
+        yield from bars
         yield _table(found.table, place)
-    yield from (_list(lines) for lines in (found.lines, found.notes) if lines)
+    if found.lines:
+        yield _list(found.lines, "lines")
+    if found.table is None:
+        yield from bars
+    if found.notes:
+        yield _list(found.notes, "notes")
     for part in found.parts:
-        yield f"<h{level + 1}>{_text(part.title)}</h{level + 1}>"
+        heading = f"<h{level + 1}>{_text(part.title)}</h{level + 1}>"
+        yield f"<details>\n<summary>{heading}</summary>" if part.folded else heading
         yield from _blocks(part, place, level + 1)
+        if part.folded:
+            yield "</details>"
 
 
-def _list(lines: Sequence[str]) -> str:
-    return "<ul>\n" + "\n".join(f"<li>{_text(line)}</li>" for line in lines) + "\n</ul>"
+def _list(lines: Sequence[str], what: str) -> str:
+    return f'<ul class="{what}">\n' + "\n".join(f"<li>{_text(line)}</li>" for line in lines) + "\n</ul>"
 
 
 def _table(found: Table, place: str) -> str:
@@ -174,76 +221,3 @@ def _right(numeric: bool) -> str:
 
 def _text(text: str) -> str:
     return escape(" ".join(blanked(text).split()))
-
-
-# A plot is drawn in a grey that stands on white; on black it is lifted with all its colours.
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1f; --soft: #5b5b66; --paper: #fff; --line: #d5d5dc; --head: #f3f3f6;
-  --link: #0b57d0 }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8ec; --soft: #a9a9b4; --paper: #131316; --line: #3a3a42; --head: #212126; --link: #9cc2ff }
-  img { filter: brightness(1.45) }
-}
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif }
-main { max-width: 90rem; margin: 0 auto; padding: 1rem }
-h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere }
-h2, h3 { margin: 2.5rem 0 .75rem }
-p, ul { max-width: 60rem; overflow-wrap: anywhere }
-ul { padding-left: 1.25rem }
-.subject { font-weight: 600 }
-nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none }
-a { color: var(--link) }
-code { font: .9em ui-monospace, monospace }
-.scroll { overflow-x: auto; margin: 1rem 0 }
-.scroll:focus-visible, button:focus-visible { outline: 2px solid var(--link); outline-offset: 1px }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-thead th { background: var(--head); vertical-align: bottom; white-space: nowrap }
-tbody th { font-weight: 400; white-space: nowrap }
-td { white-space: nowrap }
-.long { min-width: 14rem; max-width: 28rem; white-space: normal; overflow-wrap: anywhere }
-.number { text-align: right }
-td em { color: var(--soft) }
-summary { cursor: pointer }
-summary h2, summary h3 { display: inline-block }
-button { all: unset; cursor: pointer; font-weight: 600 }
-button::after { content: " \\2195"; color: var(--soft); font-weight: 400 }
-[aria-sort=ascending] button::after { content: " \\2191"; color: inherit }
-[aria-sort=descending] button::after { content: " \\2193"; color: inherit }
-img { display: block }
-@media (min-width: 40rem) { tbody th, thead th:first-child { position: sticky; left: 0; background: var(--paper) }
-  thead th:first-child { background: var(--head) } }
-"""
-
-# A click sorts upwards, the next downwards, the third restores the order of the page. Cells without a number are last.
-SCRIPT = """
-for (const table of document.querySelectorAll("table")) {
-  const body = table.tBodies[0], original = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const compare = (a, b) => {
-    if (a.dataset.value === undefined || b.dataset.value === undefined)
-      return a.textContent.localeCompare(b.textContent, "en", { numeric: true });
-    return a.dataset.value - b.dataset.value;
-  };
-  const sort = (head, index) => {
-    const next = { none: "ascending", ascending: "descending", descending: "none" };
-    const order = next[head.getAttribute("aria-sort")];
-    for (const other of heads) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
-    head.setAttribute("aria-sort", order);
-    const rows = [...original];
-    const isLast = (row) => head.className === "number" && row.cells[index].dataset.value === undefined;
-    if (order !== "none")
-      rows.sort((a, b) => isLast(a) - isLast(b)
-        || (order === "ascending" ? 1 : -1) * compare(a.cells[index], b.cells[index]));
-    body.append(...rows);
-  };
-  heads.forEach((head, index) => {
-    if (!head.textContent) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
-    button.addEventListener("click", () => sort(head, index));
-    head.append(button);
-    head.setAttribute("aria-sort", "none");
-  });
-}
-"""

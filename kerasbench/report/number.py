@@ -52,6 +52,11 @@ def size_along(axis: Axis, size: float) -> str:
     return f"{size:.3g}"
 
 
+def about(axis: Axis, size: float) -> str:
+    """Return a size between those that were measured: a batch in whole samples."""
+    return size_along(axis, round(size) if axis == "batch" else size)
+
+
 def percent(share: float) -> str:
     """Return ``1.8 %``, two significant digits below ten."""
     return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"

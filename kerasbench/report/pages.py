@@ -15,7 +15,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import details, explanation, markdown, page, sections, sweep, training
+from kerasbench.report import bars, details, explanation, markdown, page, parts, sections, sweep, training
 from kerasbench.report.answer import answer
 from kerasbench.report.cells import column_name
 from kerasbench.report.comparison import side_by_side
@@ -173,13 +173,15 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     Raises:
         UsageError: matplotlib is not installed. ResultsError: bad data, or a folder that cannot be written to.
     """
-    from kerasbench.report import curve, plot
+    from kerasbench.report import chart_plot, curve, plot
 
     if not plot.is_available():
         raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
     for name, found in machines(places, tell).items():
         pictures = {
+            "ratios": chart_plot.image(bars.ratios(found)),
+            "parts": chart_plot.image(parts.chart(found.anatomies)),
             "step-times": plot.step_times(found, "png"),
             "sweep": curve.step_over_size(found, "png"),
             "speed-ups": plot.speed_ups(found, "png"),

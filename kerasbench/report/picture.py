@@ -4,12 +4,14 @@ Imported where it is asked for: matplotlib is an optional dependency.
 """
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import bars, curve, plot
+from kerasbench.report import bars, chart_plot, curve, parts, plot
 from kerasbench.report.plot import DOTS_PER_INCH, appearance
 
 
@@ -28,17 +30,28 @@ class Picture(Figure):
         return image.getvalue()
 
 
-def of(found: Findings) -> Picture | None:
-    """Return bars of ratios, where there are none the curves of a sweep, else the times; None of nothing."""
-    if bars.compared(found):
-        fill = bars.fill
-    elif curve.panels(found):
-        fill = curve.fill
-    elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
-        fill = plot.fill
-    else:
+def of_parts(found: Sequence[Anatomy]) -> Picture | None:
+    """Return what an epoch of each cell is made of; None of nothing."""
+    chart = parts.chart(found)
+    if chart is None:
         return None
     with appearance("png"):
         figure = Picture()
-        fill(figure, found)
+        chart_plot.fill(figure, chart)
+    return figure
+
+
+def of(found: Findings) -> Picture | None:
+    """Return bars of ratios, where there are none the curves of a sweep, else the times; None of nothing."""
+    ratios = bars.ratios(found)
+    with appearance("png"):
+        figure = Picture()
+        if ratios is not None:
+            chart_plot.fill(figure, ratios)
+        elif curve.panels(found):
+            curve.fill(figure, found)
+        elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
+            plot.fill(figure, found)
+        else:
+            return None
     return figure

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
+from kerasbench.report.colours import COLOURS, Look, looks
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 Form = Literal["svg", "png"]
 Series = Mapping[int, Estimate]  # by the index of its row
 
-# Okabe and Ito's palette, without black and yellow: a figure stands on white and on black.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
-MARKERS = "osD^vPX*<"  # as many as have no divisor in common with the colours: 63 pairs before one comes again
+MARKERS = "osD^vPX*<"  # columns of one colour differ in it
 HATCHES = ("", "////", "....")
 INK = {"svg": "#767676", "png": "#333333"}  # a grey that stands on white and on black; a PNG is always on white
 DOTS_PER_INCH = 150
@@ -56,21 +55,23 @@ def step_times(found: Findings, form: Form = "svg") -> bytes | None:
 def fill(figure: "Figure", found: Findings) -> None:
     """Draw the markers of ``step_times``."""
     rows = found.plain.rows
-    series = [(name(column), _measured(rows, column)) for column in found.plain.columns]
+    seen = looks(found.plain.columns)
+    series = [(name(column), seen[column], _measured(rows, column)) for column in found.plain.columns]
     _dots(figure, [row.label for row in rows], series, "training step, ms")
 
 
 def speed_ups(found: Findings, form: Form = "svg") -> bytes | None:
     """Draw the time of a step on the CPU over that on the GPU; None where no backend was measured on both."""
-    series: dict[str, dict[int, Estimate]] = {}
+    series: dict[tuple[Column, Column], dict[int, Estimate]] = {}
     labels: dict[str, int] = {}
     for one in found.speed_ups:
-        pair = f"{name(one.cpu)} / {name(one.gpu)}"
-        series.setdefault(pair, {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
+        series.setdefault((one.cpu, one.gpu), {})[labels.setdefault(one.row.label, len(labels))] = one.ratio
     if not series:
         return None
     axis = "time of a step on the CPU / on the GPU (right of 1: the GPU is faster)"
-    return draw(lambda figure: _dots(figure, list(labels), list(series.items()), axis, reference=1.0), form)
+    seen = looks(cpu for cpu, _ in series)
+    named = [(f"{name(cpu)} / {name(gpu)}", seen[cpu], one) for (cpu, gpu), one in series.items()]
+    return draw(lambda figure: _dots(figure, list(labels), named, axis, reference=1.0), form)
 
 
 def phases(found: Findings, form: Form = "svg") -> bytes:
@@ -125,7 +126,7 @@ def appearance(form: Form) -> Iterator[None]:
 def _dots(
     figure: "Figure",
     labels: Sequence[str],
-    series: Sequence[tuple[str, Series]],
+    series: Sequence[tuple[str, Look, Series]],
     axis: str,
     reference: float | None = None,
 ) -> None:
@@ -133,7 +134,7 @@ def _dots(
     axes = row_axes(figure, labels, max(ROW_IN, MARKER_IN * (len(series) + 1)))
     axes.set_xscale("log")
     axes.set_xlabel(axis)
-    low, high = ends([one for _, found in series for one in found.values()], reference)
+    low, high = ends([one for _, _, found in series for one in found.values()], reference)
     axes.set_xlim(low, high)
     mark(axes, axes.xaxis, low, high)
     axes.grid(axis="x", **GRID)
@@ -141,20 +142,23 @@ def _dots(
         axes.axvline(reference, linestyle="--", linewidth=1, color="#808080")
     offsets = [MARKER_SPREAD * ((position + 0.5) / len(series) - 0.5) for position in range(len(series))]
     handles = []
-    for position, (_, found) in enumerate(series):
+    for position, (_, look, found) in enumerate(series):
         placed = {index: (index + offsets[position], one) for index, one in found.items()}
-        handles.append(draw_series(axes, placed, position, upright=False))
-    legend(axes, handles, [name for name, _ in series])
-    if not any(found for _, found in series):
+        handles.append(draw_series(axes, placed, (position, look), upright=False))
+    legend(axes, handles, [name for name, _, _ in series])
+    if not any(found for _, _, found in series):
         axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
 
 
-def draw_series(axes: "Axes", found: Mapping[int, tuple[float, Estimate]], position: int, *, upright: bool) -> "Line2D":
+def draw_series(
+    axes: "Axes", found: Mapping[int, tuple[float, Estimate]], which: tuple[int, Look], *, upright: bool
+) -> "Line2D":
     """Draw one column's estimates, each at its place: over it and joined where ``upright``, else to its right.
 
     In an SVG ``series-N`` or ``points-N``, and before them the intervals, ``interval-N``.
     """
-    colour, marker = COLOURS[position % len(COLOURS)], MARKERS[position % len(MARKERS)]
+    position, known = which
+    colour, marker = known.colour, marker_of(known)
     for index, (place, one) in found.items():
         if one.low is not None and one.high is not None:
             at, ends = (place, place), (one.low, one.high)
@@ -168,6 +172,11 @@ def draw_series(axes: "Axes", found: Mapping[int, tuple[float, Estimate]], posit
         look = {"markersize": 6, "linestyle": "None", "gid": f"points-{position}"}
         (line,) = axes.plot(values, places, marker=marker, color=colour, zorder=3, **look)
     return line
+
+
+def marker_of(look: Look) -> str:
+    """Return the marker of a column: another for each colour, and for each column of one colour."""
+    return MARKERS[(look.hue + look.turn) % len(MARKERS)]
 
 
 def _bars(figure: "Figure", columns: Sequence[Column], phases_s: Mapping[str, Mapping[Column, float]]) -> None:

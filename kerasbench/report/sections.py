@@ -6,6 +6,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kerasbench.report.chart import Chart
+
 NOTHING = "–"
 LEVEL, WARNED = "≈", "⚠"
 
@@ -56,7 +58,9 @@ class Table:
 class Section:
     """A part of a page, drawn in this order: title, intro, table, lines as a list, notes, parts.
 
-    ``picture`` names a figure that shows the same. ``folded``: details that a reader opens, where that is possible.
+    ``chart``: its bars, on a terminal and on an HTML page; they stand before the table, or after the lines where there
+    is none. ``picture`` names a figure that shows the same. ``folded``: details that a reader opens, where that is
+    possible.
     """
 
     title: str
@@ -66,6 +70,7 @@ class Section:
     notes: Sequence[str] = ()
     parts: "Sequence[Section]" = ()
     picture: str = ""
+    chart: Chart | None = None
     folded: bool = False
 
 

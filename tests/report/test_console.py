@@ -1,11 +1,14 @@
 """Pages on a terminal."""
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from kerasbench.analysis.findings import findings
 from kerasbench.report import console, page
+from kerasbench.report.chart import Bar, Chart, Group, Piece
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.results import store
 
@@ -32,3 +35,13 @@ def test_the_winner_is_coloured() -> None:
     table = Table(["a"], [[Cell("first", strong=True)], [Cell("second")]])
     shown = console.rendered(Page("", [Section("one", table=table)]), colour=True)
     assert "\x1b[1;32mfirst" in shown
+
+
+def test_bars_are_drawn_where_the_terminal_has_the_characters() -> None:
+    bars = Chart("Time.", [Group("dense", [Bar("JAX", "fastest", [Piece("JAX", 1.0, "#0072B2")])], 1.0)])
+    shown = Page("", [Section("Answer", chart=bars)])
+    assert "█" * 40 in console.rendered(shown)
+    file = io.TextIOWrapper(io.BytesIO(), "ascii")
+    console.show(shown, Console(file=file))
+    file.seek(0)
+    assert file.read().strip() == "Answer"

@@ -27,7 +27,7 @@ def test_each_series_has_a_line_its_intervals_and_its_name(rounds: int, interval
     assert len(groups(image, "series-")) == 2
     assert len(groups(image, "interval-")) == intervals
     assert len(groups(image, "crossing")) == 1
-    assert {"jax cpu", "torch cpu", "1", "8", "64", "512", "step inside an epoch, ms"} <= set(texts(image))
+    assert {"JAX", "torch", "1", "8", "64", "512", "step inside an epoch, ms"} <= set(texts(image))
 
 
 def test_each_axis_that_was_varied_has_a_panel() -> None:
@@ -37,9 +37,9 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
         for width in (1.0, 2.0)
     ]
     image = curve.step_over_size(findings(made.record(*trials))) or b""
-    labels = {text.split(";")[0] for text in texts(image) if "dashed" in text}
+    labels = {text.split(",")[0] for text in texts(image) if "logarithmic" in text}
     assert labels == {
-        "batch (dense width=1", "width (dense batch=1", "batch (dense width=2", "width (dense batch=2",
+        "batch of dense width=1", "width of dense batch=1", "batch of dense width=2", "width of dense batch=2",
     }  # fmt: skip
 
 
@@ -57,3 +57,19 @@ def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(swept(**CROSSING))
     names = [file.name.removeprefix("chip-9-")[7:] for file in draw([tmp_path], tmp_path / "plots")]
     assert names == ["sweep.png", "phases.png"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "apart"), [([1.0], True), ([1.0, 9.0], True), ([5.0, 5.2], False), ([9, 1, 9.1], False)]
+)
+def test_lines_that_end_near_each_other_are_named_in_a_legend(ends: list[float], apart: bool) -> None:
+    assert curve._are_apart(ends, (0.1, 100.0)) is apart
+
+
+def test_a_crossover_is_told_with_its_interval() -> None:
+    (told,) = (
+        text
+        for text in texts(curve.step_over_size(findings(swept(**CROSSING))))
+        if text.startswith("batch ") and "–" in text
+    )
+    assert "(" in told

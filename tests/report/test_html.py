@@ -11,8 +11,9 @@ from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure, Phase
 from kerasbench.machine import Machine
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report import html, plot
+from kerasbench.report import html, plot, sections
 from kerasbench.report.page import document
+from kerasbench.report.sections import Section
 from kerasbench.results import store
 from tests import made
 
@@ -20,11 +21,14 @@ COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 GPU = Device("cuda", 0, "NVIDIA H200")
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "script", "nav", "a", "h1", "h2", "h3", "p", "ul", "li",
-    "div", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img",
+    "div", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img", "header",
+    "form", "label", "input", "button", "output", "figure", "figcaption", "span", "svg", "rect", "line", "text",
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "aria-label", "aria-labelledby", "id", "href", "class", "role",
-    "tabindex", "scope", "data-value", "alt", "src",
+    "tabindex", "scope", "data-value", "alt", "src", "hidden", "type", "value", "placeholder", "checked",
+    "aria-pressed", "aria-live", "aria-hidden", "data-scenario", "data-backend", "width", "height", "fill",
+    "fill-opacity", "stroke", "x", "y", "x1", "x2", "y1", "y2",
 }  # fmt: skip
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -55,7 +59,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in ("meta", "img"):
+        if tag not in ("meta", "img", "input"):
             self.open.append(tag)
         if tag in ("td", "th"):
             self.cells.append("")
@@ -228,3 +232,9 @@ def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
 
 def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
     assert "Training step" in Page(html.document([("here", findings(made.record(rounds=0)))])).text
+
+
+def test_parts_of_an_explanation_are_folded_below_their_bars() -> None:
+    inner = Section("dense, jax cpu", lines=["a sentence"], folded=True)
+    page = html.rendered(sections.Page("", [Section("Where the time goes", parts=[inner])]))
+    assert re.search(r"<details>\s*<summary><h5>dense, jax cpu</h5></summary>.*a sentence.*</details>", page, re.DOTALL)

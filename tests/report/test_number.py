@@ -1,6 +1,7 @@
 import pytest
 
-from kerasbench.report.number import percent, seconds, significant, with_interval
+from kerasbench.exchange.options import Axis
+from kerasbench.report.number import about, percent, seconds, significant, with_interval
 from tests import made
 
 
@@ -30,3 +31,10 @@ def test_percentages(share: float, text: str) -> None:
 )
 def test_durations(value: float, text: str) -> None:
     assert seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("axis", "size", "text"), [("batch", 8.08, "8"), ("batch", 1_234.4, "1,234"), ("width", 1.234, "1.23")]
+)
+def test_a_batch_between_two_is_told_in_whole_samples(axis: Axis, size: float, text: str) -> None:
+    assert about(axis, size) == text

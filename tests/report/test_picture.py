@@ -5,6 +5,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from tests import made
 from tests.report.test_bars import found
+from tests.report.test_explanation import ANATOMY
 
 pytest.importorskip("matplotlib")
 
@@ -32,3 +33,10 @@ def test_ratios_are_drawn_where_there_are_any_and_times_where_there_is_one_colum
 
 def test_of_nothing_there_is_no_figure() -> None:
     assert picture.of(findings(made.record(made.trial(failure=made.FAILURE)))) is None
+
+
+def test_of_an_explanation_the_parts_of_an_epoch_are_drawn() -> None:
+    figure = picture.of_parts([ANATOMY])
+    assert figure is not None
+    assert "epoch" in figure.axes[0].get_xlabel()
+    assert picture.of_parts([]) is None

@@ -5,6 +5,7 @@ import pytest
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.exchange.devices import Device
 from kerasbench.report import plot
+from kerasbench.report.colours import looks
 from kerasbench.results.record import Record
 from tests import made
 
@@ -134,11 +135,10 @@ def test_nothing_global_is_left_behind() -> None:
 
 
 def test_no_two_columns_look_alike() -> None:
-    looks = {
-        (plot.COLOURS[index % len(plot.COLOURS)], plot.MARKERS[index % len(plot.MARKERS)])
-        for index in range(len(plot.COLOURS) * len(plot.MARKERS))
-    }
-    assert len(looks) == len(plot.COLOURS) * len(plot.MARKERS)
+    backends = ("jax", "tensorflow", "torch", "one", "two")
+    columns = [(backend, "cpu", f"threads={turn}") for backend in backends for turn in range(len(plot.MARKERS))]
+    found = {(look.colour, plot.marker_of(look)) for look in looks(columns).values()}
+    assert len(found) == len(columns)
 
 
 @pytest.mark.parametrize(
