@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,13 +11,14 @@ import psutil
 import pytest
 
 from kerasbench.results.store import load
+from tests import own_lock
 from tests.untraced import untraced
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "kerasbench", *arguments, "--results", str(folder)]
+    command = own_lock.command(folder, *arguments, "--results", str(folder))
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c)
 
 

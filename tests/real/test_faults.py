@@ -19,7 +19,7 @@ CASES = [
     ("exits_in_build", Code.CRASH, r"left with exit status 3 in phase 'build'", "build"),
     ("leaves_in_build", Code.CRASH, r"left with exit status 0 in phase 'build'", "build"),
     ("aborts_in_build", Code.CRASH, r"died from SIGABRT in phase 'build'", "build"),
-    ("hangs_in_build", Code.TIMEOUT, r"stopped in phase 'build' by --timeout 8 s", "build"),
+    ("hangs_in_build", Code.TIMEOUT, r"stopped in phase 'build' by --timeout 10 s", "build"),
     ("writes_to_the_pipe", Code.INVALID, r"other than kerasbench wrote to the result pipe", "build"),
     ("becomes_nan", Code.NONFINITE, r"the loss became (nan|inf)", ""),
     ("miscounts", Code.INVALID, r"has 10 parameters, the scenario says 11", "build"),
@@ -34,7 +34,7 @@ CASES = [
 def test_a_fault_is_a_failure_with_its_code_and_cause(
     faults: Path, name: str, code: Code, cause: str, phase: str
 ) -> None:
-    outcome = trials.run(faults / f"{name}.py", "jax", timeout_s=8 if name == "hangs_in_build" else 120)
+    outcome = trials.run(faults / f"{name}.py", "jax", timeout_s=10 if name == "hangs_in_build" else 120)
     assert outcome.measurement is None
     assert outcome.failure is not None
     assert (outcome.failure.code, outcome.failure.phase) == (code, phase)

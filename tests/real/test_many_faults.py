@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +9,13 @@ import psutil
 import pytest
 
 from kerasbench.children.group import MARK
-from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.messages import Code
 from kerasbench.results.record import Record
 from kerasbench.results.store import load
+from tests import own_lock
+from tests.untraced import untraced
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 EXPECTED = {
     "raises_in_predict": (Code.ERROR, r"raises_in_predict\.py, line 7: LookupError: nothing to say"),
@@ -41,61 +42,58 @@ class Ended(NamedTuple):
     progress: str
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("many")
+# One test, and so one process of the tests, for all that is said of the run: it is made once.
+def test_every_fault_is_a_row_and_the_fine_one_is_complete(faults: Path, tmp_path: Path) -> None:
+    ended = run_over(faults, tmp_path)
+    assert ended.code == 2, ended.progress
+    (data,) = tmp_path.glob("*.json")
+    (page,) = tmp_path.glob("*.md")
+    record = load(data)
+    for name in EXPECTED:
+        each_fault_is_a_failure_with_its_code_cause_and_remedy(record, name)
+    the_others_are_complete(record)
+    what_is_printed_begins_the_file_of_all_tables(ended, page)
+    what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(ended)
+    no_child_is_left(ended)
 
 
-@pytest.fixture(scope="module")
-def ended(folder: Path) -> Ended:
-    files = Path(__file__).parents[1] / "faults"
-    chosen = ",".join(str(files / f"{name}.py") for name in ("fine", *EXPECTED))
+def run_over(faults: Path, folder: Path) -> Ended:
+    chosen = ",".join(str(faults / f"{name}.py") for name in ("fine", *EXPECTED))
     options = ["--backend", "jax", "--quick", "--memory-limit", "1g", "--results", str(folder)]
-    command = [sys.executable, "-m", "kerasbench", "--scenario", chosen, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with untraced():
+        process = subprocess.Popen(
+            own_lock.command(folder, "--scenario", chosen, *options),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     tables, progress = process.communicate(timeout=400)
     return Ended(process.pid, process.returncode, tables, progress)
 
 
-@pytest.fixture(scope="module")
-def record(ended: Ended, folder: Path) -> Record:
-    assert ended.code == 2, ended.progress
-    (data,) = folder.glob("*.json")
-    return load(data)
-
-
-def failure_of(record: Record, name: str) -> Failure:
+def each_fault_is_a_failure_with_its_code_cause_and_remedy(record: Record, name: str) -> None:
+    code, cause = EXPECTED[name]
     failure = next(trial.failure for trial in record.trials if trial.scenario == name)
     assert failure is not None
-    return failure
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_each_fault_is_a_failure_with_its_code_cause_and_remedy(record: Record, name: str) -> None:
-    code, cause = EXPECTED[name]
-    failure = failure_of(record, name)
     assert failure.code is code
     assert re.search(cause, failure.cause)
     assert failure.remedy
 
 
-def test_the_others_are_complete(record: Record) -> None:
+def the_others_are_complete(record: Record) -> None:
     assert record.parent_cpu_ns > 0
     assert {trial.scenario for trial in record.trials} == {"fine", *EXPECTED}
     assert all(trial.measurement for trial in record.trials if trial.scenario == "fine")
     assert record.rounds_completed == 1
 
 
-def test_what_is_printed_begins_the_file_of_all_tables(ended: Ended, folder: Path) -> None:
-    (page,) = folder.glob("*.md")
+def what_is_printed_begins_the_file_of_all_tables(ended: Ended, page: Path) -> None:
     begin = ended.tables.split("\n\n## Failures")[0]
     assert "| fine " in begin
     assert page.read_text().startswith(begin)
 
 
-def test_what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(
-    ended: Ended,
-) -> None:
+def what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(ended: Ended) -> None:
     for name, (code, _) in EXPECTED.items():
         assert re.search(rf"^\| {name} .*\| \*{code}\*", ended.tables, re.MULTILINE)
     for name, words in LAST_WORDS.items():
@@ -105,7 +103,7 @@ def test_what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with
     assert "\\</td\\>\\<img src=x\\>" in ended.tables
 
 
-def test_no_child_is_left(ended: Ended) -> None:
+def no_child_is_left(ended: Ended) -> None:
     left = []
     for process in psutil.process_iter():
         try:

@@ -3,15 +3,16 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import kerasbench
 from kerasbench.results import store
+from tests import own_lock
+from tests.untraced import untraced
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 PACKAGE = Path(kerasbench.__file__).parent
 NAME = "newcomer"
@@ -29,9 +30,10 @@ def package(tmp_path: Path) -> Path:
 
 def test_one_more_file_among_the_backends_is_one_more_column(package: Path, faults: Path) -> None:
     options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
-    command = [sys.executable, "-m", "kerasbench", *options, "--results", str(package / "results")]
-    environment = os.environ | {"PYTHONPATH": str(package)}
-    ended = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    command = own_lock.command(package, *options, "--results", str(package / "results"))
+    with untraced():
+        environment = os.environ | {"PYTHONPATH": str(package)}
+        ended = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert f"| {NAME} cpu" in ended.stdout
     (data,) = (package / "results").glob("*.json")

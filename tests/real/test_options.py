@@ -1,6 +1,8 @@
 """Options, asked for and got, in real children."""
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,17 @@ from tests.real import trials
 pytestmark = pytest.mark.real
 
 
-@pytest.mark.alone  # with more than one processor to choose from
+@pytest.fixture
+def all_processors() -> Iterator[None]:
+    """Let children choose from all processors, although tests that run side by side have one each."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    yield
+    os.sched_setaffinity(0, mine)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be bound to processors here")
+@pytest.mark.usefixtures("all_processors")
 @pytest.mark.parametrize("backend", backends.names())
 def test_one_thread_is_one_busy_processor(faults: Path, backend: str) -> None:
     found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(threads=1)))

@@ -15,7 +15,6 @@ from tests.real.test_command import kerasbench
 pytestmark = pytest.mark.real
 
 
-@pytest.mark.alone
 def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tmp_path: Path) -> None:
     arguments = ("--batch-size", "1,4", "--backend", "jax", "--device", "cpu", "--quick")
     process = kerasbench(tmp_path, "sweep", str(faults / "fine.py"), *arguments)

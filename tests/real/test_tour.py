@@ -11,7 +11,7 @@ import pytest
 from kerasbench.results.store import load
 from tests.untraced import untraced
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parent.parent.parent
 

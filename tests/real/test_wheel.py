@@ -14,10 +14,11 @@ from uv import find_uv_bin
 from kerasbench.results.store import load
 from tests.untraced import untraced
 
-pytestmark = [pytest.mark.real, pytest.mark.alone]
+pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parent.parent.parent
 BACKEND = "jax"
+SHORTLY = ["--backend", BACKEND, "--device", "cpu", "--quick", "--wait", "--results", "results"]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_a_user_without_a_checkout_measures_and_reports(installed: Path, tmp_pat
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert "iris_mlp" in called(tmp_path, kerasbench, "list")
 
-    asked = ["--scenario", "iris_mlp", "--backend", BACKEND, "--device", "cpu", "--quick", "--results", "results"]
+    asked = ["--scenario", "iris_mlp", *SHORTLY]
     assert "iris_mlp" in called(tmp_path, kerasbench, *asked)
     (data,) = (tmp_path / "results").glob("*.json")
     (trial,) = load(data).trials
@@ -72,7 +73,7 @@ def test_the_scenario_of_the_documentation_is_measured_as_it_stands(installed: P
     first = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert first is not None and "Scenario(" in first[1]
     (tmp_path / "mine.py").write_text(first[1], "utf-8")
-    asked = ["--scenario", "mine.py", "--backend", BACKEND, "--device", "cpu", "--quick", "--results", "results"]
+    asked = ["--scenario", "mine.py", *SHORTLY]
     assert "mine" in called(tmp_path, str(installed / "kerasbench"), *asked)
     (data,) = (tmp_path / "results").glob("*.json")
     record = load(data)
