@@ -6,9 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE, TESTS = ROOT / "kerasbench", ROOT / "tests"
 EXCEPTIONS = {  # module -> where it is tested instead
-    "children/questions.py": "runs/test_survey.py and commands/: the commands ask them of a stand-in",
     "exchange/descriptions.py": "plan/test_catalog.py: two records without behaviour, remembered and read again",
-    "exchange/messages.py": "worker/test_pipe.py and children/test_received.py: both ends of the pipe",
     "worker/trial/parts.py": "real/test_explain.py: parts are those of a real step",
 }
 
