@@ -61,7 +61,7 @@ class Quiet:
         return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
-def by_round(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
+def by_round(a: CellSummary, b: CellSummary, metric: str, others: Sequence[CellSummary] = ()) -> LogEstimate | None:
     """In place of analysis.ratios.between, for trials without slices."""
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 

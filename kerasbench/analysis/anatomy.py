@@ -152,7 +152,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
     mine = row.cells[column]
     for rival, cell in row.cells.items():
         what = _differs(rival, column)
-        if what and (left := between(cell, mine, STEADY)) is not None:
+        if what and (left := between(cell, mine, STEADY, row.cells.values())) is not None:
             yield Advice(what, rival, left)
     for other in summary.rows:
         same = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)

@@ -81,6 +81,20 @@ class LogEstimate:
         """Return the estimate of so many times the value."""
         return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
 
+    def and_then(self, other: "LogEstimate") -> "LogEstimate":
+        """Return the product with another estimate, made from other trials: of a/c and c/b that is a/b.
+
+        The degrees of freedom of its error are those of Welch and Satterthwaite.
+        """
+        centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
+        basis: Basis = "trials" if self.basis == other.basis == "trials" else "slices"
+        if self.log_error is None or other.log_error is None:
+            return LogEstimate(centre, None, trials - 1, trials, basis)
+        variances = (self.log_error**2, other.log_error**2)
+        shares = sum(each**2 / one.degrees for each, one in zip(variances, (self, other), strict=True))
+        degrees = sum(variances) ** 2 / shares if shares else min(self.degrees, other.degrees)
+        return LogEstimate(centre, math.sqrt(sum(variances)), degrees, trials, basis)
+
 
 @dataclass(frozen=True)
 class Amount:

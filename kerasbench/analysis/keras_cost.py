@@ -34,7 +34,7 @@ def prices(rows: list[Row], effect: float) -> list[Price]:
     for row in rows:
         for keras, native in _pairs(row):
             for metric in (STEP, EPOCH):
-                compared = between(row.cells[keras], row.cells[native], metric)
+                compared = between(row.cells[keras], row.cells[native], metric, row.cells.values())
                 if compared is not None:
                     found.append((row, keras, native, metric, compared))
     verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)

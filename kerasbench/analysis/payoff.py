@@ -79,7 +79,8 @@ class _Pair:
 
 
 def _ratios(row: Row, a: Column, b: Column) -> tuple[LogEstimate | None, LogEstimate | None]:
-    return between(row.cells[a], row.cells[b], FIRST), between(row.cells[a], row.cells[b], HEADLINE)
+    mine, other = row.cells[a], row.cells[b]
+    return between(mine, other, FIRST, row.cells.values()), between(mine, other, HEADLINE, row.cells.values())
 
 
 def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
@@ -88,7 +89,7 @@ def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
     for row in rows:
         for cpu, gpu in permutations(_measured(row), 2):
             if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
-                found = between(row.cells[cpu], row.cells[gpu], HEADLINE)
+                found = between(row.cells[cpu], row.cells[gpu], HEADLINE, row.cells.values())
                 if found is not None:
                     pairs.append((row, cpu, gpu, found))
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.

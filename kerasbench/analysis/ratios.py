@@ -5,7 +5,7 @@ Everything that is said of two cells comes from here (docs/method.md, "The ratio
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import CellSummary
@@ -52,19 +52,29 @@ class Spread:
     between: float
 
 
-def between(a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
+def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary] = ()) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
     Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
-    processes differ by. Cells without a bout in common are paired by rounds: those of an older kerasbench, and those
-    that were measured one process after another.
+    processes differ by. Cells that did not fit into memory together have no bout in common: of the ``others`` of their
+    row, that column stands between them which had bouts with each. Where there is none they are paired by rounds, as
+    are those of an older kerasbench, and those that were measured one process after another.
     """
     if a.failure is not None or b.failure is not None:
         return None
-    pairs = _in_common(a, b)
-    if not pairs:
-        return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
-    return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
+    if pairs := _in_common(a, b):
+        return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
+    return _by_way_of(others, a, b, metric) or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+
+
+def _by_way_of(others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
+    """Return a/b as a/c times c/b, of the first c of the others that had bouts with both; None without one."""
+    for other in others:
+        if _in_common(a, other) and _in_common(other, b):
+            ours, theirs = between(a, other, metric), between(other, b, metric)
+            if ours is not None and theirs is not None:
+                return ours.and_then(theirs)
+    return None
 
 
 def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:

@@ -85,7 +85,7 @@ class Swept:
             (size, found)
             for size, row in self.rows.items()
             if a in row.cells and b in row.cells and believed(row)
-            if (found := between(row.cells[a], row.cells[b], STEADY)) is not None
+            if (found := between(row.cells[a], row.cells[b], STEADY, row.cells.values())) is not None
         ]
 
 

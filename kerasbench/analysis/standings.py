@@ -135,6 +135,8 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
         return None, {}
     fastest = min(values, key=lambda column: values[column])
     ratios = {
-        column: between(row.cells[fastest], row.cells[column], row.headline) for column in values if column != fastest
+        column: between(row.cells[fastest], row.cells[column], row.headline, row.cells.values())
+        for column in values
+        if column != fastest
     }
     return fastest, {column: found for column, found in ratios.items() if found is not None}

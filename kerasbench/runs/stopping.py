@@ -17,7 +17,7 @@ PRECISION = 0.02  # half-width of every ratio's interval at which further bouts 
 PRECISION_ON_BATTERY = 0.05
 NO_GAIN = 0.95  # an interval that kept so much of its width in a bout no longer shrinks; four bouts from three: 0.64
 
-Between = Callable[[CellSummary, CellSummary, str], LogEstimate | None]
+Between = Callable[[CellSummary, CellSummary, str, Sequence[CellSummary]], LogEstimate | None]
 
 
 class Ending(Enum):
@@ -63,7 +63,7 @@ def half_widths(trials: Sequence[TrialRecord], between: Between) -> list[float |
     if len(measured) == 1:
         own_interval = measured[0].estimate(metric)
         return [own_interval.half_width if own_interval else None]
-    ratios = [between(one, other, metric) for one, other in itertools.combinations(measured, 2)]
+    ratios = [between(one, other, metric, measured) for one, other in itertools.combinations(measured, 2)]
     return [ratio.half_width if ratio else None for ratio in ratios]
 
 

@@ -186,6 +186,30 @@ def test_cells_without_a_bout_in_common_are_paired_by_rounds() -> None:
     assert found.value == pytest.approx(0.5)
 
 
+def bouts(numbers: Sequence[int], steps_ms: Sequence[float]) -> CellSummary:
+    found = zip(numbers, steps_ms, strict=True)
+    return summarize_cell(made.in_bout(number, made.sliced([step] * 6), round_index=1) for number, step in found)
+
+
+def test_a_column_that_had_bouts_with_both_stands_between_those_that_did_not_fit_together() -> None:
+    a, b = bouts([1, 3, 5], [1.0, 1.1, 1.2]), bouts([2, 4, 6], [6.0, 6.3, 6.1])
+    both = bouts([1, 2, 3, 4, 5, 6], [2.0, 3.0, 2.0, 3.0, 2.0, 3.0])  # the machine was slower in every second bout
+    ours, theirs = known(between(a, both, STEP)), known(between(both, b, STEP))
+    found = known(between(a, b, STEP, [bouts([7], [1.0]), a, b, both]))
+    assert found.value == pytest.approx(ours.value * theirs.value)
+    assert found.log_error == pytest.approx(math.hypot(ours.log_error or 0, theirs.log_error or 0))
+    assert 2 < found.degrees < 4
+    assert (found.trials, found.basis) == (3, "trials")
+    assert known(between(b, a, STEP, [both])).value == pytest.approx(1 / found.value)
+
+
+def test_what_stands_between_two_is_no_firmer_than_either() -> None:
+    firm, few, other = bouts([1, 2, 3], [1.0, 1.1, 1.2]), bouts([4], [2.0]), bouts([1, 2, 3, 4], [2.0] * 4)
+    assert known(between(firm, few, STEP, [other])).basis == "slices"
+    alone = summarize_cell([made.in_bout(4, made.sliced([2.0]))])
+    assert not known(between(firm, alone, STEP, [other])).has_interval
+
+
 def test_what_is_not_above_zero_has_no_ratio() -> None:
     def dear(overhead_ms: float) -> CellSummary:
         return summarize_cell([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
