@@ -271,7 +271,7 @@ def test_a_child_that_is_parked_is_stopped_and_its_time_stands_still(run: Run, c
 
 
 def test_several_children_are_listened_to_at_once_and_a_parked_one_that_dies_is_ended(run: Run) -> None:
-    with run.child(ECHO) as first, run.child("os.write(fd, b'go on\\n')") as second, process.Listener() as listener:
+    with run.child(HANG) as first, run.child("os.write(fd, b'go on\\n')") as second, process.Listener() as listener:
         first.park()
         listener.add(first)
         listener.add(second)
