@@ -17,6 +17,10 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kerasbench.analysis.findings import Findings
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = re.compile(r"(<!-- output of ([^\n]+?)(?: \[([^\]\n]+)\])? -->\n)(.*?)(<!-- /output -->)", re.DOTALL)
@@ -45,12 +49,18 @@ def _chosen(lines: list[str], wanted: str) -> list[str]:
 
 
 def _section(what: str) -> str:
-    from kerasbench.analysis.findings import findings
     from kerasbench.report.pages import quotable
-    from kerasbench.results.store import load
 
     _, name, _, file = what.split()
-    return quotable(name, findings(load(ROOT / file)))
+    return quotable(name, _found(file))
+
+
+@cache
+def _found(file: str) -> "Findings":
+    from kerasbench.analysis.findings import findings
+    from kerasbench.results.store import load
+
+    return findings(load(ROOT / file))
 
 
 @cache  # pages may show several parts of one output
