@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import settings
 from kerasbench.exchange.devices import processors
 from tests import stand_in
 from tests.stand_in import Command
+from tests.untraced import untraced
 
 FAULTS = Path(__file__).parent / "faults"
 NUMBERS = itertools.count()
@@ -35,6 +37,14 @@ def _own_cache(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let unit tests run beside a measurement, and none wait for what another has left."""
     monkeypatch.setattr("kerasbench.machine.lock.LOCK", own / f"{next(NUMBERS)}.lock")
+
+
+@pytest.fixture(autouse=True)
+def _untraced(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave coverage out of the children of real tests, but for those that are there to show what children run."""
+    traced = request.node.get_closest_marker("real") is None or request.node.get_closest_marker("traced")
+    with nullcontext() if traced else untraced():
+        yield
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 
 from tests.native import trained
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 ADAM_SLOTS = 5  # two moments of each of two weights, and the step
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from tests.native import trained
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 ADAM_SLOTS = 6  # two moments and a step for each of two weights
 
 

@@ -16,7 +16,7 @@ from kerasbench.exchange.requests import TrialRequest
 from kerasbench.scenario import content_hash
 from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 NAMES = backends.names()
 LIMITS = Limits(120.0, "--timeout 120 s")

@@ -12,7 +12,6 @@ import pytest
 
 from kerasbench.results.store import load
 from tests import own_lock
-from tests.untraced import untraced
 
 pytestmark = pytest.mark.real
 
@@ -35,8 +34,7 @@ def _leave_nothing_running() -> Iterator[None]:
 
 
 def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: Path, tmp_path: Path) -> None:
-    with untraced():
-        process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
+    process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
     wait_for(lambda: any(_trials(file) for file in tmp_path.glob("*.jsonl")))
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGINT)  # tests/test_interrupts.py has the other signals

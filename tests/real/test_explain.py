@@ -14,7 +14,7 @@ from kerasbench.runs.cycles import PARTS_CYCLES
 from kerasbench.scenario import content_hash
 from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 BLOCKS = 2  # of each way in a slice
 

@@ -9,7 +9,7 @@ from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Options
 from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 TWIN = Options(native=True)
 KERAS, NATIVE = ("jax", "cpu", ""), ("jax", "cpu", "native=on")

@@ -17,7 +17,7 @@ from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from tests import made
 from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 PUBLISHED = dataclasses.replace(trials.SHORTEST, kind="published")
 COMPILED_WITH = """

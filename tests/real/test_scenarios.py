@@ -15,7 +15,6 @@ from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, counts_epochs
 from kerasbench.plan import catalog
 from tests.real import trials
-from tests.untraced import untraced
 
 pytestmark = pytest.mark.real
 
@@ -70,8 +69,7 @@ def test_every_builtin_regime_is_checked_here() -> None:
 # One test, and so one process of the tests, for all that is said of a regime: its trials are made once.
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
 def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
-    with untraced():  # other tests' children run the same lines
-        ended = {backend: trials.builtin(*key, backend, protocol=protocol_of(key, backend)) for backend in NAMES}
+    ended = {backend: trials.builtin(*key, backend, protocol=protocol_of(key, backend)) for backend in NAMES}
     found = {backend: trials.measured(outcome) for backend, outcome in ended.items()}
     for backend, measurement in found.items():
         is_the_published_model(measurement, PUBLISHED[key])

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.results.store import load
-from tests.untraced import untraced
 
 pytestmark = pytest.mark.real
 
@@ -20,8 +19,7 @@ def test_the_tour_runs_compares_sweeps_and_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     command = [sys.executable, "-m", "tests.notebook", str(ROOT / "docs" / "tour.ipynb")]
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
-    with untraced():
-        ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     shown = json.loads(ended.stdout)
     assert "<li>iris_mlp: " in shown["run"] and "<details>" in shown["run"]

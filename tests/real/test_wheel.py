@@ -5,14 +5,12 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from uv import find_uv_bin
 
 from kerasbench.results.store import load
-from tests.untraced import untraced
 
 pytestmark = pytest.mark.real
 
@@ -22,7 +20,7 @@ SHORTLY = ["--backend", BACKEND, "--device", "cpu", "--quick", "--wait", "--resu
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the programs of a fresh environment: it has the wheel, and sees the other packages of the tests' own.
 
     A path in a .pth file is searched for packages, but .pth files there are not read, so that an editable
@@ -38,8 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [uv, "pip", "install", "-q", "--offline", "--no-deps", "--python", str(fresh / "bin" / "python")]
     subprocess.run([*install, str(wheel)], check=True)
-    with untraced():
-        yield fresh / "bin"
+    return fresh / "bin"
 
 
 def called(folder: Path, *command: str) -> str:

@@ -10,7 +10,7 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import CountRequest
 from kerasbench.scenario import content_hash
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 INPUTS, HIDDEN, CLASSES = 20, 30, 10
 SCENARIO = f"""
