@@ -82,7 +82,7 @@ class Results:
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS])
+        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS, *csv.LAST])
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,7 +184,8 @@ def run(
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
-    ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
+    ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
+    more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
     ``wait``: begin when no other run holds the machine any more. ``folder`` is the old name of ``results``.

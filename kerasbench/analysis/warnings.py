@@ -80,7 +80,9 @@ def _versions(summary: Summary) -> Iterator[Concern]:
     for package in COMMON:
         found: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:
-            if trial.measurement is not None and (version := trial.measurement.resolved.versions.get(package)):
+            if trial.measurement is None or trial.options.environment:
+                continue  # columns with labels are meant to differ, and the heading says how
+            if version := trial.measurement.resolved.versions.get(package):
                 found.setdefault(version, {})[trial.column] = None
         if len(found) > 1:
             yield from (

@@ -145,7 +145,8 @@ Python = Annotated[
     Names,
     typer.Option(
         metavar="NAME=PATH",
-        help="Python interpreter of a backend. Default: from kerasbench.toml, or this one.",
+        help="Python interpreter of a backend; with a label, torch@LABEL=PATH, of a further column. "
+        "Default: from kerasbench.toml, or this one.",
         rich_help_panel=ENVIRONMENTS,
     ),
 ]
