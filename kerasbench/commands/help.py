@@ -51,7 +51,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("kerasbench env create --backend jax --cuda", "JAX with CUDA"),
     ),
     "create": (
-        ("kerasbench env create --backend tensorflow --interpreter python3.12", "with another Python"),
+        ("kerasbench env create --backend torch --name old --with 'keras==3.14.*'", "one more, with another Keras"),
         ("kerasbench env create --backend torch --locked --force", "rebuild it with the same versions"),
     ),
 }
