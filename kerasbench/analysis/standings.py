@@ -112,13 +112,19 @@ def believed(row: Row) -> bool:
 
 def control(row: Row) -> Control | None:
     """Return the ratio of a row's control to the column that it repeats; None where none was measured."""
+    return next(iter(controls(row)), None)
+
+
+def controls(row: Row) -> list[Control]:
+    """Return all of them: where versions are compared, each backend and device has one."""
+    found = []
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:
             ratio = between(cell, row.cells[original], row.headline)
             if ratio is not None:
-                return Control(original, ratio)
-    return None
+                found.append(Control(original, ratio))
+    return found
 
 
 def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:

@@ -94,7 +94,8 @@ def make(
     """Cross scenarios, backends, devices and options, and tell the cells that can be measured from the others.
 
     A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
-    named; one that is installed and does not load is not left out.
+    named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
+    out where the other is there.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -102,8 +103,13 @@ def make(
     """
     if asked.explain:
         explainable.require_one(scenarios)
-    expected = {*asked.backends, *named}
-    wanted = {name: report for name, report in probes.items() if name in expected or not _is_not_installed(report)}
+    expected = {*asked.backends} if asked.versus else {*asked.backends, *named}
+    expected |= {parted(whom)[0] for whom, report in probes.items() if asked.versus and not _is_not_installed(report)}
+    wanted = {
+        whom: report
+        for whom, report in probes.items()
+        if not expected.isdisjoint((whom, parted(whom)[0])) or not _is_not_installed(report)
+    }
     judged = [
         (cell, _failure(asked, cell, report, here.cores))
         for whom, report in wanted.items()

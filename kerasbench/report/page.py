@@ -1,7 +1,7 @@
 """The pages of a run: all that is known, and what a terminal shows. Both begin with the answer."""
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import details, explanation, markdown, sweep
+from kerasbench.report import details, explanation, markdown, sweep, versus
 from kerasbench.report.answer import answer
 from kerasbench.report.failures import failures
 from kerasbench.report.heading import heading, measured, title
@@ -18,7 +18,9 @@ def whole(found: Findings) -> Page:
     return page(
         title(summary),
         [
-            *_steps(found),
+            *([] if found.is_versus else _steps(found)),
+            *_versions(found),
+            training(found.plain) if found.is_versus else None,
             explanation.section(found.anatomies),
             *sweep.sections(found),
             what_keras_costs(found),
@@ -51,7 +53,8 @@ def screen(found: Findings) -> Page:
     return page(
         title(summary),
         [
-            *_steps(found),
+            *([] if found.is_versus else _steps(found)),
+            *_versions(found),
             *sweep.brief(found),
             what_keras_costs(found),
             details.full_epochs(found.plain),
@@ -81,6 +84,11 @@ def document(found: Findings) -> str:
 def brief(found: Findings) -> str:
     """Return what a terminal shows, as markdown."""
     return markdown.rendered(screen(found))
+
+
+def _versions(found: Findings) -> list[Section]:
+    """Return what is said of versions that were compared, whose answer is another than who is fastest."""
+    return [section for one in found.versus for section in versus.sections(one, found.summary)]
 
 
 def _steps(found: Findings) -> list[Section | None]:
