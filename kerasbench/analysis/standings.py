@@ -111,20 +111,17 @@ def believed(row: Row) -> bool:
 
 
 def control(row: Row) -> Control | None:
-    """Return the ratio of a row's control to the column that it repeats; None where none was measured."""
-    return next(iter(controls(row)), None)
+    """Return the ratio of a row's control to the column that it repeats; None where none was measured.
 
-
-def controls(row: Row) -> list[Control]:
-    """Return all of them: where versions are compared, each backend and device has one."""
-    found = []
+    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py).
+    """
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:
             ratio = between(cell, row.cells[original], row.headline)
-            if ratio is not None:
-                found.append(Control(original, ratio))
-    return found
+            if ratio is not None and not row.origin.versus:
+                return Control(original, ratio)
+    return None
 
 
 def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:

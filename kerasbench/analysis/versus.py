@@ -1,5 +1,6 @@
 """Two versions side by side: what the head's columns are to the base's, measured in the same bouts."""
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -9,11 +10,11 @@ from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate, LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.standings import Control, controls
+from kerasbench.analysis.standings import Control
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import AT, environment_of, is_control, without_environment
+from kerasbench.exchange.options import AT, CONTROL, environment_of, is_control, without_environment
 from kerasbench.results.keys import Column
 
 # The training step, then what else a new version may make worse. Of a rate, less is worse.
@@ -25,22 +26,22 @@ RATE = "/s"
 
 @dataclass(frozen=True)
 class Pair:
-    """The columns of base and head in a row, which differ by their interpreter; ``control`` is base against base."""
+    """The columns of base and head in a row, which differ by their interpreter; ``again`` is the base a second time."""
 
     row: Row
     base: Column
     head: Column
-    control: Control | None
+    again: Column
 
     @property
     def name(self) -> str:
         """What the two have in common: ``torch cpu jit=on``."""
         return " ".join(part for part in (*self.base[:2], without_environment(self.base[2])) if part)
 
-    @property
-    def withheld(self) -> bool:
-        """Whether the base differs from itself, so that nothing can be said of the head."""
-        return self.control is not None and self.control.is_off
+    def ratio(self, column: Column, metric: str) -> LogEstimate | None:
+        """Return what a column's figure is to the base's; None where one of the two has none."""
+        cells = (self.row.cells.get(column), self.row.cells.get(self.base))
+        return None if cells[0] is None or cells[1] is None else between(cells[0], cells[1], metric)
 
     def failure(self, column: Column) -> Failure | None:
         cell = self.row.cells.get(column)
@@ -58,7 +59,8 @@ class Pair:
 class Difference:
     """A figure of base and head, and ``ratio``, the head's over the base's.
 
-    ``verdict`` is of the head: slower where it is worse, whatever the figure is.
+    ``control`` is the base's over its own, None where it was not measured twice. ``verdict`` is of the head: slower
+    where it is worse, whatever the figure is.
     """
 
     pair: Pair
@@ -66,7 +68,13 @@ class Difference:
     base: Estimate
     head: Estimate
     ratio: LogEstimate
+    control: Control | None
     verdict: Verdict
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the base differs from itself, so that nothing can be said of the head."""
+        return self.control is not None and self.control.is_off
 
 
 @dataclass(frozen=True)
@@ -125,30 +133,36 @@ def _compared(labels: tuple[str, ...], rows: Sequence[Row], effect: float) -> Ve
 
 def _pairs(row: Row, base: str, head: str) -> list[Pair]:
     """Return the pairs of a row: one for each backend, device and set of terms."""
-    repeated = {one.column: one for one in controls(row)}
     found: dict[Column, Pair] = {}
     for backend, device, options in row.cells:
         if environment_of(options) not in (base, head) or is_control(options):
             continue
         terms = without_environment(options)
-        both = [(backend, device, f"{AT}{label} {terms}".strip()) for label in (base, head)]
-        found.setdefault((backend, device, terms), Pair(row, both[0], both[1], repeated.get(both[0])))
+        names = [f"{AT}{label} {terms}".strip() for label in (base, head)]
+        of_base, of_head, again = ((backend, device, one) for one in (*names, f"{names[0]} {CONTROL}"))
+        found.setdefault((backend, device, terms), Pair(row, of_base, of_head, again))
     return list(found.values())
 
 
 def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Difference]:
-    measured = []
-    for pair in pairs:
-        base, head = pair.row.cells.get(pair.base), pair.row.cells.get(pair.head)
-        if base is None or head is None:
-            continue
-        figures, ratio = (base.estimate(metric), head.estimate(metric)), between(head, base, metric)
-        if figures[0] is not None and figures[1] is not None and ratio is not None:
-            measured.append((pair, figures[0], figures[1], ratio))
+    found = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
     rate = BY_NAME[metric].unit == RATE
-    judged = [None if pair.withheld else (ratio.inverse if rate else ratio) for pair, *_, ratio in measured]
+    judged = [None if one.withheld else (one.ratio.inverse if rate else one.ratio) for one in found]
     verdicts = judge_all(judged, effect)
-    return [
-        Difference(pair, metric, base, head, ratio, verdict)
-        for (pair, base, head, ratio), verdict in zip(measured, verdicts, strict=True)
-    ]
+    return [dataclasses.replace(one, verdict=verdict) for one, verdict in zip(found, verdicts, strict=True)]
+
+
+def _unjudged(pair: Pair, metric: str) -> Difference | None:
+    """Return a figure of a pair without its verdict; None where base or head have none."""
+    ratio = pair.ratio(pair.head, metric)
+    base, head = (_estimate(pair.row, column, metric) for column in (pair.base, pair.head))
+    if ratio is None or base is None or head is None:
+        return None
+    again = pair.ratio(pair.again, metric)
+    control = Control(pair.base, again) if again else None
+    return Difference(pair, metric, base, head, ratio, control, Verdict.INCONCLUSIVE)
+
+
+def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
+    cell = row.cells.get(column)
+    return cell.estimate(metric) if cell else None

@@ -57,20 +57,26 @@ def _of_cells(row: Row) -> Iterator[Concern]:
 def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
-    if standing.by_slices:
+    if standing.by_slices and not row.origin.versus:  # the fastest of all is nobody's question there
         yield Concern(Warned.SLICES, row.label, [])
-    elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
+    elif (
+        not row.origin.versus
+        and standing.comparisons
+        and row.rounds < MIN_TRIALS_FOR_INTERVAL
+        and not standing.tentative
+    ):
         yield Concern(Warned.FEW, row.label, [])
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
 
 
 def _apart(row: Row) -> list[list[Column]]:
     """Return which columns were measured side by side, where they did not fit into memory all together."""
-    groups: dict[int, dict[int, list[Column]]] = {}
+    groups: dict[object, dict[int, list[Column]]] = {}
     for column, cell in row.cells.items():
         for trial, _ in cell.trials:
             if trial.bout and row.origin.protocol != "published":
-                groups.setdefault(trial.round, {}).setdefault(trial.bout, []).append(column)
+                meant = (*column[:2], trial.paired_terms) if row.origin.versus else ()
+                groups.setdefault((trial.round, meant), {}).setdefault(trial.bout, []).append(column)
     found = next((bouts for bouts in groups.values() if len(bouts) > 1), {})
     return list(found.values())
 

@@ -62,10 +62,12 @@ def _make(place: Path, python: str, wanted: Sequence[str]) -> None:
     lines = [f"import site; site.addsitedir({one!r})" for one in shared.splitlines() if one]
     (packages / SHARED).write_text("\n".join(lines) + "\n", "utf-8")
     failure = f"{' '.join(wanted)}: pip did not install it"
-    venvs.run([own, "-m", "pip", "install", *wanted], failure)
-    wheels = [one for one in wanted if requirements.is_path(one) and one.endswith(".whl")]
-    if wheels:  # pip leaves a package of the same version as it is, wherever it lies
-        venvs.run([own, "-m", "pip", "install", "--force-reinstall", "--no-deps", *wheels], failure)
+    # First what was asked for, though the same version may be shared: that may be another one tomorrow. Then what it
+    # needs and is not shared; a path by its package's name, or it would be installed again.
+    venvs.run([own, "-m", "pip", "install", "--ignore-installed", "--no-deps", *wanted], failure)
+    named = [requirements.package(one) if requirements.is_path(one) else one for one in wanted]
+    if needing := [one for one in named if one]:
+        venvs.run([own, "-m", "pip", "install", *needing], failure)
 
 
 def _name(python: str, wanted: Sequence[str]) -> str:

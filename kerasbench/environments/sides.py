@@ -46,8 +46,8 @@ def meant(text: str, known: Sequence[str]) -> Side:
         return Side(text)
     path = Path(text).expanduser()
     if path.is_dir() and requirements.is_checkout(path):
-        wanted = (requirements.parse(str(path.absolute())),)
-        return Side(_label(requirements.label(wanted)), wanted=wanted)
+        checkout = requirements.parse(str(path.absolute()))
+        return Side(_label(requirements.label([checkout])), wanted=(checkout,))
     if path.is_dir() or (path.is_file() and path.suffix != ".whl"):
         return _interpreter(text, path)
     if requirements.are_requirements(text):

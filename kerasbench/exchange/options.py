@@ -13,6 +13,7 @@ Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
+CONTROL = "control=on"  # the last of a label's terms
 AT = "@"  # stands before the label of an interpreter
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 
@@ -109,7 +110,7 @@ def is_native(label: str) -> bool:
 
 def is_control(label: str) -> bool:
     """Tell whether a label of options is that of a column that was measured a second time."""
-    return "control=on" in label.split()
+    return CONTROL in label.split()
 
 
 def environment_of(label: str) -> str:

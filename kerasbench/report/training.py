@@ -47,7 +47,7 @@ def controls(summary: Summary) -> Section | None:
         f"{row.label}: {column_name(one.column)} against itself: {with_interval(one.ratio)}"
         f"{'; this is not 1, so the row has no verdicts' if one.is_off else ''}."
         for row, standing in zip(summary.rows, summary.standings, strict=True)
-        if (one := standing.control) is not None and not row.origin.versus  # report/versus.py has those
+        if (one := standing.control) is not None
     ]
     if not lines:
         return None

@@ -25,7 +25,7 @@ from kerasbench.exchange.options import AT, without_environment
 from kerasbench.report.cells import estimated
 from kerasbench.report.notes import first_step, paired
 from kerasbench.report.number import times, with_interval
-from kerasbench.report.sections import Cell, Section, Table, texts
+from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, texts
 from kerasbench.text import blanked, count
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -57,8 +57,8 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
 
 
 def sections(found: Versus, summary: Summary) -> list[Section]:
-    """Return what a page says of a comparison: the answer, the training step, the control, then what else differs."""
-    parts = (_answer(found), _steps(found), _control(found), _others(found, summary))
+    """Return what a page says of a comparison: the answer, the training step, then what else differs."""
+    parts = (_answer(found), _steps(found), _others(found, summary))
     return [one for one in parts if one is not None]
 
 
@@ -72,7 +72,11 @@ def whole(found: Sequence[Versus], summary: Summary) -> Section | None:
 
 def sentences(found: Versus) -> list[str]:
     """Return one sentence for all, then one for each figure that is worse or cannot be had."""
-    return [blanked(one) for one in (_overall(found), *worse(found), *_not_compared(found))]
+    return [blanked(one) for one in (_overall(found), *_details(found))]
+
+
+def _details(found: Versus) -> list[str]:
+    return [*worse(found), *_itself(found), *_not_compared(found)]
 
 
 def worse(found: Versus) -> list[str]:
@@ -82,7 +86,7 @@ def worse(found: Versus) -> list[str]:
 
 
 def _answer(found: Versus) -> Section:
-    lines = [blanked(one) for one in (*worse(found), *_not_compared(found))]
+    lines = [blanked(one) for one in _details(found)]
     return Section(f"{found.head} against {found.base}", [blanked(_overall(found))], lines=lines)
 
 
@@ -107,6 +111,14 @@ def _overall(found: Versus) -> str:
 
 def _where(pair: Pair) -> str:
     return f"{pair.row.label} {pair.name}"
+
+
+def _itself(found: Versus) -> Iterator[str]:
+    """Say where the base differs from itself, so that nothing can be said of the head."""
+    for one in found.of(HEADLINE):
+        if one.withheld and one.control is not None:
+            ratio = with_interval(one.control.ratio)
+            yield f"{_where(one.pair)}: no verdict, {found.base} differs from itself: {ratio}."
 
 
 def _broken(found: Versus, failure: Failure) -> str:
@@ -140,26 +152,12 @@ def _notes(found: Versus) -> Iterator[str]:
     least = f"{100 * found.effect:.3g} %"
     many = f" ({len(steps)} verdicts corrected by Holm's method)" if len(steps) > 1 else ""
     yield (f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}.")
+    yield (
+        f"base / base: {AT}{found.base} was measured twice in every bout. The ratio should be 1; its interval is what cannot "
+        f"be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
+    )
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
         yield "Fewer than three rounds: intervals come from the slices of each round, widened."
-
-
-def _control(found: Versus) -> Section | None:
-    """Return base against base: what this machine cannot tell apart."""
-    lines = [
-        f"{_where(pair)}: {with_interval(pair.control.ratio)}"
-        f"{'; this is not 1, so there are no verdicts' if pair.withheld else ''}."
-        for pair in found.pairs
-        if pair.control is not None
-    ]
-    if not lines:
-        return None
-    notes = [
-        f"{found.base} was measured twice in every bout. The ratio of the two training steps should be 1; its interval "
-        "is what cannot be told apart here.",
-        f"Where it lies wholly outside ±{CONTROL_BOUND:.0%}, nothing is called different.",
-    ]
-    return Section("Base against base", lines=lines, notes=notes)
 
 
 def _others(found: Versus, summary: Summary) -> Section | None:
@@ -182,6 +180,7 @@ def _table(found: Versus, metrics: tuple[str, ...] | list[str]) -> Table | None:
             estimated(one.base, BY_NAME[metric].unit),
             estimated(one.head, BY_NAME[metric].unit),
             estimated(one.ratio),
+            EMPTY if one.control is None else estimated(one.control.ratio),
             _verdict(one),
         ]
         for metric in metrics
@@ -190,9 +189,13 @@ def _table(found: Versus, metrics: tuple[str, ...] | list[str]) -> Table | None:
     if not rows:
         return None
     names = [f"{AT}{label}" for label in (found.base, found.head)]
-    return Table(["scenario", "column", *(["figure"] if several else []), *names, "head / base", "verdict"], rows)
+    return Table(
+        ["scenario", "column", *(["figure"] if several else []), *names, "head / base", "base / base", "verdict"], rows
+    )
 
 
 def _verdict(one: Difference) -> Cell:
+    if one.withheld:
+        return Cell(NOTHING)
     words = AMOUNTS if one.metric in (MEMORY, DEVICE_MEMORY) else {}
     return Cell(words.get(one.verdict, str(one.verdict)), strong=one.verdict in DECIDED)

@@ -9,9 +9,11 @@ from kerasbench.analysis.cells import HEADLINE
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, versus
+from kerasbench.analysis.warnings import concerns
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Options
+from kerasbench.quiet.warnings import Warned
 from kerasbench.results.asked import Asked
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
@@ -96,8 +98,10 @@ def test_first_step_memory_and_prediction_are_compared_too() -> None:
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
-    (one,) = (found := only(*trials(SLOWER | {AGAIN: {"step_ms": 2.5}}))).pairs
-    assert one.withheld
+    found = only(*trials(SLOWER | {AGAIN: {"step_ms": 2.5}}))
+    (one,) = found.of(HEADLINE)
+    assert one.withheld and one.control is not None
+    assert one.control.ratio.value == pytest.approx(1.24, abs=0.01)
     assert verdicts(found) == {"dense torch cpu": Verdict.INCONCLUSIVE}
     assert not found.is_worse
 
@@ -143,3 +147,17 @@ def test_what_is_the_same_but_for_its_options_is_a_pair_of_its_own() -> None:
 
 def test_a_run_that_compares_no_versions_has_nothing_to_say() -> None:
     assert versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []
+
+
+def test_each_figure_has_its_own_control() -> None:
+    worse = SLOWER | {NEW: {"step_ms": 2.2, "mib": 1024}, AGAIN: {"step_ms": 2.0, "mib": 700}}
+    found = only(*trials(worse))
+    assert verdicts(found) == {"dense torch cpu": Verdict.SLOWER}
+    assert verdicts(found, MEMORY) == {"dense torch cpu": Verdict.INCONCLUSIVE}
+
+
+def test_bouts_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_no_question() -> None:
+    found = record(*trials(SLOWER, bouts=1), *trials(ALIKE, "jax", bouts=1))
+    assert {one.what for one in concerns(summarize(found))} == set()
+    one_by_one = [dataclasses.replace(one, bout=index) for index, one in enumerate(trials(SLOWER, bouts=1), start=1)]
+    assert {one.what for one in concerns(summarize(record(*one_by_one)))} == {Warned.APART}

@@ -176,7 +176,7 @@ def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
     assert ended == code, err
     (line,) = [line for line in out.splitlines() if line.startswith("| mine") and "First step" not in line][:1]
     assert line.strip("| ").split(" | ")[-1].strip().strip("*") == verdict
-    assert "## Base against base" in out and "mine torch cpu: 1.00 ±0.0 %" in out
+    assert " 1.00 ±0.0 % " in line  # base / base
     (data,) = command.results.glob("*.json")
     record = load(data)
     assert (record.asked.versus, record.asked.environments) == (["old", "new"], ["torch@old", "torch@new"])

@@ -167,7 +167,7 @@ def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
 
 def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
     asked = Asked(versus=["old", "new"])
-    probes = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
+    probes: dict[str, ProbeReport | Failure] = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
     found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
     assert labels(found.cells) == ["dense torch cpu @old", "dense torch gpu @old"]
     assert labels([cell for cell, _ in found.absent]) == ["dense torch cpu @new"]
