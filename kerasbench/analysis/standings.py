@@ -115,11 +115,13 @@ def control(row: Row) -> Control | None:
 
     Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py).
     """
+    if row.origin.versus:
+        return None
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:
             ratio = between(cell, row.cells[original], row.headline)
-            if ratio is not None and not row.origin.versus:
+            if ratio is not None:
                 return Control(original, ratio)
     return None
 

@@ -57,16 +57,16 @@ def _of_cells(row: Row) -> Iterator[Concern]:
 def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
-    if standing.by_slices and not row.origin.versus:  # the fastest of all is nobody's question there
-        yield Concern(Warned.SLICES, row.label, [])
-    elif (
-        not row.origin.versus
-        and standing.comparisons
-        and row.rounds < MIN_TRIALS_FOR_INTERVAL
-        and not standing.tentative
-    ):
-        yield Concern(Warned.FEW, row.label, [])
+    if not row.origin.versus:  # who is the fastest of all is nobody's question there
+        yield from _of_standing(row, standing)
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
+
+
+def _of_standing(row: Row, standing: Standing) -> Iterator[Concern]:
+    if standing.by_slices:
+        yield Concern(Warned.SLICES, row.label, [])
+    elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
+        yield Concern(Warned.FEW, row.label, [])
 
 
 def _apart(row: Row) -> list[list[Column]]:

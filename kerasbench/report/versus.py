@@ -153,8 +153,8 @@ def _notes(found: Versus) -> Iterator[str]:
     many = f" ({len(steps)} verdicts corrected by Holm's method)" if len(steps) > 1 else ""
     yield (f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}.")
     yield (
-        f"base / base: {AT}{found.base} was measured twice in every bout. The ratio should be 1; its interval is what cannot "
-        f"be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
+        f"base / base: {AT}{found.base} was measured twice in every bout. The ratio should be 1; its interval is what "
+        f"cannot be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
     )
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
         yield "Fewer than three rounds: intervals come from the slices of each round, widened."
