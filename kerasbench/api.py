@@ -1,158 +1,27 @@
-"""kerasbench from Python: run, sweep, explain, load, compare.
+"""kerasbench from Python: run, sweep, explain, versus, load, compare.
 
-What they return shows the answer first: in a few lines of text, and as HTML in a notebook. It prints as the command
-line's tables, and becomes a figure where matplotlib is, a DataFrame where pandas is.
+What they return is in returned.py.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kerasbench.analysis import changes
-from kerasbench.analysis.anatomy import Anatomy
-from kerasbench.analysis.changes import Change, Comparison
-from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
-from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
-from kerasbench.report.sections import Page
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
-from kerasbench.results.merge import by_machine, merge, outline
+from kerasbench.results.merge import by_machine, outline
 from kerasbench.results.record import Record
+from kerasbench.returned import Compared, Explained, Results, Versions
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from kerasbench.environments.interpreters import Interpreters
 
 Place = str | Path
-
-
-@dataclass(frozen=True, repr=False)
-class Results:
-    """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured."""
-
-    records: list[Record]
-
-    @property
-    def summary(self) -> Summary:
-        return self._found.summary
-
-    @cached_property
-    def _found(self) -> Findings:
-        return Findings(summarize(merge(self.records)))
-
-    @property
-    def page(self) -> Page:
-        """What a terminal shows of them."""
-        return page.screen(self._found)
-
-    def __str__(self) -> str:
-        return markdown.rendered(self.page)
-
-    def __repr__(self) -> str:
-        return glance.text(glance.of_results(self._found))
-
-    def _repr_html_(self) -> str:
-        return glance.notebook(self.page)
-
-    def plot(self) -> "Figure":
-        """Draw what a notebook shows, and ``savefig`` saves: ratios to the fastest by row, or the curves of a sweep.
-
-        Of an explanation: the parts of an epoch.
-
-        Raises:
-            UsageError: matplotlib is not installed, or nothing was measured.
-        """
-        if not plot.is_available():
-            raise UsageError("plot() needs matplotlib: pip install matplotlib")
-        drawn = self._drawn()
-        if drawn is None:
-            raise UsageError("there is nothing to plot: no training step was measured")
-        return drawn
-
-    def _drawn(self) -> "Figure | None":
-        from kerasbench.report import picture
-
-        return picture.of(self._found)
-
-    def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS])
-
-
-@dataclass(frozen=True, repr=False)
-class Explained(Results):
-    """The run of an explanation. It prints as the explanation, and has all else that results have."""
-
-    @property
-    def anatomies(self) -> list[Anatomy]:
-        """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
-        return self._found.anatomies
-
-    def to_data(self) -> list[dict[str, Any]]:
-        """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
-        return explanation.as_data(self.anatomies)
-
-    @property
-    def page(self) -> Page:
-        """What a terminal shows of it."""
-        return page.explained(self._found)
-
-    def _drawn(self) -> "Figure | None":
-        from kerasbench.report import picture
-
-        return picture.of_parts(self.anatomies) or super()._drawn()
-
-    def __repr__(self) -> str:
-        return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self._found))
-
-    def _repr_html_(self) -> str:
-        return glance.notebook(self.page, glance.of_explanation(self.anatomies))
-
-
-@dataclass(frozen=True, repr=False)
-class Compared:
-    """Two sets of results: each cell's ratio and verdict, and in ``regressions`` what became slower or fails now."""
-
-    found: Comparison
-    old: str = "old"
-    new: str = "new"
-
-    @property
-    def changes(self) -> list[Change]:
-        return self.found.changes
-
-    @property
-    def regressions(self) -> list[str]:
-        return [changes.cell_label(cell) for cell in self.found.regressions]
-
-    @property
-    def page(self) -> Page:
-        """What a terminal shows of them."""
-        return comparison.changes(self.found, self.old, self.new)
-
-    def __str__(self) -> str:
-        return markdown.rendered(self.page)
-
-    def __repr__(self) -> str:
-        return glance.text(glance.of_comparison(self.found))
-
-    def _repr_html_(self) -> str:
-        return glance.notebook(self.page, glance.of_comparison(self.found))
-
-    def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""
-        names = ["scenario", "regime", "backend", "device", "options", "old", "new", "ratio", "low", "high", "verdict"]
-        rows = [
-            [*one.cell, one.old.value, one.new.value, one.ratio.value, one.ratio.low, one.ratio.high, one.verdict]
-            for one in self.changes
-        ]
-        return _pandas().DataFrame(rows, columns=names)
 
 
 def run(
@@ -184,7 +53,8 @@ def run(
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
-    ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
+    ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
+    more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
     ``wait``: begin when no other run holds the machine any more. ``folder`` is the old name of ``results``.
@@ -316,6 +186,59 @@ def explain(
     return Explained([_measured(asked, _place(results, folder), python, wait)])
 
 
+def versus(
+    base: Place,
+    head: Place,
+    scenarios: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    *,
+    threshold: float = 0.03,
+    data: str = "synthetic",
+    quick: bool = False,
+    rounds: int | None = None,
+    rigorous: bool = False,
+    budget_s: float | None = None,
+    seed: int = 0,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
+    results: Place = "results",
+    python: Mapping[str, Place] | None = None,
+    keep_env: str | Sequence[str] = (),
+    wait: bool = False,
+) -> Versions:
+    """Compare two versions side by side, as the command ``versus`` does; all else is as for ``run``.
+
+    ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
+    ``threshold`` is the smallest difference that is called one, as a share.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist or could not be made, or another run holds the
+            machine.
+    """
+    from kerasbench.report.preparation import Preparation
+    from kerasbench.report.progress import to_stderr
+    from kerasbench.runs import versions
+
+    said = Words(
+        scenarios=_words(scenarios),
+        backends=_words(backends),
+        devices=_words(devices),
+        quick=quick,
+        rounds=rounds,
+        rigorous=rigorous,
+        budget=budget_s,
+        timeout_s=timeout_s,
+        memory_limit=memory_limit_bytes,
+        seed=seed,
+        data=data,
+        keep_env=_words(keep_env),
+        threshold=threshold,
+    )
+    asked, chosen = versions.asked_for(str(base), str(head), said, _chosen(python), Preparation(to_stderr()).say)
+    return Versions([_measured_by(asked, results, chosen, wait)])
+
+
 def _place(results: Place, folder: Place | None) -> Place:
     """Return where the files go; warn of the parameter's old name."""
     if folder is None:
@@ -325,19 +248,25 @@ def _place(results: Place, folder: Place | None) -> Place:
 
 
 def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:
-    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where they were not kept.
+    """Measure, keep the files in a folder, and return what was measured; raise ResultsError if they were not kept."""
+    return _measured_by(asked, folder, _chosen(python), wait)
 
-    Imported late: to read results needs nothing that measures.
-    """
+
+def _chosen(python: Mapping[str, Place] | None) -> "Interpreters":
+    """Return the interpreters that were named."""
     from kerasbench import backends
     from kerasbench.environments import interpreters
+
+    return interpreters.find([f"{whom}={place}" for whom, place in (python or {}).items()], backends.names())
+
+
+def _measured_by(asked: Asked, folder: Place, chosen: "Interpreters", wait: bool) -> Record:
+    """The same, by interpreters that are known. Imported late: to read results needs nothing that measures."""
     from kerasbench.report.audience import ConsoleAudience
     from kerasbench.report.drawn import draw
     from kerasbench.report.progress import to_stderr
     from kerasbench.runs.run import measured
 
-    named = [f"{backend}={place}" for backend, place in (python or {}).items()]
-    chosen = interpreters.find(named, backends.names())
     with measured(asked, Path(folder), chosen, ConsoleAudience(to_stderr()), wait) as ended:
         drawn = draw(ended.record, ended.store, ended.unsaved)
     if drawn.unsaved:
@@ -374,11 +303,3 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
 
 def _words(given: str | float | Sequence[str | float]) -> list[str]:
     return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
-    return pd

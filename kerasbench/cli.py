@@ -74,7 +74,12 @@ def environments_root() -> None:
 
 # By purpose, in the order in which --help shows them.
 PURPOSES: dict[str, dict[str, Callable[..., int]]] = {
-    "Measure": {"run": measuring.run, "sweep": measuring.sweep, "explain": measuring.explain},
+    "Measure": {
+        "run": measuring.run,
+        "sweep": measuring.sweep,
+        "explain": measuring.explain,
+        "versus": measuring.versus,
+    },
     "Read results": {"report": reading.report, "compare": reading.compare},
     "Prepare": {"list": reading.list_, "doctor": preparing.doctor},
 }

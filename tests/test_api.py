@@ -11,7 +11,7 @@ import kerasbench
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
-from kerasbench.report.csv import COLUMNS, RATIOS
+from kerasbench.report.csv import COLUMNS, LAST, RATIOS
 from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, exactly
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
@@ -87,7 +87,7 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: 
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
     (rows, columns), (changed, names) = made_of
-    assert columns == [*COLUMNS, *RATIOS]
+    assert columns == [*COLUMNS, *RATIOS, *LAST]
     assert all(len(row) == len(columns) for row in rows)
     assert changed[0][names.index("verdict")] == "slower"
     assert len(changed[0]) == len(names)

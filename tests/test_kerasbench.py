@@ -20,7 +20,18 @@ assert "kerasbench.api" not in sys.modules
 
 
 def test_what_is_exported() -> None:
-    exported = {"Regime", "Scenario", "ScenarioError", "compare", "datasets", "explain", "load", "run", "sweep"}
+    exported = {
+        "Regime",
+        "Scenario",
+        "ScenarioError",
+        "compare",
+        "datasets",
+        "explain",
+        "load",
+        "run",
+        "sweep",
+        "versus",
+    }
     assert set(kerasbench.__all__) == exported
     assert all(hasattr(kerasbench, name) for name in exported)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -9,6 +9,7 @@ from kerasbench.analysis.keras_cost import Price, prices
 from kerasbench.analysis.payoff import BreakEven, SpeedUp, break_evens, speed_ups
 from kerasbench.analysis.series import Swept, swept
 from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.versus import Versus, versus
 from kerasbench.results.record import Record
 
 
@@ -28,6 +29,16 @@ class Findings:
     @cached_property
     def sized(self) -> Summary:
         return self.summary.swept
+
+    @cached_property
+    def versus(self) -> list[Versus]:
+        """Versions that were compared side by side."""
+        return versus(self.summary)
+
+    @property
+    def is_versus(self) -> bool:
+        """Whether it is of a comparison of versions, and of nothing else."""
+        return bool(self.summary.record.asked.versus)
 
     @cached_property
     def sweeps(self) -> list[Swept]:

@@ -111,7 +111,12 @@ def believed(row: Row) -> bool:
 
 
 def control(row: Row) -> Control | None:
-    """Return the ratio of a row's control to the column that it repeats; None where none was measured."""
+    """Return the ratio of a row's control to the column that it repeats; None where none was measured.
+
+    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py).
+    """
+    if row.origin.versus:
+        return None
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:

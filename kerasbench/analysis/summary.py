@@ -80,13 +80,18 @@ def _without_open_round(record: Record) -> Record:
     Where columns took turns, each row has as many rounds as it needed.
     """
     rows: dict[object, list[TrialRecord]] = {}
+
+    def row_of(trial: TrialRecord) -> object:
+        alike = (trial.backend, trial.device.label, trial.paired_terms) if record.origin(trial.group).versus else ()
+        return (trial.scenario, trial.regime, trial.options.size, *alike)
+
     for trial in record.trials:
-        rows.setdefault((trial.scenario, trial.regime, trial.options.size), []).append(trial)
+        rows.setdefault(row_of(trial), []).append(trial)
     whole = {key: _whole_rounds(trials) for key, trials in rows.items()}
 
     def counts(trial: TrialRecord) -> bool:
         if trial.bout and trial.protocol != "published":
-            rounds = whole[trial.scenario, trial.regime, trial.options.size]
+            rounds = whole[row_of(trial)]
         else:
             rounds = record.origin(trial.group).rounds
         return not rounds or trial.failure is not None or trial.round <= rounds

@@ -57,20 +57,26 @@ def _of_cells(row: Row) -> Iterator[Concern]:
 def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
+    if not row.origin.versus:  # who is the fastest of all is nobody's question there
+        yield from _of_standing(row, standing)
+    yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
+
+
+def _of_standing(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.by_slices:
         yield Concern(Warned.SLICES, row.label, [])
     elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
         yield Concern(Warned.FEW, row.label, [])
-    yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
 
 
 def _apart(row: Row) -> list[list[Column]]:
     """Return which columns were measured side by side, where they did not fit into memory all together."""
-    groups: dict[int, dict[int, list[Column]]] = {}
+    groups: dict[object, dict[int, list[Column]]] = {}
     for column, cell in row.cells.items():
         for trial, _ in cell.trials:
             if trial.bout and row.origin.protocol != "published":
-                groups.setdefault(trial.round, {}).setdefault(trial.bout, []).append(column)
+                meant = (*column[:2], trial.paired_terms) if row.origin.versus else ()
+                groups.setdefault((trial.round, meant), {}).setdefault(trial.bout, []).append(column)
     found = next((bouts for bouts in groups.values() if len(bouts) > 1), {})
     return list(found.values())
 
@@ -80,7 +86,9 @@ def _versions(summary: Summary) -> Iterator[Concern]:
     for package in COMMON:
         found: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:
-            if trial.measurement is not None and (version := trial.measurement.resolved.versions.get(package)):
+            if trial.measurement is None or trial.options.environment:
+                continue  # columns with labels are meant to differ, and the heading says how
+            if version := trial.measurement.resolved.versions.get(package):
                 found.setdefault(version, {})[trial.column] = None
         if len(found) > 1:
             yield from (

@@ -30,6 +30,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("kerasbench explain mnist_dense", "every backend and device"),
         ("kerasbench explain cifar10_cnn --backend jax --device cpu --quick", "one column, a first look"),
     ),
+    "versus": (
+        ("kerasbench versus 'keras==3.14.*' 'keras==3.15.*'", "what became faster or slower?"),
+        ("kerasbench versus old ./keras --backend torch --fail-on regression", "a label and a checkout, for a script"),
+    ),
     "report": (
         ("kerasbench report --check", "are all pages up to date?"),
         ("kerasbench report results --format html > results.html", "one page to send to others"),
@@ -51,7 +55,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("kerasbench env create --backend jax --cuda", "JAX with CUDA"),
     ),
     "create": (
-        ("kerasbench env create --backend tensorflow --interpreter python3.12", "with another Python"),
+        ("kerasbench env create --backend torch --name old --with 'keras==3.14.*'", "one more, with another Keras"),
         ("kerasbench env create --backend torch --locked --force", "rebuild it with the same versions"),
     ),
 }

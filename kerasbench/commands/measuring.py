@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_USAGE
+from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.commands.interrupts import EXIT_INTERRUPTED
 from kerasbench.commands.parameters import (
     SHOW,
@@ -17,6 +17,7 @@ from kerasbench.commands.parameters import (
     Data,
     Devices,
     Dtype,
+    FailOn,
     Fp32,
     Jit,
     KeepEnv,
@@ -32,15 +33,18 @@ from kerasbench.commands.parameters import (
     Scenarios,
     Seed,
     Threads,
+    Threshold,
     Timeout,
     Wait,
     Widths,
+    require_regression,
     split,
 )
 from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
     from kerasbench.analysis.findings import Findings
+    from kerasbench.environments.interpreters import Interpreters
     from kerasbench.report.drawn import Drawn
     from kerasbench.results.asked import Asked
 
@@ -161,6 +165,66 @@ def sweep(
     return _tell(_drawn(asked, results, python, wait))
 
 
+def versus(
+    base: Annotated[
+        str,
+        typer.Argument(metavar="BASE", help="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
+    ],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="What is compared with it, in the same words.")],
+    scenario: Scenarios = None,
+    backend: Backends = None,
+    device: Devices = None,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    rigorous: Rigorous = False,
+    budget: Budget = None,
+    threshold: Threshold = "3%",
+    fail_on: FailOn = None,
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = 0,
+    data: Data = "synthetic",
+    python: Python = None,
+    keep_env: KeepEnv = None,
+    results: Results = Path("results"),
+    wait: Wait = False,
+) -> int:
+    """Compare two versions of Keras or of a backend side by side: what became faster or slower?
+
+    Each is measured in the same bouts as the other, on every backend that has both. What has to be installed is put on
+    top of the backend's interpreter, and kept for the next time.
+    """
+    from kerasbench import backends
+    from kerasbench.environments import interpreters
+    from kerasbench.plan.words import Words
+    from kerasbench.report.preparation import Preparation
+    from kerasbench.report.progress import to_stderr
+    from kerasbench.runs import versions
+
+    require_regression(fail_on)
+    said = Words(
+        scenarios=split(scenario),
+        backends=split(backend),
+        devices=split(device),
+        quick=quick,
+        rounds=rounds,
+        rigorous=rigorous,
+        budget=budget,
+        timeout_s=timeout,
+        memory_limit=memory_limit,
+        seed=seed,
+        data=data,
+        keep_env=split(keep_env),
+        threshold=threshold,
+    )
+    chosen = interpreters.find(split(python), backends.names())
+    asked, both = versions.asked_for(base, head, said, chosen, Preparation(to_stderr()).say)
+    drawn = _drawn_by(asked, results, both, wait)
+    code = _tell(drawn)
+    worse = any(one.is_worse for one in drawn.found.versus)
+    return EXIT_REGRESSION if fail_on and worse and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+
+
 def explain(
     scenario: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenarios: name, pattern or file.")],
     backend: Backends = None,
@@ -218,12 +282,17 @@ def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait:
     """Measure what was asked for, or go on with what was interrupted; save the data, the tables and the plot."""
     from kerasbench import backends
     from kerasbench.environments import interpreters
+
+    return _drawn_by(asked, results, interpreters.find(split(python), backends.names()), wait)
+
+
+def _drawn_by(asked: "Asked | None", results: Path, chosen: "Interpreters", wait: bool) -> "Drawn":
+    """The same, by interpreters that are known."""
     from kerasbench.report.audience import ConsoleAudience
     from kerasbench.report.drawn import draw
     from kerasbench.report.progress import to_stderr
     from kerasbench.runs.run import measured
 
-    chosen = interpreters.find(split(python), backends.names())
     with measured(asked, results, chosen, ConsoleAudience(to_stderr()), wait) as ended:
         return draw(ended.record, ended.store, ended.unsaved)
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kerasbench.errors import UsageError
+
 WHAT, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "What to measure",
     "How long",
@@ -115,6 +117,22 @@ Budget = Annotated[
     ),
 ]
 
+Threshold = Annotated[
+    str,
+    typer.Option(
+        metavar="PERCENT", help="The smallest difference that is called one. At least 3%.", rich_help_panel=SHOW
+    ),
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="regression",
+        help="Exit with 3 if something became significantly worse or fails now.",
+        autocompletion=lambda: ("regression",),
+        rich_help_panel=SHOW,
+    ),
+]
+
 Jit = Annotated[
     Names,
     typer.Option(metavar="on|off", help="Compile the step. Default: what each backend does.", rich_help_panel=COLUMNS),
@@ -145,7 +163,8 @@ Python = Annotated[
     Names,
     typer.Option(
         metavar="NAME=PATH",
-        help="Python interpreter of a backend. Default: from kerasbench.toml, or this one.",
+        help="Python interpreter of a backend; with a label, torch@LABEL=PATH, of a further column. "
+        "Default: from kerasbench.toml, or this one.",
         rich_help_panel=ENVIRONMENTS,
     ),
 ]
@@ -202,6 +221,12 @@ Wait = Annotated[
         rich_help_panel=EXPERTS,
     ),
 ]
+
+
+def require_regression(fail_on: str | None) -> None:
+    """Raise UsageError for anything else that a command cannot fail on."""
+    if fail_on not in (None, "regression"):
+        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
 
 
 def split(given: list[str] | None) -> list[str]:

@@ -45,6 +45,24 @@ def doctor(
 
 def create(
     backend: Targets = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="LABEL",
+            help="A label, such as keras-3.14: a further environment of each backend, and a column `torch cpu @LABEL`.",
+            show_default=False,
+            rich_help_panel=ENVIRONMENTS,
+        ),
+    ] = "",
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="REQUIREMENT",
+            help="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
+            rich_help_panel=ENVIRONMENTS,
+        ),
+    ] = None,
     cuda: Annotated[
         bool,
         typer.Option(
@@ -87,26 +105,34 @@ def create(
     """Create a virtual environment for each backend in .venvs/. Later runs use it."""
     from kerasbench import backends
     from kerasbench.children import questions
-    from kerasbench.environments import interpreters, venvs
+    from kerasbench.environments import interpreters, requirements, venvs
     from kerasbench.exchange.messages import ProbeReport
+    from kerasbench.exchange.options import subject
     from kerasbench.plan import arguments, cells
 
     if cuda and cpu:
         raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
     interpreters.find([], backends.names())  # a file that cannot be used is found out before the downloads
+    if name:
+        interpreters.require_label(name)
+    if locked and extra:
+        raise UsageError("--locked installs exactly what the lock names: leave out --with, or --locked")
     gpu = True if cuda else False if cpu else None
-    wish = venvs.Wish(interpreter, gpu, constraint, index, locked, force)
+    wanted = tuple(requirements.parse(one) for one in extra or ())
+    wish = venvs.Wish(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
-    for name in arguments.parse_backends(split(backend), backends.names()) or backends.names():
-        if venvs.is_there(name) and not force:
-            print(f"{name}: {venvs.FOLDER / name} already exists, skipped; use --force to rebuild it")
+    for one in arguments.parse_backends(split(backend), backends.names()) or backends.names():
+        whom = subject(one, name)
+        if venvs.is_there(whom) and not force:
+            print(f"{whom}: {venvs.FOLDER / whom} already exists, skipped; use --force to rebuild it")
             continue
-        python = venvs.create(name, wish)
-        file = venvs.remember({name: python})
-        report = questions.probe(name, python)
+        python = venvs.create(one, wish)
+        file = venvs.remember({whom: python})
+        report = questions.probe(one, python)
         if isinstance(report, ProbeReport):
-            print(f"{cells.describe_probe(report)}; {file} names it")
+            labelled = f" @{name}" if name else ""
+            print(f"{cells.describe_probe(report)}{labelled}; {file} names it")
         else:
-            print(f"{name}: made, but {report.cause}; python -m kerasbench doctor says more")
+            print(f"{whom}: made, but {report.cause}; python -m kerasbench doctor says more")
             code = EXIT_USAGE
     return code

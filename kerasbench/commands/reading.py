@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
-from kerasbench.commands.parameters import FILES, SHOW
+from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression
 from kerasbench.errors import UsageError
 from kerasbench.text import print_document
 
@@ -123,15 +123,7 @@ def _check(differing: list[Path]) -> int:
 
 def compare(
     places: Annotated[list[Path], typer.Argument(metavar="OLD NEW [MORE]...", help="Result files or folders.")],
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="regression",
-            help="Exit with 3 if a cell became significantly slower or fails now.",
-            autocompletion=lambda: ("regression",),
-            rich_help_panel=SHOW,
-        ),
-    ] = None,
+    fail_on: FailOn = None,
 ) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
     from kerasbench.analysis import changes
@@ -142,8 +134,7 @@ def compare(
     from kerasbench.results import shelf
     from kerasbench.results.merge import merge
 
-    if fail_on not in (None, "regression"):
-        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")
+    require_regression(fail_on)
     if len(places) < 2:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
     sides = [[record for _, record in shelf.records(place)] for place in places]

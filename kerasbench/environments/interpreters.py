@@ -5,6 +5,7 @@ TensorFlow: an environment for each backend is the way out. A child needs only k
 """
 
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -16,47 +17,70 @@ from typing import Any
 import msgspec
 
 from kerasbench.errors import UsageError, unknown
+from kerasbench.exchange.options import AT, parted, subject
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 OPTION = "--python"
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file may say of kerasbench: the interpreters by backend, whose names and paths are checked one by one."""
+    """What a file may say of kerasbench: the interpreters by whom they are for, checked one by one."""
 
     python: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class Interpreters:
-    """The interpreters that were named, by backend, and where each was; every other backend has this one's own."""
+    """The interpreters that were named, and where each was: of ``torch``, or of ``torch@LABEL``.
+
+    Every other backend has this one's own.
+    """
 
     named: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, backend: str) -> str:
-        """Return the path of the interpreter that runs a backend."""
-        return self.named.get(backend, sys.executable)
+    def of(self, whom: str) -> str:
+        """Return the path of the interpreter that runs a backend, or a backend's column with this label."""
+        return self.named.get(whom, sys.executable)
 
-    def source(self, backend: str) -> str:
+    def source(self, whom: str) -> str:
         """Return who named it: ``--python``, a file, or nobody (empty)."""
-        return self.sources.get(backend, "")
+        return self.sources.get(whom, "")
 
-    def require(self, backends: Iterable[str]) -> None:
-        """Raise UsageError where the interpreter of one of these backends cannot be started."""
+    def columns(self, backends: Iterable[str]) -> list[str]:
+        """Return all that these backends are measured with: ``torch``, ``torch@keras-3.14``.
+
+        A backend without a label of its own is left out where others of its interpreters have one, unless it was named.
+        """
+        found = []
         for backend in backends:
-            if not runs(path := self.of(backend)):
+            labelled = [whom for whom in self.named if whom.startswith(f"{backend}{AT}")]
+            found += [*([] if labelled and backend not in self.named else [backend]), *labelled]
+        return found
+
+    def labels(self) -> list[str]:
+        """Return all labels, each once."""
+        return list(dict.fromkeys(label for whom in self.named if (label := parted(whom)[1])))
+
+    def require(self, columns: Iterable[str]) -> None:
+        """Raise UsageError where the interpreter of one of these columns cannot be started."""
+        for whom in columns:
+            if not runs(path := self.of(whom)):
+                backend, label = parted(whom)
+                name = f" --name {label}" if label else ""
                 raise UsageError(
-                    f"{self.source(backend)}: no interpreter of {backend} at {path}; mend the path, or make it with "
-                    f"python -m kerasbench env create --backend {backend}"
+                    f"{self.source(whom)}: no interpreter of {whom} at {path}; mend the path, or make it with "
+                    f"python -m kerasbench env create --backend {backend}{name}"
                 )
 
 
 def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:
     """Return the interpreters that ``--python NAME=PATH`` names, and those of the nearest file for all others.
 
-    The file is ``kerasbench.toml`` with a table ``[python]``, or ``pyproject.toml`` with ``[tool.kerasbench.python]``,
-    in ``folder`` (the current one) or above it. A path is relative to its file; a folder means the environment in it.
+    NAME is a backend, or ``torch@LABEL`` for one of several of a backend. The file is ``kerasbench.toml`` with a table
+    ``[python]``, or ``pyproject.toml`` with ``[tool.kerasbench.python]``, in ``folder`` (the current one) or above it.
+    A path is relative to its file; a folder means the environment in it.
 
     Raises:
         UsageError: a name or a table means nothing, or the file cannot be read. That a path leads nowhere is not
@@ -99,9 +123,25 @@ def _parsed(text: str, known: Sequence[str]) -> tuple[str, str]:
     backend, equals, path = text.partition("=")
     if not equals or not path.strip():
         raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
-    if backend.strip() not in known:
-        raise unknown("backend", backend.strip(), known)
-    return backend.strip(), _path(path.strip(), Path.cwd())
+    return _whom(backend.strip(), known), _path(path.strip(), Path.cwd())
+
+
+def _whom(text: str, known: Sequence[str]) -> str:
+    """Return whom an interpreter is for; raise UsageError for an unknown backend or a label that cannot be one."""
+    backend, label = parted(text)
+    if backend not in known:
+        raise unknown("backend", backend, known)
+    if AT in text:
+        require_label(label)
+    return subject(backend, label)
+
+
+def require_label(label: str) -> None:
+    """Raise UsageError for a label that cannot be a part of a column's name."""
+    if not LABEL.fullmatch(label):
+        raise UsageError(
+            f"{label!r} cannot be a label: letters, digits and any of ._+- after the first, such as keras-3.14"
+        )
 
 
 def _path(text: str, base: Path) -> str:
@@ -127,8 +167,10 @@ def _checked(file: Path, found: Any, known: Sequence[str]) -> dict[str, str]:
     except msgspec.ValidationError:
         raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"') from None
     for name, path in table.items():
-        if name not in known:
-            raise UsageError(f"{file}: {unknown('backend', name, known)}")
+        try:
+            _whom(name, known)
+        except UsageError as error:
+            raise UsageError(f"{file}: {error}") from None
         if not isinstance(path, str) or not path:
             raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
     return table

@@ -15,10 +15,11 @@ import tomlkit
 from kerasbench import __version__, backends
 from kerasbench.backends import Target
 from kerasbench.children import questions
-from kerasbench.environments import interpreters
+from kerasbench.environments import interpreters, requirements
 from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.exchange.messages import Inventory
+from kerasbench.exchange.options import subject
 from kerasbench.machine import macos, nvidia
 from kerasbench.results.atomic import replace
 
@@ -31,7 +32,8 @@ class Wish:
 
     ``interpreter`` makes them. ``gpu`` is True for CUDA, False for the CPU alone, None for what this machine has.
     ``constraints`` and ``index`` are handed to pip; ``locked``: exactly what the lock of the last time names. ``force``
-    puts a new environment in the place of an old one.
+    puts a new environment in the place of an old one. ``label`` tells an environment from others of its backend, and
+    ``extra`` are requirements (requirements.py) beyond those of the backend.
     """
 
     interpreter: str = sys.executable
@@ -40,33 +42,38 @@ class Wish:
     index: str | None = None
     locked: bool = False
     force: bool = False
+    label: str = ""
+    extra: tuple[str, ...] = ()
 
 
-def is_there(backend: str, folder: Path = FOLDER) -> bool:
-    """Tell whether a backend has an environment, or something in its place."""
-    return (folder / backend).exists()
+def is_there(whom: str, folder: Path = FOLDER) -> bool:
+    """Tell whether a backend, or ``torch@LABEL``, has an environment, or something in its place."""
+    return (folder / whom).exists()
 
 
 def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
 
+    With a label it lies in ``folder``/NAME@LABEL.
+
     Raises:
         UsageError: it is there already, or has no lock, or the interpreter is of no use.
         EnvironmentFailed: it could not be made. What was there before is there again.
     """
-    place, lock = folder / backend, lock_of(folder / backend)
-    if is_there(backend, folder) and not wish.force:
+    whom = subject(backend, wish.label)
+    place, lock = folder / whom, lock_of(folder / whom)
+    if is_there(whom, folder) and not wish.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if wish.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
     made_for = target(backend, wish)
-    wanted = ["-r", str(lock)] if wish.locked else [*KERAS, *backends.get(backend).requirements(made_for)]
+    wanted = ["-r", str(lock)] if wish.locked else _wanted(backend, made_for, wish.extra)
     python = str(interpreters.inside(place.absolute()))
     kept = _set_aside(place)
     try:
-        _run([wish.interpreter, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
-        _run([python, "-m", "pip", "install", *_options(wish), *wanted], f"{place}: pip did not install {backend}")
-        frozen = _run([python, "-m", "pip", "freeze"], f"{place}: pip did not tell what it installed", quiet=True)
+        run([wish.interpreter, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
+        run([python, "-m", "pip", "install", *_options(wish), *wanted], f"{place}: pip did not install {backend}")
+        frozen = run([python, "-m", "pip", "freeze"], f"{place}: pip did not tell what it installed", quiet=True)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         if kept is not None:
@@ -76,6 +83,13 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
         shutil.rmtree(kept, ignore_errors=True)
     replace(lock, (_head(backend, made_for) + frozen).encode())
     return python
+
+
+def _wanted(backend: str, made_for: Target, extra: Sequence[str]) -> list[str]:
+    """Return what pip is asked for: what is asked for as well, in place of what we would ask of the same package."""
+    own = [*KERAS, *backends.get(backend).requirements(made_for)]
+    named = {requirements.package(one) for one in extra}
+    return [*(one for one in own if requirements.package(one) not in named), *extra]
 
 
 def target(backend: str, wish: Wish) -> Target:
@@ -173,7 +187,7 @@ def _options(wish: Wish) -> list[str]:
     return [*constraints, *index]
 
 
-def _run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
+def run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
     """Run a command, its words on stderr; raise EnvironmentFailed where it fails. Return what it printed, if quiet."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     with suppress(OSError):

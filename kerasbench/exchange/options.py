@@ -13,6 +13,8 @@ Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
+CONTROL = "control=on"  # the last of a label's terms
+AT = "@"  # stands before the label of an interpreter
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 
 
@@ -51,6 +53,7 @@ class Options:
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
     ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
     backend's own framework, without Keras. ``control``: the same cell a second time, which should measure the same.
+    ``environment``: the label of the interpreter that runs it; empty where that has none.
     """
 
     jit: bool | None = None
@@ -61,16 +64,17 @@ class Options:
     width: float | None = None
     native: bool = False
     control: bool = False
+    environment: str = ""
 
     @property
     def label(self) -> str:
-        """What differs from the default, ``jit=off dtype=mixed_bfloat16 batch=64``; empty where nothing does."""
+        """What differs from the default, ``@keras-3.14 jit=off batch=64``; empty where nothing does."""
         return " ".join(part for part in (self.terms, self.size.label if self.size else "") if part)
 
     @property
     def terms(self) -> str:
         """The label without the size: what the cells of a series have in common."""
-        return _label(
+        differing = _label(
             {
                 "jit": None if self.jit is None else ("on" if self.jit else "off"),
                 "dtype": self.dtype,
@@ -80,6 +84,7 @@ class Options:
                 "control": "on" if self.control else None,
             }
         )
+        return " ".join(part for part in (f"{AT}{self.environment}" if self.environment else "", differing) if part)
 
     @property
     def size(self) -> Size | None:
@@ -105,4 +110,25 @@ def is_native(label: str) -> bool:
 
 def is_control(label: str) -> bool:
     """Tell whether a label of options is that of a column that was measured a second time."""
-    return "control=on" in label.split()
+    return CONTROL in label.split()
+
+
+def environment_of(label: str) -> str:
+    """Return the label of the interpreter in a label of options, empty where it has none."""
+    return next((word.removeprefix(AT) for word in label.split() if word.startswith(AT)), "")
+
+
+def without_environment(label: str) -> str:
+    """Return a label of options but for that of the interpreter."""
+    return " ".join(word for word in label.split() if not word.startswith(AT))
+
+
+def subject(backend: str, environment: str) -> str:
+    """Return whom an interpreter is for: ``torch``, or ``torch@keras-3.14`` where it has a label."""
+    return f"{backend}{AT}{environment}" if environment else backend
+
+
+def parted(subject: str) -> tuple[str, str]:
+    """Return the backend and the label of an interpreter, which is empty where it has none."""
+    backend, _, label = subject.partition(AT)
+    return backend, label

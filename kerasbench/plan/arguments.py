@@ -33,6 +33,7 @@ def parse_size_bytes(text: str) -> int:
 
 JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
+SHARE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?%?")
 RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
 
 
@@ -103,6 +104,15 @@ def parse_duration_s(text: str) -> float:
     if found is None or float(found["number"]) <= 0:
         raise UsageError(f"not a duration: {text!r}; say 90s, 10m or 1.5h")
     return float(found["number"]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found["unit"]]
+
+
+def parse_share(given: str | float) -> float:
+    """Return ``5%`` or ``5`` as 0.05, and a number as it is; raise UsageError for what is no share below one."""
+    found = SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+    share = float(found["number"]) / 100 if found else given
+    if not isinstance(share, int | float) or not 0 <= share < 1:
+        raise UsageError(f"--threshold takes a share of less than 100 %, such as 5%, not {given!r}")
+    return float(share)
 
 
 def effort_of(

@@ -9,7 +9,7 @@ from kerasbench.errors import MissingBackend
 from kerasbench.exchange.devices import APPLE, Device, parse_label
 from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.exchange.options import Options, Size
+from kerasbench.exchange.options import Options, Size, parted, subject
 from kerasbench.exchange.requests import Protocol
 from kerasbench.machine import Machine
 from kerasbench.plan import explainable
@@ -19,18 +19,23 @@ from kerasbench.results.keys import CellKey
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
-Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself
+Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself, of each of its labelled interpreters
+Shared = tuple[str, str, Size | None, str]  # scenario, regime, size; for a pair the column but for its label
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A scenario's regime on one backend and one device, with options; ``protocol`` is what its trials measure."""
+    """A scenario's regime on one backend and one device, with options; ``protocol`` is what its trials measure.
+
+    ``paired``: it is measured beside those cells alone that differ from it by their interpreter.
+    """
 
     selected: Selected
     backend: str
     device: Device
     options: Options = DEFAULT_OPTIONS
     protocol: Protocol = field(default_factory=Protocol)
+    paired: bool = False
 
     @property
     def key(self) -> CellKey:
@@ -39,13 +44,21 @@ class Cell:
         return (selected.entry.name, selected.regime.name, self.backend, self.device.label, options.label)
 
     @property
-    def row(self) -> tuple[str, str, Size | None]:
+    def row(self) -> Shared:
         """What it has in common with the cells that it is compared with."""
-        return (*self.key[:2], self.options.size)
+        alike = dataclasses.replace(self.options, environment="", control=False)
+        column = f"{self.backend} {self.device.label} {alike.terms}".strip() if self.paired else ""
+        return (*self.key[:2], self.options.size, column)
+
+    @property
+    def subject(self) -> str:
+        """Whom its interpreter is for: ``torch``, or ``torch@keras-3.14``."""
+        return subject(self.backend, self.options.environment)
 
     @property
     def row_label(self) -> str:
-        return f"{self.selected.label} {self.options.size.label if self.options.size else ''}".strip()
+        size = self.options.size.label if self.options.size else ""
+        return " ".join(part for part in (self.selected.label, size, self.row[-1]) if part)
 
     @property
     def label(self) -> str:
@@ -81,7 +94,8 @@ def make(
     """Cross scenarios, backends, devices and options, and tell the cells that can be measured from the others.
 
     A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
-    named; one that is installed and does not load is not left out.
+    named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
+    out where the other is there.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -89,12 +103,17 @@ def make(
     """
     if asked.explain:
         explainable.require_one(scenarios)
-    expected = {*asked.backends, *named}
-    wanted = {name: report for name, report in probes.items() if name in expected or not _is_not_installed(report)}
+    expected = {*asked.backends} if asked.versus else {*asked.backends, *named}
+    expected |= {parted(whom)[0] for whom, report in probes.items() if asked.versus and not _is_not_installed(report)}
+    wanted = {
+        whom: report
+        for whom, report in probes.items()
+        if not expected.isdisjoint((whom, parted(whom)[0])) or not _is_not_installed(report)
+    }
     judged = [
         (cell, _failure(asked, cell, report, here.cores))
-        for backend, report in wanted.items()
-        for cell in _crossed(asked, scenarios, backend, report)
+        for whom, report in wanted.items()
+        for cell in _crossed(asked, scenarios, whom, report)
     ]
     cells = [cell for cell, failure in judged if failure is None]
     cells = with_controls(cells) if asked.control else cells
@@ -106,7 +125,7 @@ def make(
 
 def with_controls(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with a second one beside the first of each row: what differs between the two is noise."""
-    first: dict[tuple[str, str, Size | None], Cell] = {}
+    first: dict[Shared, Cell] = {}
     for cell in cells:
         first.setdefault(cell.row, cell)
     twice = [dataclasses.replace(one, options=dataclasses.replace(one.options, control=True)) for one in first.values()]
@@ -117,18 +136,18 @@ def _is_not_installed(report: ProbeReport | Failure) -> bool:
     return isinstance(report, Failure) and report.phase == FIND
 
 
-def _crossed(
-    asked: Asked, scenarios: Sequence[Selected], backend: str, report: ProbeReport | Failure
-) -> Iterator[Cell]:
-    """Yield a backend's cells on the devices that were asked for, or else on every one that it sees.
+def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, report: ProbeReport | Failure) -> Iterator[Cell]:
+    """Yield an interpreter's cells on the devices that were asked for, or else on every one that it sees.
 
     A twin that does not exist is left out, unless scenarios were asked for by name.
     """
+    backend, label = parted(whom)
     for device in _devices(asked, report):
         for one in scenarios:
             for options in _options(asked, backend, one):
                 if asked.scenarios or not options.native or _has_twin(one, backend):
-                    yield Cell(one, backend, device, options, _protocol(asked, options))
+                    labelled = dataclasses.replace(options, environment=label)
+                    yield Cell(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
 
 
 def _devices(asked: Asked, report: ProbeReport | Failure) -> list[Device]:
@@ -163,9 +182,15 @@ def _protocol(asked: Asked, options: Options) -> Protocol:
 
 
 def differing_keras(probes: Probes) -> list[str]:
-    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
-    reports = [report for report in probes.values() if isinstance(report, ProbeReport)]
-    found = {report.backend: report.versions.get("keras", "") for report in reports}
+    """Say so where backends have different versions of keras: their columns then differ by more than the backend.
+
+    Interpreters with a label are meant to differ.
+    """
+    found = {
+        whom: report.versions.get("keras", "")
+        for whom, report in probes.items()
+        if isinstance(report, ProbeReport) and not parted(whom)[1]
+    }
     if len(set(found.values())) < 2:
         return []
     versions = ", ".join(f"{name} has {version}" for name, version in found.items())

@@ -3,8 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from kerasbench.exchange.options import Size
-from kerasbench.plan.cells import Cell
+from kerasbench.plan.cells import Cell, Shared
 
 
 def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
@@ -14,7 +13,7 @@ def order(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
     between them must be small.
     """
     rng = random.Random(f"{seed}/{round_index}")
-    groups: dict[tuple[str, str, Size | None], list[Cell]] = {}
+    groups: dict[Shared, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.row, []).append(cell)
     together = list(groups.values())

@@ -36,6 +36,7 @@ class Words:
     data: str = "synthetic"
     protocol: str = "steady"
     keep_env: list[str] = field(default_factory=list)
+    threshold: str | float = 0.0
 
 
 def run(words: Words) -> Asked:
@@ -53,6 +54,12 @@ def sweep(words: Words) -> Asked:
 def explanation(words: Words) -> Asked:
     """Return what is asked for where a step is to be taken apart."""
     return dataclasses.replace(_asked(words, "steady", _terms(words)), explain=True)
+
+
+def versus(words: Words) -> Asked:
+    """Return what is asked for where versions are compared; whose, is known when they are there."""
+    asked = _asked(words, "steady", _terms(words))
+    return dataclasses.replace(asked, control=True, threshold=arguments.parse_share(words.threshold))
 
 
 def _terms(words: Words) -> list[Options]:

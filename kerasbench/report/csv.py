@@ -8,7 +8,7 @@ from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary
-from kerasbench.exchange.options import Size
+from kerasbench.exchange.options import Size, environment_of, without_environment
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked
 
@@ -18,7 +18,9 @@ COLUMNS = (
     "options", "device_name", "batch", "width",
 )  # fmt: skip
 RATIOS = ("ratio", "ratio_low", "ratio_high")  # of the cell's value over that of the fastest of its row
-CSV_COLUMNS = (*COLUMNS, "started", *RATIOS)  # started: of each run, which stand below each other and are not merged
+LAST = ("environment",)  # the label of the interpreter
+# started: of each run, which stand below each other and are not merged
+CSV_COLUMNS = (*COLUMNS, "started", *RATIOS, *LAST)
 MEASURED = "ok"
 Line = list[str | float | None]
 
@@ -31,26 +33,27 @@ def document(summaries: Sequence[Summary]) -> str:
     for summary in summaries:
         started = summary.record.started
         for row in rows(summary):
-            known, ratio = row[: len(COLUMNS)], row[len(COLUMNS) :]
-            writer.writerow([_text(value) for value in (*known, started, *ratio)])
+            known, more = row[: len(COLUMNS)], row[len(COLUMNS) :]
+            writer.writerow([_text(value) for value in (*known, started, *more)])
     return text.getvalue()
 
 
 def rows(summary: Summary) -> Iterator[Line]:
-    """Yield a run's rows in the order of COLUMNS and RATIOS; figures are numbers, None where there is none."""
+    """Yield a run's rows in the order of COLUMNS, RATIOS and LAST; figures are numbers, None where there is none."""
     chip = summary.record.machine.chip
     for row, standing in zip(summary.rows, summary.standings, strict=True):
         fastest = row.cells[standing.fastest] if standing.fastest else None
         for column, cell in row.cells.items():
             subject, rest = _subject(chip, row, column, cell), _rest(row, column, cell)
+            label = environment_of(column[2])
             if cell.failure is not None:
-                yield [*subject, "", None, None, None, "", 0, *rest, None, None, None]
+                yield [*subject, "", None, None, None, "", 0, *rest, None, None, None, label]
                 continue
             for metric in METRICS:
                 found = cell.estimate(metric.name)
                 if found is not None:
                     figures: Line = [metric.name, found.value, found.low, found.high, metric.unit, found.trials]
-                    yield [*subject, *figures, *rest, *_ratio(cell, fastest, metric)]
+                    yield [*subject, *figures, *rest, *_ratio(cell, fastest, metric), label]
 
 
 def _ratio(cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:
@@ -70,9 +73,9 @@ def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str
 
 
 def _rest(row: Row, column: Column, cell: CellSummary) -> list[str | float | None]:
-    """Return options, the GPU's name, and in a sweep batch and width, where it varies them."""
+    """Return options but for the label, the GPU's name, and in a sweep batch and width, where it varies them."""
     size = row.size or Size()
-    return [row.key(column)[-1], cell.device_title, size.batch, size.width]
+    return [without_environment(row.key(column)[-1]), cell.device_title, size.batch, size.width]
 
 
 def _text(value: str | float | None) -> str:

@@ -8,7 +8,7 @@ from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.changes import Comparison, cell_label
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.verdicts import Verdict
-from kerasbench.report import answer, explanation, html
+from kerasbench.report import answer, explanation, html, versus
 from kerasbench.report.cells import column_name
 from kerasbench.report.sections import Page, Section
 from kerasbench.text import blanked, count
@@ -19,6 +19,8 @@ NOTHING = "Nothing was measured."
 
 def of_results(found: Findings) -> list[str]:
     """Return a sentence for each row; where there are many, first one for all of them."""
+    if found.is_versus:
+        return [line for one in found.versus for line in versus.sentences(one)]
     rows = len(found.plain.rows)
     return [*([answer.overall(found)] if rows > 1 else []), *answer.sentences(found)]
 

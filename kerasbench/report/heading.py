@@ -1,12 +1,15 @@
 """How a page was measured: the machine, the run, the versions, and the terms of each column."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.summary import Summary
+from kerasbench.exchange.options import AT, environment_of
 from kerasbench.machine import Machine
 from kerasbench.report.cells import column_name
+from kerasbench.report.naming import listed
 from kerasbench.report.sections import Cell, Section, Table, number, texts
+from kerasbench.results.keys import Column
 from kerasbench.results.record import Record
 from kerasbench.text import count, whole_gib
 
@@ -35,8 +38,7 @@ def _run(summary: Summary) -> Iterator[str]:
     resumed = f", interrupted and resumed {' and '.join(record.resumed)}" if record.resumed else ""
     stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
     yield f"Begun {record.started}{resumed}, {rounds}, seed {record.asked.seed}{stopped}."
-    if versions := _versions(record):
-        yield versions
+    yield from _versions(record)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _let_in(summary)
 
@@ -69,13 +71,39 @@ def _gpus(machine: Machine) -> str:
     return "".join(f", {gpu}" for gpu in machine.gpus) + driver
 
 
-def _versions(record: Record) -> str:
-    """Return one line of the versions that the children really ran, by package."""
-    found: dict[str, set[str]] = {}
+def _versions(record: Record) -> Iterator[str]:
+    """Yield the versions that the children really ran, by package, in one line.
+
+    Where interpreters have labels: what is the same in all columns in one line, and what differs in another.
+    """
+    found: dict[str, dict[str, dict[Column, None]]] = {}
     for trial in record.trials:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
-            found.setdefault(package, set()).add(version)
-    return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in sorted(found.items()))
+            found.setdefault(package, {}).setdefault(version, {})[trial.column] = None
+    labelled = any(trial.options.environment for trial in record.trials)
+    alike = {package: versions for package, versions in found.items() if not labelled or len(versions) == 1}
+    if same := ", ".join(f"{package} {' and '.join(sorted(alike[package]))}" for package in sorted(alike)):
+        yield f"The same in all columns: {same}." if labelled else same
+    if labelled and found:
+        yield _differing({package: found[package] for package in sorted(found.keys() - alike.keys())})
+
+
+def _differing(found: Mapping[str, Mapping[str, Iterable[Column]]]) -> str:
+    """Return which columns had which versions of these packages; that none differs is worth saying too."""
+    if not found:
+        return "No version differs between the columns: what does, their labels alone tell."
+    parts = []
+    for package, versions in found.items():
+        whose = [f"{version} ({_whose(columns)})" for version, columns in sorted(versions.items())]
+        parts.append(f"{package} {listed(whose)}")
+    return f"Different: {'; '.join(parts)}."
+
+
+def _whose(columns: Iterable[Column]) -> str:
+    """Return the labels of columns; the whole name of one whose interpreter has none."""
+    return ", ".join(
+        dict.fromkeys(f"{AT}{label}" if (label := environment_of(one[2])) else column_name(one) for one in columns)
+    )
 
 
 def _data(row: Row) -> str:

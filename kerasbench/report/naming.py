@@ -3,13 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from kerasbench.exchange.devices import CPU, GPU
+from kerasbench.exchange.options import AT, environment_of, without_environment
 from kerasbench.results.keys import Column
 
 SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow"}  # torch writes itself in small letters
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
-    """Return what each column is called beside the others: its device is named where there are several."""
+    """Return what each column is called beside the others: its device is named where there are several.
+
+    The label of an interpreter follows the backend: ``torch @keras-3.14 with jit=on``.
+    """
     known = list(columns)
     several = len({device for _, device, _ in known}) > 1
     return {column: _name(column, several) for column in known}
@@ -17,9 +21,10 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
 
 def _name(column: Column, several: bool) -> str:
     backend, device, options = column
-    named = SPELLED.get(backend, backend)
+    label, terms = environment_of(options), without_environment(options)
+    named = SPELLED.get(backend, backend) + (f" {AT}{label}" if label else "")
     place = f" on {_place(device)}" if several else ""
-    return f"{named}{place}{f' with {options}' if options else ''}"
+    return f"{named}{place}{f' with {terms}' if terms else ''}"
 
 
 def _place(device: str) -> str:

@@ -1,7 +1,7 @@
 """The pages of a run: all that is known, and what a terminal shows. Both begin with the answer."""
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import details, explanation, markdown, sweep
+from kerasbench.report import details, explanation, markdown, sweep, versus
 from kerasbench.report.answer import answer
 from kerasbench.report.failures import failures
 from kerasbench.report.heading import heading, measured, title
@@ -18,7 +18,8 @@ def whole(found: Findings) -> Page:
     return page(
         title(summary),
         [
-            *_steps(found),
+            *([] if found.is_versus else _steps(found)),
+            *_versions(found),
             explanation.section(found.anatomies),
             *sweep.sections(found),
             what_keras_costs(found),
@@ -29,14 +30,14 @@ def whole(found: Findings) -> Page:
             controls(summary),
             heading(summary),
             measured(summary),
-            verdicts(published),
+            None if found.is_versus else verdicts(published),
             details.full_epochs(published),
             details.predicted(published),
             beside_published(published),
             details.epochs(published),
             details.prediction(published),
             details.cold_start(published),
-            details.repaid(found),
+            None if found.is_versus else details.repaid(found),
             details.learning(published),
             details.phases(summary),
             details.drifts(found),
@@ -51,7 +52,8 @@ def screen(found: Findings) -> Page:
     return page(
         title(summary),
         [
-            *_steps(found),
+            *([] if found.is_versus else _steps(found)),
+            *_versions(found),
             *sweep.brief(found),
             what_keras_costs(found),
             details.full_epochs(found.plain),
@@ -81,6 +83,11 @@ def document(found: Findings) -> str:
 def brief(found: Findings) -> str:
     """Return what a terminal shows, as markdown."""
     return markdown.rendered(screen(found))
+
+
+def _versions(found: Findings) -> list[Section]:
+    """Return what is said of versions that were compared, whose answer is another than who is fastest."""
+    return [section for one in found.versus for section in versus.sections(one, found.summary)]
 
 
 def _steps(found: Findings) -> list[Section | None]:

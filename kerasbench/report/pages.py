@@ -15,7 +15,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import bars, details, explanation, markdown, page, parts, sections, sweep, training
+from kerasbench.report import bars, details, explanation, markdown, page, parts, sections, sweep, training, versus
 from kerasbench.report.answer import answer
 from kerasbench.report.cells import column_name
 from kerasbench.report.comparison import side_by_side
@@ -54,6 +54,7 @@ SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
     "phases": lambda found: details.phases(found.summary),
     "failures": lambda found: failures(found.summary),
     "warnings": lambda found: warnings(found.summary),
+    "versus": lambda found: versus.whole(found.versus, found.summary),
 }
 
 

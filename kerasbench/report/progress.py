@@ -17,7 +17,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.measurement import step_ns
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.plan.duration import Eta, History, Outlook, outlook, scatter_of
-from kerasbench.report import answer
+from kerasbench.report import answer, versus
 from kerasbench.report.number import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import count
@@ -125,7 +125,7 @@ class ConsoleProgress:
         if not record.stopped_because:
             found = findings(record)
             self._say(f"after round {record.rounds_completed}:")
-            for line in answer.sentences(found):
+            for line in [one for each in found.versus for one in versus.sentences(each)] or answer.sentences(found):
                 self._say(f"  {line}")
             self._say_sight(found.summary)
 

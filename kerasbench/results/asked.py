@@ -58,7 +58,9 @@ class Asked:
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
     ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
     ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
-    column of each row twice.
+    column of each row twice. ``environments``: whom the columns are for, ``torch`` or ``torch@LABEL``, where one has a
+    label; empty where none has. ``versus``: the labels of base and head, which are compared with each other alone, and
+    ``threshold`` the smallest share by which they differ that is called a difference.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -74,6 +76,9 @@ class Asked:
     explain: bool = False
     keep_env: dict[str, str] = field(default_factory=dict)
     control: bool = False
+    environments: list[str] = field(default_factory=list)
+    versus: list[str] = field(default_factory=list)
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Several runs of one machine as one record."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
+from kerasbench.exchange.options import environment_of
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import Machine, told_apart
 from kerasbench.results.keys import Column
@@ -31,6 +32,7 @@ class Outline:
     machine: Machine
     protocol: ProtocolKind
     explains: bool
+    compares: bool
     rounds: int
     started: str
     groups: dict[Group, Columns]
@@ -42,24 +44,29 @@ class Outline:
     @property
     def worth(self) -> Worth:
         """Return by what runs are put in order, the best last: the best one's title stands over a page."""
-        return (self.protocol == "steady", self.has_intervals, not self.explains, self.started)
+        return (self.protocol == "steady", self.has_intervals, self.is_run, self.started)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is neither an explanation nor a comparison of versions, which are about a few columns."""
+        return not (self.explains or self.compares)
 
     def rank(self, group: Group) -> tuple[bool, bool]:
         """Return what of several runs that measured a group decides first.
 
         At other sizes a sweep goes before the few of an explanation; at the published one the steady protocol before
-        the published one. Then a run goes before an explanation.
+        the published one. Then a run goes before an explanation and before a comparison of versions.
         """
-        return (self.protocol == ("sweep" if group.sized else "steady"), not self.explains)
+        return (self.protocol == ("sweep" if group.sized else "steady"), self.is_run)
 
     def replaces(self, older: "Outline", group: Group) -> bool:
         """Tell whether a newer run takes an older one's place: nothing that was on the page may vanish from it.
 
-        It was asked for every backend on every device that the older one tried (on whatever other terms), and has
-        intervals where that one has.
+        It was asked for every backend on every device that the older one tried (on whatever other terms), also by an
+        interpreter without a label where that one was, and has intervals where that one has.
         """
         asked, tried = self.groups[group].asked, older.groups[group].tried
-        covers = {column[:2] for column in asked} >= {column[:2] for column in tried}
+        covers = {column[:2] for column in asked} >= {column[:2] for column in tried} and _plain(asked) >= _plain(tried)
         return covers and self.has_intervals >= older.has_intervals
 
 
@@ -84,10 +91,16 @@ def outline(record: Record, file: Path = Path()) -> Outline:
         record.machine,
         record.asked.effort.protocol.kind,
         record.asked.explain,
+        bool(record.asked.versus),
         record.rounds_completed,
         record.started,
         _groups(record.trials),
     )
+
+
+def _plain(columns: Iterable[Column]) -> set[tuple[str, str]]:
+    """Return the backends and devices of those columns whose interpreter has no label."""
+    return {(backend, device) for backend, device, options in columns if not environment_of(options)}
 
 
 def _groups(trials: Sequence[TrialRecord]) -> dict[Group, Columns]:

@@ -1,5 +1,6 @@
 """The result file: everything that was measured, raw, in one JSON file for each run. Tables are derived from it."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,13 +47,17 @@ class Group(NamedTuple):
 class Origin:
     """The run that a group was measured in: by which protocol, on which data, in how many complete rounds.
 
-    ``keep_env`` are the variables of the shell that it let in.
+    ``keep_env`` are the variables of the shell that it let in. ``versus`` are the labels of base and head where columns
+    were measured beside those alone that differ from them by their interpreter, and ``threshold`` the smallest
+    difference between them that counts.
     """
 
     protocol: ProtocolKind
     data: DataKind
     rounds: int
     keep_env: dict[str, str] = field(default_factory=dict)
+    versus: tuple[str, ...] = ()
+    threshold: float = 0.0
 
 
 class Unshown(NamedTuple):
@@ -97,6 +102,11 @@ class TrialRecord:
     def column(self) -> Column:
         """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
         return (self.backend, self.device.label, self.options.terms)
+
+    @property
+    def paired_terms(self) -> str:
+        """Its terms but for its interpreter's label: what it has in common with the versions it is compared with."""
+        return dataclasses.replace(self.options, environment="", control=False).terms
 
     @property
     def group(self) -> Group:
@@ -156,4 +166,11 @@ class Record:
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
         asked = self.asked
-        return Origin(asked.effort.protocol.kind, asked.data, self.rounds_completed, asked.keep_env)
+        return Origin(
+            asked.effort.protocol.kind,
+            asked.data,
+            self.rounds_completed,
+            asked.keep_env,
+            tuple(asked.versus),
+            asked.threshold,
+        )

@@ -89,7 +89,7 @@ class Bouts:
         asked = self.planned.asked
         limited = limits.of_trial(asked.timeout_s, asked.memory_limit_bytes, asked.effort.protocol.kind, known.first_s)
         request = begun.request_of(cell, known.protocol, self.planned)
-        return Entrant(self.interpreter(cell.backend), request, limited)
+        return Entrant(self.interpreter(cell.subject), request, limited)
 
     def _rules(self, cells: Sequence[Cell], known: Sequence[Known], number: int) -> Rules:
         """Return by what a bout goes; its number draws the order, so that no two have the same."""

@@ -5,7 +5,7 @@ import statistics
 
 from kerasbench.analysis.series import Swept, swept
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.exchange.options import Size
+from kerasbench.exchange.options import Options, Size
 from kerasbench.plan.cells import Cell, Plan, with_controls
 from kerasbench.plan.sizes import between
 from kerasbench.results.asked import Effort
@@ -38,7 +38,7 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
         return None
     asked = dataclasses.replace(
         planned.asked,
-        options=list(dict.fromkeys([*planned.asked.options, *(cell.options for cell in cells)])),
+        options=list(dict.fromkeys([*planned.asked.options, *(_bare(cell.options) for cell in cells)])),
         effort=_up_to(record.rounds_completed, planned.effort),
         refine=False,
     )
@@ -46,6 +46,11 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     return Plan(
         asked, planned.machine, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"]
     )
+
+
+def _bare(options: Options) -> Options:
+    """Return what is asked for, whichever interpreter runs it."""
+    return dataclasses.replace(options, environment="")
 
 
 def _up_to(rounds: int, effort: Effort) -> Effort:

@@ -70,7 +70,7 @@ def carry(
         if (cell := cells.get(trial.cell)) is not None
         and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and cell.device == trial.device
-        and _same_versions(trial, probes.get(cell.backend))
+        and _same_versions(trial, probes.get(cell.subject))
         and (trial.bout > 0 or trial.measurement is None)
     ]
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting)]

@@ -27,7 +27,7 @@ def _between() -> Between:
 
 @dataclass
 class Run:
-    """One run. ``launch`` measures a bout, wherever it likes (children here, by ``interpreter`` of each backend).
+    """One run. ``launch`` measures a bout, wherever it likes (children here, by ``interpreter`` of each column's).
 
     ``earlier`` is the run that this one goes on with, with those of its trials that count as this run's.
     """
@@ -39,7 +39,7 @@ class Run:
     observer: Observer
     state: State
     earlier: Record | None = None
-    interpreter: Callable[[str], str] = lambda backend: ""
+    interpreter: Callable[[str], str] = lambda whom: ""
     in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = order.order
     clock_s: Callable[[], float] = time.monotonic
     between: Between = field(default_factory=_between)

@@ -12,7 +12,8 @@ from typing import Protocol as Interface
 from kerasbench import backends, machine, text
 from kerasbench.children import bout, scratch, variables
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import ResultsError
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.exchange.options import parted
 from kerasbench.machine import Machine
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import State
@@ -29,7 +30,7 @@ from kerasbench.runs.bouts import Launch, Observer
 from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Run
 from kerasbench.runs.surroundings import Watch, Watcher
-from kerasbench.runs.survey import Surveyed, Telling, plan, survey
+from kerasbench.runs.survey import Surveyed, Telling, columns, plan, survey
 
 Execute = Callable[[Plan, Record | None], Record]
 
@@ -79,6 +80,7 @@ def measured(
             been measured then.
     """
     if asked is not None:
+        asked = with_columns(asked, interpreters)
         _require_there(asked, interpreters)  # before it waits
     with machine_lock(on_wait=audience.say if wait else None):
         scratch.remove_abandoned()
@@ -90,16 +92,27 @@ def measured(
         yield _measured(asked, here, folder, interpreters, audience, interrupted)
 
 
+def with_columns(asked: Asked, interpreters: Interpreters) -> Asked:
+    """Return what is asked for with whom its columns are for, where interpreters have labels and it does not say."""
+    found = interpreters.columns(asked.backends or backends.names())
+    if asked.environments or not any(parted(whom)[1] for whom in found):
+        return asked
+    return dataclasses.replace(asked, environments=found)
+
+
 def _require_there(asked: Asked, interpreters: Interpreters) -> None:
     """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
     catalog.require_known(asked.scenarios)
-    interpreters.require(asked.backends or backends.names())
+    interpreters.require(columns(asked))
 
 
 def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> Asked:
     """Return what an interrupted run was asked for, if all of it still is as it was."""
     variables.require_same(interrupted.record.asked.keep_env)
     asked = words.known(interrupted.record.asked)
+    for whom in asked.environments:
+        if parted(whom)[1] and whom not in interpreters.named:
+            raise UsageError(f"{interrupted.file} measured {whom}: name its interpreter again, --python {whom}=PATH")
     _require_there(asked, interpreters)
     return asked
 

@@ -12,6 +12,7 @@ from kerasbench.children.parallel import Tick, together
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UnusableScenario
 from kerasbench.exchange.messages import Failure, ProbeReport
+from kerasbench.exchange.options import parted
 from kerasbench.exchange.requests import CountRequest
 from kerasbench.machine import Machine
 from kerasbench.machine.state import State, observe
@@ -32,7 +33,10 @@ class Telling(Interface):
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What there is. ``state`` is the machine's before the first child: what others do, not what we do."""
+    """What there is. ``state`` is the machine's before the first child: what others do, not what we do.
+
+    ``probes`` has what each interpreter said, by whom it is for: ``torch``, or ``torch@LABEL``.
+    """
 
     here: Machine
     state: State
@@ -47,12 +51,18 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
         UsageError, UnusableScenario: a scenario that was asked for is not there, or does not load.
     """
     state = observe(BEFORE_RUN_S)
-    names = asked.backends or backends.names()
+    names = columns(asked)
     with telling.asking(names):
         probes = probe_all(names, interpreters, asked.keep_env)
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
+    backend = parted(describer)[0] if describer else None
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), backend, asked.keep_env)
     return Surveyed(here, state, probes, selected)
+
+
+def columns(asked: Asked) -> list[str]:
+    """Return whom a run asks what they see: backends, or those of their interpreters that have a label."""
+    return asked.environments or asked.backends or backends.names()
 
 
 def plan(asked: Asked, found: Surveyed, interpreters: Interpreters, telling: Telling) -> Plan:
@@ -77,8 +87,8 @@ def probe_all(
 ) -> dict[str, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
 
-    def probed(name: str, tick: Tick) -> ProbeReport | Failure:
-        return questions.probe(name, interpreters.of(name), tick, kept)
+    def probed(whom: str, tick: Tick) -> ProbeReport | Failure:
+        return questions.probe(parted(whom)[0], interpreters.of(whom), tick, kept)
 
     return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
 
@@ -86,9 +96,10 @@ def probe_all(
 def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     """Have the operations of each regime's training step counted; none where the backend that can is not there."""
     found: list[Counted] = []
+    counting = interpreters.columns([backends.counting()])[0]
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
         request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
-        said = questions.count(request, interpreters.of(backends.counting()), planned.asked.keep_env)
+        said = questions.count(request, interpreters.of(counting), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))
     return found
@@ -100,7 +111,7 @@ def fetch_all(planned: Plan, interpreters: Interpreters, telling: Telling) -> No
     complaints = []
     for title, (cell, one) in regimes.items():
         with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
-            file, python = str(one.entry.file.resolve()), interpreters.of(cell.backend)
+            file, python = str(one.entry.file.resolve()), interpreters.of(cell.subject)
             said = questions.fetch(file, one.regime.name, cell.backend, python, planned.asked.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")

@@ -4,7 +4,8 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import DEFAULT
+from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.results.asked import Asked
 from kerasbench.results.record import Record
 from tests import made
 
@@ -157,3 +158,29 @@ def test_rows_end_at_different_rounds() -> None:
     ]
     rows = summarize(made.record(*short.trials, *long, rounds=4)).rows
     assert [row.rounds for row in rows] == [1, 4]
+
+
+def versions_in_turn(rounds: dict[str, int], versus: list[str]) -> Record:
+    """Two labels of each backend in bouts of their own, so many rounds of each backend."""
+    trials = [
+        made.in_bout(
+            100 * number + index,
+            made.sliced([1.0]),
+            round_index=index,
+            backend=backend,
+            options=Options(environment=label),
+        )
+        for number, (backend, many) in enumerate(rounds.items())
+        for index in range(1, many + 1)
+        for label in ("old", "new")
+    ]
+    found = made.record(*trials, rounds=max(rounds.values()))
+    return dataclasses.replace(found, asked=Asked(versus=versus))
+
+
+def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
+    rounds = {"jax": 3, "torch": 5}
+    for versus, counted in ((["old", "new"], rounds), ([], {"jax": 3, "torch": 3})):
+        (row,) = summarize(versions_in_turn(rounds, versus)).rows
+        found = {column[0]: len(cell.trials) for column, cell in row.cells.items()}
+        assert found == counted, versus

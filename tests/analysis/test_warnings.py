@@ -1,5 +1,8 @@
+import dataclasses
+
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns, is_warned
+from kerasbench.exchange.options import Options
 from kerasbench.quiet.warnings import Warned
 from tests import made
 
@@ -11,3 +14,19 @@ def test_what_the_interval_shows_already_is_a_warning_without_a_mark() -> None:
         (Warned.SCATTERED, "dense", [("torch", "cpu", "")])
     ]
     assert not is_warned(summary.rows[0], ("torch", "cpu", ""))
+
+
+def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
+    def warned(*labels: str) -> list[str]:
+        trials = []
+        for version, label in enumerate(labels):
+            found = made.measurement()
+            resolved = dataclasses.replace(found.resolved, versions={"keras": f"3.{version}"})
+            changed = dataclasses.replace(found, resolved=resolved)
+            backend = "torch" if version else "jax"
+            trials.append(made.trial(backend=backend, found=changed, options=Options(environment=label)))
+        summary = summarize(made.record(*trials))
+        return [one.detail for one in concerns(summary) if one.what is Warned.VERSIONS]
+
+    assert warned("", "") == ["keras 3.0", "keras 3.1"]
+    assert warned("", "new") == warned("old", "new") == []

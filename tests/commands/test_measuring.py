@@ -1,4 +1,4 @@
-"""The command that explains, from its words to what a user reads and the exit code; its children are a stand-in."""
+"""Commands that explain and compare, from their words to what a user reads; their children are a stand-in."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.report.explanation import sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results import asked
-from kerasbench.results.store import Store
+from kerasbench.results.store import Store, load
 from kerasbench.runs.run import Ended
 from tests import made, stand_in
 from tests.stand_in import Command
@@ -135,3 +135,115 @@ def test_a_short_regime_has_no_rivals_that_might_help() -> None:
     assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
         ("dense/short jax cpu", True)
     ]
+
+
+def other(command: Command, step_ms: float, name: str = "new") -> Path:
+    """Make one more stand-in, whose steps on torch take so long, and return its interpreter."""
+    folder = command.folder / name
+    folder.mkdir()
+    stand_in.furnish(folder)
+    said = dataclasses.replace(made.measurement(step_ms), prediction=[])
+    stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    return folder / "python"
+
+
+def compare(command: Command, *arguments: str) -> tuple[int, str, str]:
+    """Compare the stand-in with another, and return the exit code and what was written to stdout and stderr."""
+    scenario = str(command.folder / "mine.py")
+    command.start("versus", *arguments, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
+    return command.ended(), *command.output()
+
+
+def labelled(command: Command, step_ms: float) -> list[str]:
+    old, new = command.folder / "python", other(command, step_ms)
+    return ["old", "new", "--python", f"torch@old={old}", "--python", f"torch@new={new}"]
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "more", "code", "verdict"),
+    [
+        (2.2, ["--fail-on", "regression"], 3, "slower"),
+        (2.2, ["--fail-on", "regression", "--threshold", "20%"], 0, "same"),
+        (2.2, [], 0, "slower"),
+        (1.6, ["--fail-on", "regression"], 0, "faster"),
+        (2.0, ["--fail-on", "regression"], 0, "same"),
+    ],
+)
+def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
+    command: Command, step_ms: float, more: list[str], code: int, verdict: str
+) -> None:
+    ended, out, err = compare(command, *labelled(command, step_ms), *more)
+    assert ended == code, err
+    (line,) = [line for line in out.splitlines() if line.startswith("| mine") and "First step" not in line][:1]
+    assert line.strip("| ").split(" | ")[-1].strip().strip("*") == verdict
+    assert " 1.00 ±0.0 % " in line  # base / base
+    (data,) = command.results.glob("*.json")
+    record = load(data)
+    assert (record.asked.versus, record.asked.environments) == (["old", "new"], ["torch@old", "torch@new"])
+    assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
+    written = (data.read_text(), data.with_suffix(".md").read_text())
+    assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
+
+
+def test_two_interpreters_need_no_label(command: Command) -> None:
+    code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)), "--quick")
+    assert (code, out) == (1, "")
+    assert "--quick, --rounds and --rigorous exclude each other" in err
+    command.start("versus", str(command.folder / "python"), str(command.folder / "new" / "python"), "--quick",
+                  "--scenario", str(command.folder / "mine.py"), "--backend", "torch")  # fmt: skip
+    assert command.ended() == 0
+    assert "## python-again against python\n" in command.output()[0]
+
+
+def test_a_version_that_computes_something_else_fails_and_that_is_a_regression(command: Command) -> None:
+    arguments = labelled(command, 2.0)
+    said = dataclasses.replace(made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8)), prediction=[])
+    answers = (Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    stand_in.answer(command.folder / "new", "trial-torch", *answers)
+    code, out, err = compare(command, *arguments)
+    assert code == 2, err
+    assert "- mine torch cpu: new computes something else than old: the loss of step 2 is 2," in out
+    assert compare(command, *arguments, "--fail-on", "regression")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["old", "new"], "'old' is neither a label"),
+        (["keras==3.14", "keras==3.15", "--fail-on", "noise"], "--fail-on takes regression, not 'noise'"),
+        (["keras==3.14", "keras==3.15", "--threshold", "-1"], "--threshold takes a share"),
+        (["keras==3.14", "keras==3.15", "--scenario", "no_such"], "no_such"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kerasbench.environments.layers.built", lambda *_: pytest.fail("it was made"))
+    assert cli.main(["versus", *arguments]) == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resumed(command: Command) -> None:
+    new = other(command, 2.2)
+    scenario = str(command.folder / "mine.py")
+    named = ["--python", f"torch@new={new}", "--python", f"torch={command.folder / 'python'}"]
+    command.start("--scenario", scenario, "--backend", "jax,torch", "--rounds", "3", *named)
+    assert command.ended() == 0, command.output()
+    head, *_ = [line for line in command.output()[0].splitlines() if line.startswith("| scenario")]
+    assert [name.strip() for name in head.strip("| ").split("|")[1:]] == ["jax cpu", "torch cpu", "torch cpu @new"]
+    (data,) = command.results.glob("*.json")
+    record = dataclasses.replace(load(data), stopped_because="interrupted", rounds_completed=1)
+    cut = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round < 2])
+    Store(data.with_suffix(".jsonl")).finish(cut)
+    command.start("--resume")
+    assert command.ended() == 1
+    assert "measured torch@new: name its interpreter again, --python torch@new=PATH" in command.output()[1]
+    command.start("--resume", *named)
+    assert command.ended() == 0, command.output()
+    (resumed,) = command.results.glob("*.json")
+    assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}

@@ -9,7 +9,7 @@ import pytest
 from kerasbench import cli
 from kerasbench.children import questions
 from kerasbench.doctor.facts import Facts
-from kerasbench.environments import venvs
+from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure, ProbeReport
@@ -47,6 +47,24 @@ def test_env_create_makes_each_backend_s_environment_and_names_it(
     assert capsys.readouterr().out.splitlines()[1] == f"jax 0.10.2 sees cpu; {file} names it"
 
 
+def test_env_create_makes_a_further_environment_with_a_label(
+    asked: list[tuple[str, venvs.Wish]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "pyproject.toml").touch()
+    wanted = ["--with", "keras>=3.14,<3.15", "--with", "./keras"]
+    assert cli.main(["env", "create", "--backend", "jax", "--name", "keras-3.14", *wanted]) == 0
+    assert asked == [("jax", venvs.Wish(label="keras-3.14", extra=("keras>=3.14,<3.15", str(tmp_path / "keras"))))]
+    file = tmp_path / "kerasbench.toml"
+    assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
+    assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
+    assert interpreters.find([], ["jax"], tmp_path).columns(["jax"]) == ["jax@keras-3.14"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "gpu"), [([], None), (["--cuda"], True), (["--cpu"], False), (["--cuda", "--force"], True)]
 )
@@ -81,6 +99,9 @@ def test_env_create_leaves_an_environment_that_is_there_and_makes_the_others(
     [
         ("", ["--cuda", "--cpu"], "exclude each other"),
         ("", ["--backend", "pytorch"], "did you mean 'torch'"),
+        ("", ["--name", "a b"], "'a b' cannot be a label"),
+        ("", ["--with", "./gone"], "./gone: neither a checkout"),
+        ("", ["--with", "keras==3.14", "--locked"], "leave out --with, or --locked"),
         ("python = 3\n", [], "kerasbench knows one table here"),
         ("[python", [], "not TOML"),
     ],

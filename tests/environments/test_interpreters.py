@@ -71,6 +71,10 @@ def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) ->
         ("torch", "takes NAME=PATH"),
         ("torch=", "takes NAME=PATH"),
         ("troch=/x", "did you mean 'torch'"),
+        ("troch@new=/x", "did you mean 'torch'"),
+        ("torch@=/x", "'' cannot be a label"),
+        ("torch@a b=/x", "'a b' cannot be a label: letters, digits"),
+        ("torch@-a=/x", "'-a' cannot be a label"),
     ],
 )
 def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, complaint: str) -> None:
@@ -86,6 +90,7 @@ def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, com
         ("[pythons]\n", "knows one table"),
         ("[python]\n[more]\n", "knows one table"),
         ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
+        ('[python]\n"torch@a=b" = "/x"\n', "'a=b' cannot be a label"),
         ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
         ('[python]\ntorch = ""\n', "takes the path of an interpreter"),
         ("\xff", "not TOML"),
@@ -103,3 +108,24 @@ def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> Non
     found.require(["jax"])
     with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
         found.require(["torch"])
+
+
+def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
+    file = tmp_path / "kerasbench.toml"
+    file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')
+    found = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)
+    assert found.columns(KNOWN) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
+    assert found.labels() == ["old", "new"]
+    assert [found.of(whom) for whom in ("torch", "torch@old", "torch@new")] == [
+        "/torch/python",
+        "/other/python",
+        "/new/python",
+    ]
+    assert (found.source("torch@old"), found.source("jax@old")) == ("--python", str(file))
+    assert Interpreters().columns(["jax"]) == ["jax"]
+
+
+def test_a_labelled_interpreter_that_is_not_there_is_refused_by_its_whole_name() -> None:
+    found = Interpreters({"torch@old": "/no/such/python"}, {"torch@old": "--python"})
+    with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
+        found.require(["torch@old"])

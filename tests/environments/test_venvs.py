@@ -47,7 +47,7 @@ class Tools:
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
     found = Tools()
-    monkeypatch.setattr(venvs, "_run", found)
+    monkeypatch.setattr(venvs, "run", found)
     return found
 
 
@@ -88,6 +88,20 @@ def test_constraints_and_an_index_are_handed_to_pip(tools: Tools, tmp_path: Path
     venvs.create("torch", wish, tmp_path)
     options = ["-c", "constraints.txt", "--extra-index-url", "https://index.example/cpu"]
     assert tools.installed == [*options, "keras>=3.12,<3.17", "numpy>=1.26", "torch>=2.6"]
+
+
+def test_a_label_makes_an_environment_beside_the_others_with_a_keras_of_its_own(tools: Tools, tmp_path: Path) -> None:
+    python = venvs.create("jax", Wish(label="keras-3.14", extra=("keras==3.14.*",)), tmp_path)
+    assert python == str(tmp_path / "jax@keras-3.14" / "bin" / "python")
+    assert tools.installed == ["numpy>=1.26", "jax>=0.5", "keras==3.14.*"]
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["jax@keras-3.14", "jax@keras-3.14.lock"]
+    assert venvs.is_there("jax@keras-3.14", tmp_path) and not venvs.is_there("jax", tmp_path)
+
+
+def test_what_is_asked_for_as_well_stands_beside_what_a_backend_needs(tools: Tools, tmp_path: Path) -> None:
+    venvs.create("jax", Wish(label="new", extra=("git+https://example.org/keras", "optree==0.19")), tmp_path)
+    assert tools.installed[:3] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
+    assert tools.installed[3:] == ["git+https://example.org/keras", "optree==0.19"]
 
 
 def test_a_lock_is_installed_and_nothing_else(tools: Tools, tmp_path: Path) -> None:
@@ -153,7 +167,7 @@ def test_ctrl_c_puts_the_old_environment_back_too(
         return tools(command, failure, quiet)
 
     interpreter = old_environment(tmp_path)
-    monkeypatch.setattr(venvs, "_run", interrupted)
+    monkeypatch.setattr(venvs, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         venvs.create("jax", Wish(force=True), tmp_path)
     assert interpreter.read_text() == "old"
@@ -244,13 +258,13 @@ def test_what_a_command_prints_is_returned_where_it_is_to_be_quiet(monkeypatch: 
     monkeypatch.setenv("PYTHONPATH", "/here")
     monkeypatch.setenv("VIRTUAL_ENV", "/here")
     code = "import os; print(sorted(os.environ.keys() & {'PYTHONPATH', 'VIRTUAL_ENV'}))"
-    assert venvs._run([sys.executable, "-c", code], "it failed", quiet=True) == "[]\n"
+    assert venvs.run([sys.executable, "-c", code], "it failed", quiet=True) == "[]\n"
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(3)"], ["/gone/python"], ["/"]])
 def test_a_command_that_fails_or_does_not_start_is_told_what_it_was_for(command: list[str]) -> None:
     with pytest.raises(EnvironmentFailed, match=r"^pip did not install jax: its last words are above"):
-        venvs._run(command, "pip did not install jax", quiet=True)
+        venvs.run(command, "pip did not install jax", quiet=True)
 
 
 def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: Path) -> None:

@@ -4,7 +4,16 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT, Options, Size, is_native
+from kerasbench.exchange.options import (
+    DEFAULT,
+    Options,
+    Size,
+    environment_of,
+    is_native,
+    parted,
+    subject,
+    without_environment,
+)
 from kerasbench.plan import arguments, cells
 from kerasbench.plan.catalog import Selected
 from tests import made
@@ -129,3 +138,17 @@ def test_durations(text: str, seconds: float) -> None:
 def test_other_words_are_no_durations(text: str) -> None:
     with pytest.raises(UsageError, match="not a duration"):
         arguments.parse_duration_s(text)
+
+
+def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:
+    options = Options(jit=True, batch=8, environment="keras-3.14", control=True)
+    assert options.label == "@keras-3.14 jit=on control=on batch=8"
+    assert environment_of(options.label) == "keras-3.14"
+    assert without_environment(options.terms) == "jit=on control=on"
+    assert (environment_of("jit=on"), without_environment("@old")) == ("", "")
+
+
+@pytest.mark.parametrize(("whom", "parts"), [("torch", ("torch", "")), ("torch@keras-3.14", ("torch", "keras-3.14"))])
+def test_whom_an_interpreter_is_for_is_a_backend_and_perhaps_a_label(whom: str, parts: tuple[str, str]) -> None:
+    assert parted(whom) == parts
+    assert subject(*parts) == whom

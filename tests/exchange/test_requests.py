@@ -13,7 +13,15 @@ from kerasbench.exchange.requests import Protocol, Request, TrialRequest, decode
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
 OPTIONS = Options(
-    jit=False, dtype="mixed_float16", fp32="tf32", threads=2, batch=64, width=0.5, native=True, control=True
+    jit=False,
+    dtype="mixed_float16",
+    fp32="tf32",
+    threads=2,
+    batch=64,
+    width=0.5,
+    native=True,
+    control=True,
+    environment="keras-3.14",
 )
 TRIAL = TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", Protocol("published", parts=True), OPTIONS, "twin"

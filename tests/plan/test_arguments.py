@@ -43,3 +43,14 @@ def test_contradicting_efforts_are_refused() -> None:
 def test_a_number_of_rounds_that_is_none_is_refused(count: int) -> None:
     with pytest.raises(UsageError, match=f"--rounds takes a whole number from 1 on, not {count}"):
         arguments.effort_of(False, count, False)
+
+
+@pytest.mark.parametrize(("given", "share"), [("5%", 0.05), ("2.5 %", 0.025), ("7", 0.07), (0.1, 0.1), ("0", 0.0)])
+def test_a_share_is_said_in_percent_or_given_as_a_number(given: str | float, share: float) -> None:
+    assert arguments.parse_share(given) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("given", ["100%", "many", "-1%", "", 1.0, -0.1])
+def test_what_is_no_share_below_one_is_refused(given: str | float) -> None:
+    with pytest.raises(UsageError, match="--threshold takes a share of less than 100 %"):
+        arguments.parse_share(given)

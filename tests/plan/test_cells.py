@@ -131,3 +131,47 @@ def test_a_control_is_a_second_one_of_the_first_cell_of_each_row() -> None:
     assert len(found) == 8
     (first, control) = (cell for cell in found if cell.label in ("dense torch cpu", "dense torch cpu control=on"))
     assert dataclasses.replace(control, options=first.options) == first
+
+
+OLD = dataclasses.replace(TORCH, versions={"torch": "2.13.0", "keras": "3.14.1"})
+NEW = dataclasses.replace(TORCH, versions={"torch": "2.13.0", "keras": "3.15.1"})
+
+
+def test_each_labelled_interpreter_is_a_column_of_the_same_row_and_meant_to_differ() -> None:
+    found = make({"torch@old": OLD, "torch@new": NEW, "jax": JAX}, ("cpu",))
+    assert labels(found.cells) == ["dense torch cpu @old", "dense torch cpu @new", "dense jax cpu"]
+    assert [cell.subject for cell in found.cells] == ["torch@old", "torch@new", "jax"]
+    assert len({cell.row for cell in found.cells}) == 1
+    assert found.warnings == []
+
+
+def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a_control_of_the_base() -> None:
+    asked = Asked(versus=["old", "new"], control=True)
+    probes = {"torch@old": OLD, "torch@new": NEW, "jax@old": JAX, "jax@new": JAX}
+    found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE).cells
+    rows: dict[str, list[str]] = {}
+    for cell in found:
+        rows.setdefault(cell.row_label, []).append(cell.options.label)
+    alike = ["@old", "@new", "@old control=on"]
+    assert rows == {"dense torch cpu": alike, "dense torch gpu": alike, "dense jax cpu": alike}
+
+
+def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
+    found = plan_cells.make(Asked(explain=True), [made.selected()], {"jax@old": JAX}, made.MACHINE).cells
+    assert [(cell.options.label, cell.protocol.parts) for cell in found] == [
+        ("@old", True),
+        ("@old jit=off", False),
+        ("@old batch=128", False),
+    ]
+
+
+def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
+    asked = Asked(versus=["old", "new"])
+    probes: dict[str, ProbeReport | Failure] = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
+    found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
+    assert labels(found.cells) == ["dense torch cpu @old", "dense torch gpu @old"]
+    assert labels([cell for cell, _ in found.absent]) == ["dense torch cpu @new"]
+    named = plan_cells.make(
+        dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
+    )
+    assert {cell.subject for cell, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}

@@ -17,7 +17,7 @@ def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 def test_the_columns_are_the_contract() -> None:
     assert document([]) == (
         "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
-        "device_name,batch,width,started,ratio,ratio_low,ratio_high\n"
+        "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment\n"
     )
     assert len(COLUMNS) == 16
 
@@ -73,3 +73,11 @@ def test_no_cell_is_a_formula_or_holds_a_control_character() -> None:
     text = document([summarize(made.record(made.trial(backend="=cmd\x1b")))])
     assert "'=cmd " in text
     assert "\x1b" not in text
+
+
+def test_the_label_of_an_interpreter_is_a_column_of_its_own_and_no_formula() -> None:
+    found = rows(made.trial(options=Options(jit=True, environment="old")), made.trial(failure=made.FAILURE))
+    assert {(row["status"], row["options"], row["environment"]) for row in found} == {
+        ("ok", "jit=on", "old"),
+        ("crash", "", ""),
+    }

@@ -4,6 +4,7 @@ import dataclasses
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.heading import heading, title
 from kerasbench.results.record import Record, TrialRecord
@@ -67,3 +68,27 @@ def test_what_the_machine_showed_before_the_run_is_said() -> None:
 def test_the_terms_of_a_column_are_said() -> None:
     terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
     assert f"| torch cpu | {terms} |" in headed(made.trial()).splitlines()
+
+
+def of_label(label: str, backend: str = "torch", **versions: str) -> TrialRecord:
+    found = made.measurement()
+    resolved = dataclasses.replace(found.resolved, versions=versions)
+    options = Options(environment=label)
+    return made.trial(backend=backend, found=dataclasses.replace(found, resolved=resolved), options=options)
+
+
+def test_where_interpreters_have_labels_it_says_what_differs_and_once_what_is_the_same() -> None:
+    trials = [
+        of_label("old", keras="3.14.1", torch="2.13.0"),
+        of_label("new", keras="3.15.1", torch="2.13.0"),
+        of_label("", "jax", keras="3.16.0", jax="0.10.2"),
+    ]
+    said = headed(*trials).split("\n\n")
+    assert "The same in all columns: jax 0.10.2, torch 2.13.0." in said
+    assert "Different: keras 3.14.1 (@old), 3.15.1 (@new) and 3.16.0 (jax cpu)." in said
+
+
+def test_that_nothing_differs_is_said_too() -> None:
+    said = headed(*(of_label(label, keras="3.15.1") for label in ("old", "new"))).split("\n\n")
+    assert "The same in all columns: keras 3.15.1." in said
+    assert "No version differs between the columns: what does, their labels alone tell." in said

@@ -16,3 +16,9 @@ def test_a_list_reads_as_a_sentence_has_it() -> None:
     assert listed([]) == ""
     assert listed(["JAX"]) == "JAX"
     assert listed(["JAX", "TensorFlow", "torch"]) == "JAX, TensorFlow and torch"
+
+
+def test_the_label_of_an_interpreter_follows_the_backend() -> None:
+    column = ("tensorflow", "cpu", "@keras-3.14 jit=on")
+    assert names([column]) == {column: "TensorFlow @keras-3.14 with jit=on"}
+    assert names([("torch", "cpu", "@old")]) == {("torch", "cpu", "@old"): "torch @old"}

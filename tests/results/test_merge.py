@@ -190,3 +190,30 @@ def test_each_row_says_which_data_it_was_fed() -> None:
 
 def test_enough_rounds_are_those_of_an_interval() -> None:
     assert ENOUGH_ROUNDS == MIN_TRIALS_FOR_INTERVAL
+
+
+def labelled(step_ms: float, *labels: str, day: int, versus: tuple[str, ...] = ()) -> Record:
+    """Return a run of these labels of both backends."""
+    runs = [run(step_ms, options=Options(environment=label), day=day) for label in labels]
+    trials = [trial for one in runs for trial in one.trials]
+    asked = dataclasses.replace(runs[0].asked, versus=list(versus))
+    return dataclasses.replace(runs[0], trials=trials, asked=asked)
+
+
+def columns(*records: Record) -> list[str]:
+    (row,) = summarize(merge(records)).rows
+    return [" ".join(filter(None, column)) for column in row.cells]
+
+
+def test_a_newer_run_of_labels_alone_does_not_take_the_place_of_one_without() -> None:
+    plain = ["jax cpu", "torch cpu"]
+    assert columns(run(1.0), labelled(2.0, "old", "new", day=2)) == plain
+    both = labelled(2.0, "", "new", day=2)
+    assert columns(run(1.0), both) == ["jax cpu", "jax cpu @new", "torch cpu", "torch cpu @new"]
+    assert columns(run(1.0), both, run(3.0, day=3)) == plain
+
+
+def test_a_run_goes_before_a_newer_comparison_of_versions() -> None:
+    assert columns(run(1.0), labelled(2.0, "", "new", day=2, versus=("", "new"))) == ["jax cpu", "torch cpu"]
+    alone = summarize(merge([labelled(2.0, "old", "new", day=2, versus=("old", "new"))])).rows[0]
+    assert alone.origin.versus == ("old", "new")

@@ -161,3 +161,13 @@ def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path
         resume.find(tmp_path, HERE)
     with pytest.raises(ResultsError, match="leave out --resume"):
         resume.find(tmp_path / "gone", HERE)
+
+
+def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
+    old, new = (Options(environment=label) for label in ("old", "new"))
+    planned = made.plan(*(made.cell(backend="torch", options=one) for one in (old, new)))
+    trials = [made.trial(1, options=old), made.trial(1, options=new)]
+    same = PROBES["torch"]
+    other = dataclasses.replace(same, versions={"keras": "3.16.0"})
+    assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": same}) == [True, True]
+    assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": other}) == [False, False]

@@ -67,6 +67,27 @@ def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
         pytest.fail("it measured")
 
 
+def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: Path) -> None:
+    asked = Asked(environments=["torch", "torch@old"])
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=machine.fingerprint())
+    store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
+    audience = ConsoleAudience(Console(file=io.StringIO()))
+    with (
+        pytest.raises(UsageError, match=r"measured torch@old: name its interpreter again, --python torch@old=PATH"),
+        run.measured(None, tmp_path, Interpreters({"torch@new": "/python"}), audience),
+    ):
+        pytest.fail("it measured")
+
+
+def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have_labels() -> None:
+    asked = Asked(backends=["torch", "jax"])
+    assert run.with_columns(asked, Interpreters({"torch": "/python"})) == asked
+    found = run.with_columns(asked, Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"}))
+    assert found.environments == ["torch@old", "torch@new", "jax"]
+    assert run.with_columns(found, Interpreters({"jax@other": "/python"})) == found
+
+
 def test_the_machine_is_held_until_what_was_measured_has_been_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

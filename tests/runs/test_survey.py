@@ -64,3 +64,26 @@ def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_th
         survey.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
     assert seen == [1, 2]
     assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]
+
+
+def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_that_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    described: list[tuple[str, str | None]] = []
+
+    def probe(backend: str, python: str, *rest: object) -> ProbeReport | Failure:
+        return made.FAILURE if python == "/old/python" else ProbeReport(backend, python, {}, [made.CPU])
+
+    def select(names: list[str], python: str, describer: str | None, kept: object) -> list[catalog.Selected]:
+        described.append((python, describer))
+        return [made.selected()]
+
+    monkeypatch.setattr(survey, "observe", lambda sample_s: made.state())
+    monkeypatch.setattr(questions, "probe", probe)
+    monkeypatch.setattr(catalog, "select", select)
+    interpreters = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"})
+    asked = Asked(environments=["torch@old", "torch@new"])
+    found = survey.survey(asked, made.MACHINE, interpreters, Preparation(Console(file=io.StringIO())))
+    assert found.probes["torch@old"] == made.FAILURE
+    assert found.probes["torch@new"] == ProbeReport("torch", "/new/python", {}, [made.CPU])
+    assert described == [("/new/python", "torch")]

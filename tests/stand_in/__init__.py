@@ -33,7 +33,7 @@ def furnish(folder: Path, name: str = "mine") -> Path:
         answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
         for kind, found in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
             said = Message(measurement=dataclasses.replace(found, prediction=[]))
-            answer(folder, f"{kind}-{backend}", Message(begun="train"), _phase(), said)
+            answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
     scenario = folder / f"{name}.py"
     scenario.write_text("raise SystemExit('never executed')\n")
     return scenario
@@ -145,7 +145,7 @@ class Command:
         return int(self._forks.stdout.readline())
 
 
-def _phase() -> Message:
+def phase() -> Message:
     return Message(phase=Phase("train", 1, 2))
 
 

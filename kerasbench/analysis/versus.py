@@ -1,0 +1,168 @@
+"""Two versions side by side: what the head's columns are to the base's, measured in the same bouts."""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kerasbench.analysis.cells import HEADLINE, Row
+from kerasbench.analysis.estimates import Estimate, LogEstimate
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.standings import Control
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.verdicts import Verdict, judge_all
+from kerasbench.exchange.messages import Failure
+from kerasbench.exchange.options import AT, CONTROL, environment_of, is_control, without_environment
+from kerasbench.results.keys import Column
+
+# The training step, then what else a new version may make worse. Of a rate, less is worse.
+FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
+MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
+MEASURES = (HEADLINE, FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
+RATE = "/s"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The columns of base and head in a row, which differ by their interpreter; ``again`` is the base a second time."""
+
+    row: Row
+    base: Column
+    head: Column
+    again: Column
+
+    @property
+    def name(self) -> str:
+        """What the two have in common: ``torch cpu jit=on``."""
+        return " ".join(part for part in (*self.base[:2], without_environment(self.base[2])) if part)
+
+    def ratio(self, column: Column, metric: str) -> LogEstimate | None:
+        """Return what a column's figure is to the base's; None where one of the two has none."""
+        cells = (self.row.cells.get(column), self.row.cells.get(self.base))
+        return None if cells[0] is None or cells[1] is None else between(cells[0], cells[1], metric)
+
+    def failure(self, column: Column) -> Failure | None:
+        cell = self.row.cells.get(column)
+        return cell.failure if cell else None
+
+    @property
+    def broken(self) -> Failure | None:
+        """Why the head has no figures where the base has some; None where it has, or where the base has none too."""
+        base = self.row.cells.get(self.base)
+        measured = base is not None and base.failure is None and bool(base.trials)
+        return self.failure(self.head) if measured else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of base and head, and ``ratio``, the head's over the base's.
+
+    ``control`` is the base's over its own, None where it was not measured twice. ``verdict`` is of the head: slower
+    where it is worse, whatever the figure is.
+    """
+
+    pair: Pair
+    metric: str
+    base: Estimate
+    head: Estimate
+    ratio: LogEstimate
+    control: Control | None
+    verdict: Verdict
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the base differs from itself, so that nothing can be said of the head."""
+        return self.control is not None and self.control.is_off
+
+
+@dataclass(frozen=True)
+class Versus:
+    """All that was compared between two versions, by their labels. ``effect``: the smallest difference that counts."""
+
+    base: str
+    head: str
+    effect: float
+    pairs: list[Pair]
+    differences: list[Difference]
+
+    def of(self, metric: str) -> list[Difference]:
+        return [one for one in self.differences if one.metric == metric]
+
+    @property
+    def regressions(self) -> list[Difference]:
+        """Every figure that is significantly worse, of whatever kind."""
+        return [one for one in self.differences if one.verdict is Verdict.SLOWER]
+
+    @property
+    def broken(self) -> list[tuple[Pair, Failure]]:
+        """Where the head fails, or computes something else, and the base does not."""
+        return [(pair, pair.broken) for pair in self.pairs if pair.broken is not None]
+
+    @property
+    def is_worse(self) -> bool:
+        return bool(self.regressions or self.broken)
+
+    @property
+    def overall(self) -> float | None:
+        """The geometric mean of the ratios of the training step; None without any."""
+        logs = [one.ratio.log_centre for one in self.of(HEADLINE)]
+        return math.exp(statistics.fmean(logs)) if logs else None
+
+
+def versus(summary: Summary) -> list[Versus]:
+    """Compare the versions of a summary, those of each pair of labels; none where none were asked for.
+
+    The verdicts on each kind of figure are judged together, because their number matters.
+    """
+    rows: dict[tuple[str, ...], list[Row]] = {}
+    for row in summary.rows:
+        if len(row.origin.versus) == 2:
+            rows.setdefault(row.origin.versus, []).append(row)
+    return [_compared(labels, own, summary.record.minimal_effect) for labels, own in rows.items()]
+
+
+def _compared(labels: tuple[str, ...], rows: Sequence[Row], effect: float) -> Versus:
+    base, head = labels
+    effect = max([effect, *(row.origin.threshold for row in rows)])
+    pairs = [pair for row in rows for pair in _pairs(row, base, head)]
+    differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
+    return Versus(base, head, effect, pairs, differences)
+
+
+def _pairs(row: Row, base: str, head: str) -> list[Pair]:
+    """Return the pairs of a row: one for each backend, device and set of terms."""
+    found: dict[Column, Pair] = {}
+    for backend, device, options in row.cells:
+        if environment_of(options) not in (base, head) or is_control(options):
+            continue
+        terms = without_environment(options)
+        names = [f"{AT}{label} {terms}".strip() for label in (base, head)]
+        of_base, of_head, again = ((backend, device, one) for one in (*names, f"{names[0]} {CONTROL}"))
+        found.setdefault((backend, device, terms), Pair(row, of_base, of_head, again))
+    return list(found.values())
+
+
+def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Difference]:
+    found = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
+    rate = BY_NAME[metric].unit == RATE
+    judged = [None if one.withheld else (one.ratio.inverse if rate else one.ratio) for one in found]
+    verdicts = judge_all(judged, effect)
+    return [dataclasses.replace(one, verdict=verdict) for one, verdict in zip(found, verdicts, strict=True)]
+
+
+def _unjudged(pair: Pair, metric: str) -> Difference | None:
+    """Return a figure of a pair without its verdict; None where base or head have none."""
+    ratio = pair.ratio(pair.head, metric)
+    base, head = (_estimate(pair.row, column, metric) for column in (pair.base, pair.head))
+    if ratio is None or base is None or head is None:
+        return None
+    again = pair.ratio(pair.again, metric)
+    control = Control(pair.base, again) if again else None
+    return Difference(pair, metric, base, head, ratio, control, Verdict.INCONCLUSIVE)
+
+
+def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
+    cell = row.cells.get(column)
+    return cell.estimate(metric) if cell else None

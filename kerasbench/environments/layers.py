@@ -1,0 +1,76 @@
+"""Environments for one comparison: a few packages on top of an interpreter's own, whose other packages they share.
+
+What differs between two of them is what was asked for and nothing else, and it takes seconds to make one. They are
+kept in the user's cache folder; one with a checkout is made anew each time, because its files may have changed.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import platformdirs
+
+from kerasbench.environments import interpreters, requirements, venvs
+from kerasbench.errors import EnvironmentFailed
+
+SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the environment's own
+FOLDERS = (
+    "import site; print('\\n'.join([*site.getsitepackages(), *([site.getusersitepackages()] "
+    "if site.ENABLE_USER_SITE else [])]))"
+)
+
+
+def folder() -> Path:
+    """Return where they are kept."""
+    return Path(platformdirs.user_cache_dir("kerasbench")) / "environments"
+
+
+def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
+    """Return the interpreter of an environment with these requirements on top of what another interpreter has.
+
+    It is made where there is none yet, and where a requirement is a path; ``say`` hears so.
+
+    Raises:
+        EnvironmentFailed: it could not be made.
+    """
+    place = folder() / _name(python, wanted)
+    interpreter = interpreters.inside(place)
+    words = " ".join(wanted)
+    if interpreters.runs(str(interpreter)) and not any(requirements.is_path(one) for one in wanted):
+        say(f"{words}: made earlier, in {place}")
+        return str(interpreter)
+    say(f"{words}: making an environment on top of {python}, in {place}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+            _make(Path(scratch) / place.name, python, wanted)
+            shutil.rmtree(place, ignore_errors=True)
+            (Path(scratch) / place.name).rename(place)
+    except OSError as error:
+        raise EnvironmentFailed(f"{place}: cannot be made: {error.strerror}") from None
+    return str(interpreter)
+
+
+def _make(place: Path, python: str, wanted: Sequence[str]) -> None:
+    venvs.run([python, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
+    own = str(interpreters.inside(place))
+    shared = venvs.run([python, "-c", FOLDERS], f"{python} did not tell where its packages are", quiet=True)
+    (packages,) = place.glob("lib/python3*/site-packages")
+    # By addsitedir, because a folder that is only named would not have its own .pth files read.
+    lines = [f"import site; site.addsitedir({one!r})" for one in shared.splitlines() if one]
+    (packages / SHARED).write_text("\n".join(lines) + "\n", "utf-8")
+    failure = f"{' '.join(wanted)}: pip did not install it"
+    # First what was asked for, though the same version may be shared: that may be another one tomorrow. Then what it
+    # needs and is not shared; a path by its package's name, or it would be installed again.
+    venvs.run([own, "-m", "pip", "install", "--ignore-installed", "--no-deps", *wanted], failure)
+    named = [requirements.package(one) if requirements.is_path(one) else one for one in wanted]
+    if needing := [one for one in named if one]:
+        venvs.run([own, "-m", "pip", "install", *needing], failure)
+
+
+def _name(python: str, wanted: Sequence[str]) -> str:
+    """Return the name of an environment's folder: readable, and another for each interpreter and set of packages."""
+    digest = hashlib.sha256("\n".join([str(Path(python).absolute()), *wanted]).encode()).hexdigest()[:10]
+    return f"{requirements.label(wanted)[:60]}-{digest}"

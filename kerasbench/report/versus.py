@@ -1,0 +1,201 @@
+"""Two versions side by side: a sentence for all, what became worse, then a table for each kind of figure."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kerasbench.analysis.cells import HEADLINE
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.standings import CONTROL_BOUND
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.verdicts import Verdict
+from kerasbench.analysis.versus import (
+    DEVICE_MEMORY,
+    FIRST_STEP,
+    MEMORY,
+    ONE,
+    THROUGHPUT,
+    Difference,
+    Pair,
+    Versus,
+)
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.options import AT, without_environment
+from kerasbench.report.cells import estimated
+from kerasbench.report.notes import first_step, paired
+from kerasbench.report.number import times, with_interval
+from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, texts
+from kerasbench.text import blanked, count
+
+DECIDED = (Verdict.FASTER, Verdict.SLOWER)
+OTHERS = (FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
+AMOUNTS = {Verdict.SLOWER: "more", Verdict.FASTER: "less"}  # of memory, which is neither slow nor fast
+SAYING = {
+    HEADLINE: "a training step takes {} as long",
+    FIRST_STEP: "the first step takes {} as long",
+    ONE: "predicting one sample takes {} as long",
+    THROUGHPUT: "predict does {} as many samples a second",
+    MEMORY: "the process takes {} the memory",
+    DEVICE_MEMORY: "the device holds {} as much",
+}
+
+
+COLUMNS = (
+    "scenario", "regime", "backend", "device", "options", "figure", "unit", "base", "head", "ratio", "low", "high",
+    "verdict",
+)  # fmt: skip
+
+
+def rows(found: Versus) -> Iterator[list[str | float | None]]:
+    """Yield each figure of base and head as data, in the order of COLUMNS."""
+    for one in found.differences:
+        row, metric = one.pair.row, BY_NAME[one.metric]
+        cell = [row.scenario.name, row.regime.name, *one.pair.base[:2], without_environment(one.pair.base[2])]
+        figures = [one.base.value, one.head.value, one.ratio.value, one.ratio.low, one.ratio.high]
+        yield [*cell, metric.name, metric.unit, *figures, str(one.verdict)]
+
+
+def sections(found: Versus, summary: Summary) -> list[Section]:
+    """Return what a page says of a comparison: the answer, the training step, then what else differs."""
+    parts = (_answer(found), _steps(found), _others(found, summary))
+    return [one for one in parts if one is not None]
+
+
+def whole(found: Sequence[Versus], summary: Summary) -> Section | None:
+    """Return all of it as one section, for a page that quotes it; None where no versions were compared."""
+    if not found:
+        return None
+    first, *parts = [section for one in found for section in sections(one, summary)]
+    return dataclasses.replace(first, parts=parts)
+
+
+def sentences(found: Versus) -> list[str]:
+    """Return one sentence for all, then one for each figure that is worse or cannot be had."""
+    return [blanked(one) for one in (_overall(found), *_details(found))]
+
+
+def _details(found: Versus) -> list[str]:
+    return [*worse(found), *_itself(found), *_not_compared(found)]
+
+
+def worse(found: Versus) -> list[str]:
+    """Return a sentence for each figure of the head that is worse, and for each cell that it has no figure of."""
+    said = [f"{_where(one.pair)}: {SAYING[one.metric].format(times(one.ratio))}." for one in found.regressions]
+    return [*said, *(f"{_where(pair)}: {_broken(found, failure)}" for pair, failure in found.broken)]
+
+
+def _answer(found: Versus) -> Section:
+    lines = [blanked(one) for one in _details(found)]
+    return Section(f"{found.head} against {found.base}", [blanked(_overall(found))], lines=lines)
+
+
+def _overall(found: Versus) -> str:
+    steps = found.of(HEADLINE)
+    if not steps:
+        return "No training step was measured with both versions."
+    counted = Counter(one.verdict for one in steps)
+    parts = [
+        f"{said} in {counted[verdict]}"
+        for verdict, said in (
+            (Verdict.SLOWER, "slower"),
+            (Verdict.FASTER, "faster"),
+            (Verdict.SAME, "the same"),
+            (Verdict.INCONCLUSIVE, "undecided"),
+        )
+        if counted[verdict]
+    ]
+    mean = f"; geometric mean of the ratios {found.overall:.3f}" if found.overall is not None and len(steps) > 1 else ""
+    return f"Training step of {found.head} against {found.base}, {count(len(steps), 'row')}: {', '.join(parts)}{mean}."
+
+
+def _where(pair: Pair) -> str:
+    return f"{pair.row.label} {pair.name}"
+
+
+def _itself(found: Versus) -> Iterator[str]:
+    """Say where the base differs from itself, so that nothing can be said of the head."""
+    for one in found.of(HEADLINE):
+        if one.withheld and one.control is not None:
+            ratio = with_interval(one.control.ratio)
+            yield f"{_where(one.pair)}: no verdict, {found.base} differs from itself: {ratio}."
+
+
+def _broken(found: Versus, failure: Failure) -> str:
+    """Say why the head has no figure where the base has one."""
+    if failure.code is Code.PARITY:
+        return f"{found.head} computes something else than {found.base}: {failure.cause}."
+    return f"{found.head} fails, {found.base} does not: {failure.code}: {failure.cause}."
+
+
+def _not_compared(found: Versus) -> Iterator[str]:
+    """Say where the base has no figure, so that there is nothing to compare the head with."""
+    for pair in found.pairs:
+        failure = pair.failure(pair.base)
+        if failure is not None:
+            yield f"{_where(pair)}: not compared, {found.base} has no figure: {failure.code}: {failure.cause}."
+
+
+def _steps(found: Versus) -> Section | None:
+    table = _table(found, [HEADLINE])
+    if table is None:
+        return None
+    return Section("Training step, base and head", table=table, notes=list(_notes(found)))
+
+
+def _notes(found: Versus) -> Iterator[str]:
+    steps = found.of(HEADLINE)
+    yield (
+        f"head / base: the time with {AT}{found.head} over that with {AT}{found.base}, "
+        f"{paired([one.pair.row for one in steps])}, with its 95 % interval."
+    )
+    least = f"{100 * found.effect:.3g} %"
+    many = f" ({len(steps)} verdicts corrected by Holm's method)" if len(steps) > 1 else ""
+    yield (f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}.")
+    yield (
+        f"base / base: {AT}{found.base} was measured twice in every bout. The ratio should be 1; its interval is what "
+        f"cannot be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
+    )
+    if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
+        yield "Fewer than three rounds: intervals come from the slices of each round, widened."
+
+
+def _others(found: Versus, summary: Summary) -> Section | None:
+    table = _table(found, OTHERS)
+    if table is None:
+        return None
+    notes = [
+        *first_step(summary),
+        "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
+        "three rounds.",
+    ]
+    return Section("First step, prediction and memory, base and head", table=table, notes=notes)
+
+
+def _table(found: Versus, metrics: tuple[str, ...] | list[str]) -> Table | None:
+    several = len(metrics) > 1
+    rows = [
+        [
+            *texts(one.pair.row.label, one.pair.name, *([BY_NAME[metric].title] if several else [])),
+            estimated(one.base, BY_NAME[metric].unit),
+            estimated(one.head, BY_NAME[metric].unit),
+            estimated(one.ratio),
+            EMPTY if one.control is None else estimated(one.control.ratio),
+            _verdict(one),
+        ]
+        for metric in metrics
+        for one in found.of(metric)
+    ]
+    if not rows:
+        return None
+    names = [f"{AT}{label}" for label in (found.base, found.head)]
+    return Table(
+        ["scenario", "column", *(["figure"] if several else []), *names, "head / base", "base / base", "verdict"], rows
+    )
+
+
+def _verdict(one: Difference) -> Cell:
+    if one.withheld:
+        return Cell(NOTHING)
+    words = AMOUNTS if one.metric in (MEMORY, DEVICE_MEMORY) else {}
+    return Cell(words.get(one.verdict, str(one.verdict)), strong=one.verdict in DECIDED)

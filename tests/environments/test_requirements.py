@@ -1,0 +1,96 @@
+"""What is to be installed, in words."""
+
+from pathlib import Path
+
+import pytest
+
+from kerasbench.environments import requirements
+from kerasbench.errors import UsageError
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sources of Keras in a folder of another name, below the current one."""
+    folder = tmp_path / "branch-1.2"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "Keras"\n')
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "package"),
+    [
+        ("keras==3.14.*", "keras"),
+        (" torch>=2.6,<2.7", "torch"),
+        ("tensorflow_metal==1.2", "tensorflow-metal"),
+        ("keras @ git+https://github.com/keras-team/keras", "keras"),
+        ("git+https://github.com/keras-team/keras", ""),
+    ],
+)
+def test_a_requirement_stays_as_it_is_and_tells_its_package(text: str, package: str) -> None:
+    assert requirements.parse(text) == text.strip()
+    assert requirements.package(requirements.parse(text)) == package
+
+
+def test_a_checkout_is_named_by_its_own_files_wherever_it_lies(checkout: Path) -> None:
+    for text in ("./branch-1.2", str(checkout)):
+        assert requirements.parse(text) == str(checkout)
+    assert requirements.package(str(checkout)) == "keras"
+    (checkout / "pyproject.toml").write_text("[project")
+    assert requirements.package(str(checkout)) == ""
+
+
+def test_a_wheel_is_named_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl").touch()
+    monkeypatch.chdir(tmp_path)
+    found = requirements.parse("keras_nightly-3.16.0.dev1-py3-none-any.whl")
+    assert found == str(tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl")
+    assert requirements.package(found) == "keras-nightly"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "an empty requirement"),
+        ("./gone", r"\./gone: neither a checkout"),
+        ("..", r"\.\.: neither a checkout"),
+        ("keras-3.14-py3-none-any.whl", "neither a checkout .* nor a wheel is there"),
+    ],
+)
+def test_what_cannot_be_installed_is_refused(
+    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=complaint):
+        requirements.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "are"),
+    [
+        ("keras==3.14", True),
+        ("keras==3.14.* torch~=2.6", True),
+        ("keras[extra]>=3", True),
+        ("git+https://example.org/keras", True),
+        ("keras-3.14", False),
+        ("keras==3.14 torch", False),
+        ("", False),
+    ],
+)
+def test_requirements_have_a_version_or_an_address(text: str, are: bool) -> None:
+    assert requirements.are_requirements(text) is are
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        (["keras==3.14.*"], "keras-3.14"),
+        (["keras>=3.14,<3.15", "torch==2.6"], "keras-3.14-3.15-torch-2.6"),
+        (["/home/me/k3.12"], "k3.12"),
+        (["/x/keras-3.14-py3-none-any.whl"], "keras-3.14-py3-none-any"),
+        (["git+https://github.com/keras-team/keras@abc"], "keras-abc"),
+    ],
+)
+def test_a_label_is_made_of_what_is_installed(given: list[str], label: str) -> None:
+    assert requirements.label(given) == label

@@ -1,0 +1,127 @@
+"""What the words for base and head mean."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kerasbench.environments import layers, sides
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.environments.sides import Side
+from kerasbench.errors import UsageError
+
+BACKENDS = ["jax", "torch"]
+NAMED = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"})
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Sequence[str]]]:
+    """What was made, each with the interpreter below it."""
+    found: list[tuple[str, Sequence[str]]] = []
+
+    def make(python: str, wanted: Sequence[str], say: sides.Say) -> str:
+        found.append((python, wanted))
+        say("made")
+        return f"/made/{wanted[0]}/python"
+
+    monkeypatch.setattr(layers, "built", make)
+    return found
+
+
+def environment(folder: Path) -> Path:
+    """Make a folder look like a virtual environment."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").touch()
+    (folder / "bin" / "python").symlink_to("/bin/sh")
+    return folder / "bin" / "python"
+
+
+def test_a_label_that_was_given_goes_before_all_else(here: Path) -> None:
+    environment(here / "old")
+    assert sides.meant("old", ["old"]) == Side("old")
+    assert sides.meant("old", []).path
+
+
+@pytest.mark.parametrize(
+    ("folder", "word", "label"),
+    [("old", "old", "old"), ("mine/.venv", "mine/.venv", "mine"), ("old", "old/bin/python", "old")],
+)
+def test_an_environment_is_called_as_its_folder_or_its_project(here: Path, folder: str, word: str, label: str) -> None:
+    python = environment(here / folder)
+    assert sides.meant(word, []) == Side(label, path=str(python))
+
+
+def test_an_interpreter_of_no_environment_is_called_as_its_file(here: Path) -> None:
+    (here / "python3.12").symlink_to("/bin/sh")
+    assert sides.meant("./python3.12", []) == Side("python3.12", path=str(here / "python3.12"))
+    assert sides.meant("sh", []).label == "sh"
+    assert os.access(sides.meant("sh", []).path, os.X_OK)
+
+
+def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
+    (here / "keras").mkdir()
+    (here / "keras" / "pyproject.toml").write_text('[project]\nname = "keras"\n')
+    assert sides.meant("./keras", []) == Side("keras", wanted=(str(here / "keras"),))
+    assert sides.meant("keras==3.14.* torch==2.6", []) == Side(
+        "keras-3.14-torch-2.6", wanted=("keras==3.14.*", "torch==2.6")
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "complaint"),
+    [
+        ("kers-3.14", ["keras-3.14"], "unknown label 'kers-3.14'; did you mean 'keras-3.14'"),
+        ("keras-3.14", [], "'keras-3.14' is neither a label, nor the path .* such as 'keras==3.14"),
+        ("./gone", ["old"], "'./gone' is neither a label"),
+        ("empty", [], "empty: neither an interpreter, nor a folder with an environment"),
+    ],
+)
+def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], complaint: str) -> None:
+    (here / "empty").mkdir()
+    with pytest.raises(UsageError, match=complaint):
+        sides.meant(word, known)
+
+
+def test_labels_are_compared_where_a_backend_has_both() -> None:
+    found = sides.sides("old", "new", NAMED, BACKENDS, print)
+    assert (found.labels, found.columns) == (["old", "new"], ["torch@old", "torch@new"])
+    assert [found.interpreters.of(whom) for whom in found.columns] == ["/old/python", "/new/python"]
+
+
+def test_a_backend_that_has_both_must_be_there() -> None:
+    with pytest.raises(
+        UsageError, match=r"no backend that has both old and new; there are: torch@old, torch@new, jax@"
+    ):
+        sides.sides("old", "new", NAMED, ["jax"], print)
+
+
+def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: list[tuple[str, Sequence[str]]]) -> None:
+    said: list[str] = []
+    own = Interpreters({"jax": "/jax/python", "torch": "/one/python", "tensorflow": "/one/python"})
+    found = sides.sides("keras==3.14", "keras==3.15", own, ["jax", "torch", "tensorflow"], said.append)
+    assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/one/python"] * 2
+    assert said == ["made"] * 4
+    assert found.labels == ["keras-3.14", "keras-3.15"]
+    assert found.columns[:2] == ["jax@keras-3.14", "jax@keras-3.15"]
+    assert found.interpreters.of("torch@keras-3.15") == "/made/keras==3.15/python"
+
+
+def test_the_same_twice_has_two_labels(here: Path) -> None:
+    python = environment(here / "old")
+    found = sides.sides("old", str(python), Interpreters(), ["torch"], print)
+    assert found.columns == ["torch@old", "torch@old-again"]
+    assert {found.interpreters.of(whom) for whom in found.columns} == {str(python)}
+
+
+def test_requirements_tell_which_backends_matter() -> None:
+    packages = ["jax", "tensorflow", "torch"]
+    assert sides.about("torch==2.6", "torch==2.7", packages, []) == ["torch"]
+    assert sides.about("keras==3.14 jax==0.9", "torch==2.7", packages, []) == ["jax", "torch"]
+    assert sides.about("keras==3.14", "old", packages, ["old"]) == []

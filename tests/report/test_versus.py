@@ -1,0 +1,138 @@
+"""What a page says of two versions."""
+
+import dataclasses
+
+from kerasbench.analysis.findings import Findings, findings
+from kerasbench.exchange.options import Options
+from kerasbench.report import glance, page, versus
+from kerasbench.report.progress import ConsoleProgress
+from kerasbench.results.record import Record
+from tests import made
+from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, record, trials
+from tests.report.table import drawn, rows, section
+
+WORSE = SLOWER | {NEW: {"step_ms": 2.2, "first_ms": 600, "mib": 1024, "rate": 0.5}}
+
+
+def of(found: Record) -> Findings:
+    return findings(found)
+
+
+def test_the_answer_counts_and_names_what_is_worse() -> None:
+    text = drawn(page.screen(of(record(*trials(WORSE), *trials(ALIKE, "jax")))))
+    answer = section(text, "new against old")
+    assert "Training step of new against old, 2 rows: slower in 1, the same in 1; geometric mean" in answer
+    said = [line for line in answer.splitlines() if line.startswith("- ")]
+    assert [line.partition(": ")[2].partition("×")[0] for line in said] == [
+        "a training step takes 1.096",
+        "the first step takes 2.000",
+        "predict does 0.500",
+        "the process takes 2.000",
+    ]
+    assert all(line.startswith("- dense torch cpu: ") for line in said)
+    assert "is fastest" not in text  # which is not what was asked
+
+
+def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
+    text = drawn(page.screen(of(record(*trials(WORSE)))))
+    head, line = rows(section(text, "Training step, base and head"))
+    assert head == ["scenario", "column", "@old", "@new", "head / base", "base / base", "verdict"]
+    assert line[:2] == ["dense", "torch cpu"] and line[-1] == "**slower**"
+    assert line[4] == "1.10 ±0.0 %"
+    others = rows(section(text, "First step, prediction and memory, base and head"))
+    assert [(one[2], one[-1]) for one in others[1:]] == [
+        ("First step", "**slower**"),
+        ("One sample, median", "same"),
+        ("predict, throughput", "**slower**"),
+        ("Peak memory of the process", "**more**"),
+    ]
+    assert [one.partition(" ±")[0] for one in others[3][3:6]] == ["20,000 /s", "10,000 /s", "0.500"]
+
+
+def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> None:
+    text = drawn(page.screen(of(record(*trials(SLOWER), *trials(ALIKE | {AGAIN: {"step_ms": 2.5}}, "jax")))))
+    head, jax, torch = rows(section(text, "Training step, base and head"))
+    place = head.index("base / base")
+    assert (jax[place], jax[-1]) == ("1.24 ±0.0 %", "–")
+    assert (torch[place], torch[-1]) == ("1.00 ±0.0 %", "**slower**")
+    said = section(text, "new against old")
+    assert "- dense jax cpu: no verdict, old differs from itself: 1.24 ±0.0 %." in said
+    assert "What this machine cannot tell apart" not in text
+
+
+def test_a_threshold_and_few_rounds_are_said() -> None:
+    text = drawn(page.whole(of(record(*trials(ALIKE, bouts=1), threshold=0.05))))
+    notes = section(text, "Training step, base and head")
+    assert "by more than 5 %. Same: significantly within 5 %." in notes
+    assert "Fewer than three rounds" in notes
+    assert "## Training step\n" not in text  # which would compare backends, whose bouts were others
+
+
+def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> None:
+    changed = [
+        dataclasses.replace(one, measurement=made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8)))
+        if one.options == NEW
+        else one
+        for one in trials(ALIKE)
+    ]
+    failed = made.trial(1, backend="jax", failure=made.FAILURE, options=OLD)
+    found = of(record(*changed, failed, made.trial(1, backend="jax", options=NEW)))
+    said = versus.sentences(found.versus[0])
+    assert said[0] == "No training step was measured with both versions."
+    assert said[1].startswith("dense torch cpu: new computes something else than old: the loss of step 2 is 2, ")
+    assert said[2].startswith("dense jax cpu: not compared, old has no figure: crash: ")
+    assert glance.of_results(found) == said
+
+
+def test_a_head_that_fails_is_said_with_its_cause() -> None:
+    kept = [one for one in trials(ALIKE) if one.options != NEW]
+    found = of(record(*kept, made.trial(1, failure=made.FAILURE, options=NEW)))
+    (line,) = versus.worse(found.versus[0])
+    assert line.startswith("dense torch cpu: new fails, old does not: crash: ")
+
+
+def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
+    import io
+
+    from rich.console import Console
+
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=300))
+    run = dataclasses.replace(record(*trials(SLOWER)), stopped_because="")
+    progress.run_began(made.plan(made.cell(options=OLD), made.cell(options=NEW)), run)
+    progress.round_ended(run)
+    assert "Training step of new against old, 1 row: slower in 1." in out.getvalue()
+    assert "is fastest" not in out.getvalue()
+
+
+def test_it_can_be_quoted_as_one_section() -> None:
+    found = of(record(*trials(SLOWER)))
+    whole = versus.whole(found.versus, found.summary)
+    assert whole is not None
+    assert [part.title for part in whole.parts] == [
+        "Training step, base and head",
+        "First step, prediction and memory, base and head",
+    ]
+    assert versus.whole([], found.summary) is None
+
+
+def test_figures_become_data() -> None:
+    found = of(record(*trials(SLOWER)))
+    first, *_ = versus.rows(found.versus[0])
+    line = dict(zip(versus.COLUMNS, first, strict=True))
+    assert (line["scenario"], line["backend"], line["options"], line["figure"]) == (
+        "dense",
+        "torch",
+        "",
+        "train_step_ms",
+    )
+    assert line["verdict"] == "slower" and isinstance(line["low"], float)
+
+
+def test_a_hostile_label_moves_no_cursor() -> None:
+    odd = Options(environment="\x1b[2Jold")
+    hostile = {odd: {"step_ms": 2.0}, NEW: {"step_ms": 2.0}}
+    run = record(*trials(hostile))
+    asked = dataclasses.replace(run.asked, versus=[odd.environment, "new"])
+    text = drawn(page.whole(of(dataclasses.replace(run, asked=asked))))
+    assert "\x1b" not in text
