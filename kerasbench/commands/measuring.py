@@ -14,13 +14,16 @@ from kerasbench.commands.parameters import (
     BatchSizes,
     Budget,
     Control,
+    Custom,
     Data,
     Devices,
     Dtype,
     Fp32,
+    Inputs,
     Jit,
     KeepEnv,
     MemoryLimit,
+    ModelBatch,
     Native,
     ProtocolName,
     Python,
@@ -33,6 +36,7 @@ from kerasbench.commands.parameters import (
     Seed,
     Threads,
     Timeout,
+    Trust,
     Wait,
     Widths,
     split,
@@ -49,6 +53,10 @@ def run(
     scenario: Scenarios = None,
     backend: Backends = None,
     device: Devices = None,
+    input_: Inputs = None,
+    batch_size: ModelBatch = None,
+    custom: Custom = None,
+    trust: Trust = False,
     quick: Quick = False,
     rounds: Rounds = None,
     rigorous: Rigorous = False,
@@ -96,6 +104,10 @@ def run(
         data=data,
         protocol=protocol,
         keep_env=split(keep_env),
+        inputs=split(input_),
+        batch=batch_size,
+        custom=custom or "",
+        trust=trust,
     )
     asked = words.run(said)
     if resume and said != words.Words():
@@ -111,6 +123,9 @@ def sweep(
     width: Widths = None,
     backend: Backends = None,
     device: Devices = None,
+    input_: Inputs = None,
+    custom: Custom = None,
+    trust: Trust = False,
     quick: Quick = False,
     rounds: Rounds = None,
     rigorous: Rigorous = False,
@@ -156,6 +171,9 @@ def sweep(
             seed=seed,
             data=data,
             keep_env=split(keep_env),
+            inputs=split(input_),
+            custom=custom or "",
+            trust=trust,
         )
     )
     return _tell(_drawn(asked, results, python, wait))
@@ -165,6 +183,10 @@ def explain(
     scenario: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenarios: name, pattern or file.")],
     backend: Backends = None,
     device: Devices = None,
+    input_: Inputs = None,
+    batch_size: ModelBatch = None,
+    custom: Custom = None,
+    trust: Trust = False,
     quick: Quick = False,
     rounds: Rounds = None,
     timeout: Timeout = None,
@@ -192,6 +214,10 @@ def explain(
             memory_limit=memory_limit,
             seed=seed,
             keep_env=split(keep_env),
+            inputs=split(input_),
+            batch=batch_size,
+            custom=custom or "",
+            trust=trust,
         )
     )
     drawn = _drawn(asked, results, python, wait)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kerasbench.exchange.given import NOTHING, Given
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import DataKind, Protocol
@@ -58,7 +59,7 @@ class Asked:
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
     ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
     ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
-    column of each row twice.
+    column of each row twice. ``given`` is what is said of models that are no scenario files.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -74,6 +75,7 @@ class Asked:
     explain: bool = False
     keep_env: dict[str, str] = field(default_factory=dict)
     control: bool = False
+    given: Given = NOTHING
 
 
 @dataclass(frozen=True)

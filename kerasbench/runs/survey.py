@@ -51,7 +51,7 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     with telling.asking(names):
         probes = probe_all(names, interpreters, asked.keep_env)
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
+    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env, asked.given)
     return Surveyed(here, state, probes, selected)
 
 
@@ -87,7 +87,7 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     """Have the operations of each regime's training step counted; none where the backend that can is not there."""
     found: list[Counted] = []
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
-        request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
+        request = CountRequest(one.entry.place, one.entry.file_hash, one.regime.name, one.entry.given)
         said = questions.count(request, interpreters.of(backends.counting()), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))
