@@ -6,11 +6,11 @@ What they return is in returned.py.
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.analysis import changes
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import words
+from kerasbench.plan import live, words
 from kerasbench.plan.words import Words
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
@@ -25,7 +25,7 @@ Place = str | Path
 
 
 def run(
-    scenarios: str | Sequence[str] = (),
+    scenarios: Any = (),
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
@@ -34,7 +34,7 @@ def run(
     fp32: str | Sequence[str] = (),
     threads: int | Sequence[int] = (),
     native: bool = False,
-    data: str = "synthetic",
+    data: Any = "synthetic",
     protocol: str = "steady",
     quick: bool = False,
     rounds: int | None = None,
@@ -48,10 +48,17 @@ def run(
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    inputs: str | Sequence[str] = (),
+    batch_size: int | None = None,
+    custom: Place = "",
+    trust: bool = False,
     folder: Place | None = None,
 ) -> Results:
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
+    ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
+    and measured on every backend. ``data=(x, y)`` are then its rows. ``inputs``, ``batch_size``, ``custom`` and
+    ``trust`` are for saved models, as the options --input, --batch-size, --custom and --trust are.
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
     more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
@@ -62,30 +69,31 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    asked = words.run(
-        Words(
-            scenarios=_words(scenarios),
-            backends=_words(backends),
-            devices=_words(devices),
-            quick=quick,
-            rounds=rounds,
-            rigorous=rigorous,
-            control=control,
-            budget=budget_s,
-            jit=_words(jit),
-            dtype=_words(dtype),
-            fp32=_words(fp32),
-            threads=_words(threads),
-            native=native,
-            timeout_s=timeout_s,
-            memory_limit=memory_limit_bytes,
-            seed=seed,
-            data=data,
-            protocol=protocol,
-            keep_env=_words(keep_env),
-        )
+    said = Words(
+        backends=_words(backends),
+        devices=_words(devices),
+        quick=quick,
+        rounds=rounds,
+        rigorous=rigorous,
+        control=control,
+        budget=budget_s,
+        jit=_words(jit),
+        dtype=_words(dtype),
+        fp32=_words(fp32),
+        threads=_words(threads),
+        native=native,
+        timeout_s=timeout_s,
+        memory_limit=memory_limit_bytes,
+        seed=seed,
+        protocol=protocol,
+        keep_env=_words(keep_env),
+        inputs=_words(inputs),
+        batch=batch_size,
+        custom=str(custom),
+        trust=trust,
     )
-    return Results([_measured(asked, _place(results, folder), python, wait)])
+    with live.named(said, scenarios, data) as whole:
+        return Results([_measured(words.run(whole), _place(results, folder), python, wait)])
 
 
 def sweep(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Draw = Callable[[int, Any], tuple[Any, Any]]  # (samples, NumPy generator) -> (x, y)
+Draw = Callable[[int, Any], tuple[Any, ...]]  # (samples, NumPy generator) -> (x, y), or (x, y, sample weights)
 Load = Callable[[], tuple[Any, Any]]  # -> all rows that there are
 Prepare = Callable[[Any], Any]  # x -> x
 
@@ -42,16 +42,18 @@ class Dataset:
     prepare: Prepare = lambda x: x
     encode: Prepare = lambda y: y
 
-    def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, Any]:
-        """Return that many rows (x, y), ``synthetic`` or ``real``: real ones from the first, training before test.
+    def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
+        """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test.
+
+        They are (x, y), each an array or a structure of arrays, or (x, y, sample weights).
 
         Raises:
             DataError: the real rows cannot be loaded, have another shape, or are too few.
         """
         drawn = self._first(samples) if kind == "real" and self.load else self.draw(samples, rng)
-        if not isinstance(drawn, tuple) or len(drawn) != 2:
-            raise DataError("data(samples, rng) must return a pair (x, y) of NumPy arrays")
-        return self.prepare(drawn[0]), self.encode(drawn[1])
+        if not isinstance(drawn, tuple) or len(drawn) not in (2, 3):
+            raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
+        return self.prepare(drawn[0]), self.encode(drawn[1]), *drawn[2:]
 
     def _first(self, samples: int) -> tuple[Any, Any]:
         assert self.load is not None

@@ -14,15 +14,27 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench.datasets import Dataset, Draw
+from kerasbench.exchange.given import NOTHING, Given
 
 Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
+APPLICATIONS = "keras.applications."
+HASH_CHUNK_BYTES = 1 << 20
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 
 
 class ScenarioError(Exception):
     """A scenario file that cannot be used. The message says what is wrong and what to do."""
+
+    remedy = "mend the scenario file; docs/scenarios.md shows what it needs"
+
+
+class ModelError(ScenarioError):
+    """A saved model, or one by name, that cannot be used."""
+
+    remedy = "docs/own-models.md says which models can be measured"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +100,14 @@ class Scenario:
     """A model and what it is trained on.
 
     ``build(regime)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
-    returns ``(x, y)`` as NumPy arrays. ``callbacks(folder)`` returns the Keras callbacks that training has; the folder
-    is the trial's own. ``parameters`` is the count that every backend must arrive at (None: not checked).
-    ``learnable`` is False where there is nothing to learn. ``scalable`` says that ``build`` makes its hidden layers as
-    wide as ``regime.scaled(units)`` says. ``source`` says where the measurement was published.
+    returns ``(x, y)`` or ``(x, y, sample_weight)``: NumPy arrays, or lists, tuples and dictionaries of them.
+    ``callbacks(folder)`` returns the Keras callbacks that training has; the folder is the trial's own. ``parameters``
+    is the count that every backend must arrive at (None: not checked). ``learnable`` is False where there is nothing to
+    learn. ``scalable`` says that ``build`` makes its hidden layers as wide as ``regime.scaled(units)`` says. ``source``
+    says where the measurement was published. ``class_weight`` weights the classes of y in training, as `fit` takes it.
+    ``keeps_weights``: the model begins with the weights that ``build`` gives it, the same on every backend, and its
+    outputs are compared besides. ``trains`` is False for a model that is measured by its predictions alone, and need
+    not be compiled.
     """
 
     build: Callable[[Regime], Any]
@@ -102,6 +118,9 @@ class Scenario:
     learnable: bool = True
     source: str = ""
     scalable: bool = False
+    class_weight: Mapping[int, float] | None = None
+    keeps_weights: bool = False
+    trains: bool = True
 
     def __post_init__(self) -> None:
         for what in ("build", "data"):
@@ -110,9 +129,17 @@ class Scenario:
             _require_function("callbacks", self.callbacks)
         if self.parameters is not None:
             _require_count("parameters", self.parameters, 0)
-        for name, kind in (("learnable", bool), ("source", str), ("scalable", bool)):
+        for name, kind in (
+            ("learnable", bool),
+            ("source", str),
+            ("scalable", bool),
+            ("keeps_weights", bool),
+            ("trains", bool),
+        ):
             if not isinstance(getattr(self, name), kind):
                 raise ScenarioError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+        if self.class_weight is not None:
+            _require_class_weight(self.class_weight)
         if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
             raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]
@@ -148,9 +175,46 @@ def content_hash(file: Path) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def require_unchanged(file: Path, planned: str) -> None:
+def is_saved(file: Path) -> bool:
+    """Tell whether it is a saved model's file, by its name."""
+    return file.suffix in SAVED
+
+
+def is_named(file: Path) -> bool:
+    """Tell whether it is no file, but the name of a model of ``keras.applications``."""
+    return str(file).startswith(APPLICATIONS)
+
+
+def source_hash(file: Path, given: Given = NOTHING) -> str:
+    """Return what tells a changed scenario from an unchanged one: the hash of its file.
+
+    A saved model's own layers and rows count too, where it has any; a name stands for itself.
+
+    Raises:
+        ScenarioError: a file cannot be read, or a scenario's is too large to be one.
+    """
+    if not (is_saved(file) or is_named(file)):
+        return content_hash(file)
+    own = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
+    others = [_whole_hash(Path(one)) for one in (given.custom, given.rows) if one]
+    return hashlib.sha256("\0".join([own, *others]).encode()).hexdigest() if others else own
+
+
+def _whole_hash(file: Path) -> str:
+    """Return the SHA-256 of a file of any size."""
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as stream:
+            while chunk := stream.read(HASH_CHUNK_BYTES):
+                digest.update(chunk)
+    except OSError as error:
+        raise ModelError(f"{file}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def require_unchanged(file: Path, planned: str, given: Given = NOTHING) -> None:
     """Raise ScenarioError unless a file's hash is still the one with which it was planned."""
-    if content_hash(file) != planned:
+    if source_hash(file, given) != planned:
         raise ScenarioError(f"{file} changed while the run was going on; start the run again")
 
 
@@ -211,6 +275,13 @@ def _require_name(what: str, name: object) -> None:
 def _require_function(what: str, value: object) -> None:
     if not (callable(value) or isinstance(value, Dataset)):
         raise ScenarioError(f"{what} must be a function, not {value!r}")
+
+
+def _require_class_weight(value: object) -> None:
+    if not isinstance(value, Mapping) or not all(
+        isinstance(label, int) and isinstance(weight, int | float) for label, weight in value.items()
+    ):
+        raise ScenarioError(f"class_weight must be numbers by the class, such as {{0: 1.0, 1: 5.0}}, not {value!r}")
 
 
 def _require_count(what: str, value: object, least: int) -> None:

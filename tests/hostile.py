@@ -47,9 +47,9 @@ def record() -> Record:
 
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
-    block = found.training.blocks[0]
+    block = made.trained(found).blocks[0]
     epochs = [Block(1, 4_000_000)] * 2
-    training = dataclasses.replace(found.training, warmup=[Block(1, 5)], blocks=[block] * 3, epochs=epochs)
+    training = dataclasses.replace(made.trained(found), warmup=[Block(1, 5)], blocks=[block] * 3, epochs=epochs)
     small = dataclasses.replace(
         found,
         training=dataclasses.replace(training, again_ns=[made.MS]),

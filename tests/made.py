@@ -156,8 +156,29 @@ def with_parts(
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
     made = measurement(steady_ms)
     arrays, ready, bare = ([Block(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms))
-    training = Training(**(vars(made.training) | {"parts": Parts(arrays, ready, bare, peak)}))
+    training = Training(**(vars(trained(made)) | {"parts": Parts(arrays, ready, bare, peak)}))
     return Measurement(**(vars(made) | {"training": training}))
+
+
+def trained(found: Measurement) -> Training:
+    """The training of a trial that has one."""
+    assert found.training is not None
+    return found.training
+
+
+def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
+    """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
+    slices = [Block(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms)]
+    calls = [int(ms * MS) for ms in batch_ms for _ in range(10)]
+    single = Latency(1, [MS] * 20, [Block(10, 10 * MS, cycle, 0, 0) for cycle in range(2)])
+    return dataclasses.replace(
+        measurement(),
+        training=None,
+        learning=None,
+        batch=Batch("float32[32, 4]", ""),
+        prediction=[single, Latency(batch, calls, slices)] if batch > 1 else [single],
+        parity=Parity([], [], [[1.0, 0.5]]),
+    )
 
 
 def epochs_measurement(epoch_ms: float) -> Measurement:
@@ -220,7 +241,7 @@ def sliced(
     epochs = [Block(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
     if not epochs:
         epochs = [Block(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    return dataclasses.replace(made, training=dataclasses.replace(made.training, blocks=blocks, epochs=epochs))
+    return dataclasses.replace(made, training=dataclasses.replace(trained(made), blocks=blocks, epochs=epochs))
 
 
 def in_bout(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:

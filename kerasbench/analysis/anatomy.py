@@ -87,7 +87,7 @@ def anatomies(summary: Summary, paid: Sequence[BreakEven]) -> list[Anatomy]:
         (row, column)
         for row in summary.rows
         for column, cell in row.cells.items()
-        if cell.failure is None and any(measurement.training.parts for _, measurement in cell.trials)
+        if cell.failure is None and any(_parts(measurement) for _, measurement in cell.trials)
     ]
     advice = _advice(summary, cells)
     return [
@@ -97,8 +97,8 @@ def anatomies(summary: Summary, paid: Sequence[BreakEven]) -> list[Anatomy]:
 
 
 def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[BreakEven], advice: list[Advice]) -> Anatomy:
-    measured = [measurement for _, measurement in row.cells[column].trials if measurement.training.parts]
-    parts = [(measurement, measurement.training.parts) for measurement in measured if measurement.training.parts]
+    parts = [(one, found) for _, one in row.cells[column].trials if (found := _parts(one)) is not None]
+    measured = [measurement for measurement, _ in parts]
     steps = measured[0].full_steps_per_epoch
     bare = [step_ms(found.bare) for _, found in parts]
     compiling = row.cells[column].values(BY_NAME["compile_ms"])
@@ -123,6 +123,10 @@ def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[Break
     )
 
 
+def _parts(measurement: Measurement) -> Parts | None:
+    return measurement.training.parts if measurement.training else None
+
+
 def step_ms(blocks: Sequence[Block]) -> float:
     """Return the median over blocks of the time of a step."""
     return statistics.median(block.unit_ns for block in blocks) / NS_PER_MS
@@ -136,6 +140,8 @@ def _explained_ms(measurement: Measurement, parts: Parts) -> float:
 def _warming_ms(measurement: Measurement) -> float:
     """Return what the warm-up's steps took beyond as many steady ones."""
     training = measurement.training
+    if training is None:
+        return 0.0
     return sum(block.ns - block.count * training.median_ns for block in training.warmup) / NS_PER_MS
 
 
@@ -161,7 +167,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
             left = between(other.cells[column], mine, STEADY)
             if left is not None:
                 yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.regime.batch / batch))
-    parts = [measurement.training.parts for _, measurement in mine.trials if measurement.training.parts]
+    parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]
     yield Advice(Help.PREPARED, column, estimate([step_ms(one.ready) / step_ms(one.arrays) for one in parts]))
 
 

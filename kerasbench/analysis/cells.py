@@ -17,11 +17,23 @@ from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
+PREDICTS = " (predict)"  # behind the name of a row whose model is not trained
+PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
 
 def headline(size: Size | None) -> str:
     """Return the metric that stands for a cell: in a sweep, which measures no epochs, the step inside of them."""
     return HEADLINE if size is None else STEADY
+
+
+def headline_of(trials: Iterable[TrialRecord]) -> str:
+    """Return the metric that stands for these trials: of a model that is not trained, a prediction of its batch."""
+    trial = next((one for one in trials if one.measurement is not None), None)
+    if trial is None or trial.measurement is None:
+        return HEADLINE
+    if trial.measurement.training is None:
+        return PREDICTED if any(one.batch > 1 for one in trial.measurement.prediction) else PREDICTED_ONE
+    return headline(trial.options.size)
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,8 @@ class CellSummary:
     @property
     def learned(self) -> bool:
         """Whether training changed the loss in every trial."""
-        return all(learned(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in self.trials)
+        found = [m.learning for _, m in self.trials if m.learning is not None]
+        return all(learned(one.batch_loss_before, one.batch_loss_after) for one in found)
 
     @property
     def device_title(self) -> str:
@@ -79,8 +92,7 @@ class CellSummary:
     @property
     def steps_ms(self) -> list[float]:
         """The training step of each trial, by the metric that stands for the cell."""
-        size = next((trial.options.size for trial, _ in self.trials), None)
-        return self.values(BY_NAME[headline(size)])
+        return self.values(BY_NAME[headline_of(trial for trial, _ in self.trials)])
 
     @property
     def scatter(self) -> float | None:
@@ -101,11 +113,13 @@ class Row:
 
     @property
     def label(self) -> str:
-        name = label(self.scenario.name, self.regime.name)
+        name = label(self.scenario.name, self.regime.name) + (PREDICTS if self.regime.predicts_only else "")
         return f"{name} {self.size.label}" if self.size else name
 
     @property
     def headline(self) -> str:
+        if self.regime.predicts_only:
+            return PREDICTED if self.regime.batch > 1 else PREDICTED_ONE
         return headline(self.size)
 
     def key(self, column: Column) -> CellKey:

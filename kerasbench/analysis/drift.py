@@ -115,7 +115,7 @@ def _bouts(row: Row) -> Iterator[Bout]:
             if trial.bout:
                 measured.setdefault(trial.bout, {})[column] = measurement
     for _, found in sorted(measured.items()):
-        yield bout({column: one.training.blocks for column, one in found.items()})
+        yield bout({column: one.slices for column, one in found.items()})
 
 
 def bout(slices: dict[Column, Sequence[Block]]) -> Bout:

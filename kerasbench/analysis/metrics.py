@@ -94,9 +94,14 @@ def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
     return _ms(sum(durations)) if durations else None
 
 
+def _first_step_ns(measurement: Measurement) -> int | None:
+    return measurement.training.first_step_ns if measurement.training else None
+
+
 def compile_ms(measurement: Measurement) -> float | None:
     """Return what the first `fit` of one batch took beyond the same call when it is warm."""
-    first_ns, again_ns = measurement.training.first_step_ns, measurement.training.again_ns
+    first_ns = _first_step_ns(measurement)
+    again_ns = measurement.training.again_ns if measurement.training else []
     return None if first_ns is None or not again_ns else _ms(first_ns - statistics.median(again_ns))
 
 
@@ -142,7 +147,9 @@ def _train_step_ms(measurement: Measurement) -> float | None:
     return None if epoch_ns(measurement) is None else _ms(step_ns(measurement))
 
 
-def _trained_per_s(measurement: Measurement) -> float:
+def _trained_per_s(measurement: Measurement) -> float | None:
+    if measurement.training is None:
+        return None
     return measurement.train_samples * NS_PER_S / (measurement.steps_per_epoch * step_ns(measurement))
 
 
@@ -172,8 +179,8 @@ METRICS = (
     ),
     Metric("predict_s", "s", "predict over the test set", lambda t, m: _predict_s(m)),
     Metric("startup_ms", "ms", "Start-up", _cold(lambda t, m: _phases_ms(t, STARTUP_PHASES))),
-    Metric("build_ms", "ms", "Build and compile()", _cold(lambda t, m: _phases_ms(t, ("build",)))),
-    Metric("first_step_ms", "ms", "First step", _cold(lambda t, m: _ms(m.training.first_step_ns))),
+    Metric("build_ms", "ms", "Build and compile()", _cold(lambda t, m: _phases_ms(t, ("load", "build")))),
+    Metric("first_step_ms", "ms", "First step", _cold(lambda t, m: _ms(_first_step_ns(m)))),
     Metric(
         "compile_ms", "ms", "Of which tracing and compiling", _cold(lambda t, m: compile_ms(m)), mean, difference=True
     ),
@@ -185,7 +192,13 @@ METRICS = (
     Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
-    Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss, mean),
-    Metric("final_accuracy", "", "Accuracy after these steps", lambda t, m: m.learning.accuracy, mean),
+    Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss if m.learning else None, mean),
+    Metric(
+        "final_accuracy",
+        "",
+        "Accuracy after these steps",
+        lambda t, m: m.learning.accuracy if m.learning else None,
+        mean,
+    ),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -1,11 +1,14 @@
-"""Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights."""
+"""Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights.
+
+Where a model brings its own weights, besides by what it predicts with them.
+"""
 
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kerasbench.exchange.devices import CPU
-from kerasbench.exchange.measurement import Measurement, Resolved
+from kerasbench.exchange.measurement import Measurement, Parity, Resolved
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import IEEE, is_native
 from kerasbench.results.keys import Column
@@ -17,20 +20,22 @@ FULL = {"float32", "float64"}
 class Bounds:
     """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five.
 
-    A later one may lie GROWTH times as far off as the one before, where that is more.
+    A later one may lie GROWTH times as far off as the one before, where that is more. ``outputs`` may lie as far apart,
+    as a share of the largest number of an output.
     """
 
     first: float
     later: float
+    outputs: float
 
 
 # From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
 # tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
 GROWTH = 100
 # Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in regimes).
-EXACT = Bounds(1e-5, 1e-3)
-GPU = Bounds(1e-4, 1e-2)  # other kernels, other orders of summation; still full float32
-ROUNDED = Bounds(2e-2, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
+EXACT = Bounds(1e-5, 1e-3, 1e-4)
+GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
+ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
 
 
 def bounds(device_kind: str, resolved: Resolved) -> Bounds:
@@ -47,18 +52,42 @@ def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failu
     three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
     held against Keras, and no reference itself.
     """
-    losses = {column: m.parity.losses for column, (_, m) in cells.items() if m.parity is not None}
-    allowed = {column: bounds(cells[column][0], cells[column][1].resolved) for column in losses}
-    referring = [column for column in losses if not is_native(column[2])] or list(losses)
+    found = {column: m.parity for column, (_, m) in cells.items() if m.parity is not None}
+    allowed = {column: bounds(cells[column][0], cells[column][1].resolved) for column in found}
+    referring = [column for column in found if not is_native(column[2])] or list(found)
     least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
     finest = [column for column in referring if allowed[column] == least]
     failures: dict[Column, Failure] = {}
-    for column, own in losses.items():
-        others = [losses[one] for one in finest if one != column or len(finest) > 2]
-        found = _compare(own, _medians(others), allowed[column]) if others else None
-        if found is not None:
-            failures[column] = found
+    for column, own in found.items():
+        others = [found[one] for one in finest if one != column or len(finest) > 2]
+        failure = _judged(own, others, allowed[column]) if others else None
+        if failure is not None:
+            failures[column] = failure
     return failures
+
+
+def _judged(own: Parity, others: list[Parity], allowed: Bounds) -> Failure | None:
+    """Return why a column's losses or outputs are not those of the others, None where they are."""
+    predicting = [one.outputs for one in others if one.outputs]
+    if own.outputs and predicting:
+        references = [_medians(list(of_one)) for of_one in zip(*predicting, strict=False)]
+        failure = _compare_outputs(own.outputs, references, allowed.outputs)
+        if failure is not None:
+            return failure
+    return _compare(own.losses, _medians([one.losses for one in others if one.losses]), allowed)
+
+
+def _compare_outputs(outputs: list[list[float]], references: list[list[float]], bound: float) -> Failure | None:
+    for number, (own, reference) in enumerate(zip(outputs, references, strict=False), start=1):
+        largest = max(map(abs, reference), default=0.0)
+        apart = max((abs(a - b) for a, b in zip(own, reference, strict=False)), default=0.0)
+        if apart > bound * largest:
+            cause = (
+                f"output {number} lies {apart:.2g} from that of the others, whose largest number is {largest:.2g}, "
+                f"with the same weights and rows (bound: {bound:.2g} of it)"
+            )
+            return Failure(Code.PARITY, cause, "a column that computes something else is not a fast column", "parity")
+    return None
 
 
 def _medians(losses: list[list[float]]) -> list[float]:

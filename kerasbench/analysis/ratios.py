@@ -17,7 +17,7 @@ from kerasbench.analysis.estimates import (
     variance,
 )
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
-from kerasbench.exchange.measurement import Block, Latency, Measurement
+from kerasbench.exchange.measurement import Block, Latency, Measurement, Training
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one cell differ, as the standard deviation of the logarithm, measured over bouts of the
@@ -145,34 +145,35 @@ def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
 
 
 def _steps(a: Measurement, b: Measurement) -> Paired | None:
-    if "epoch" in (a.training.unit, b.training.unit):
+    if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
     return by_slices(a.training.blocks, b.training.blocks)
 
 
 def _epochs(a: Measurement, b: Measurement) -> Paired | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
-    if a.published or b.published or a.training.unit != b.training.unit:
+    ours, theirs = a.training, b.training
+    if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
         return None
-    steps = by_slices(a.training.blocks, b.training.blocks)
-    if a.training.unit == "epoch":
+    steps = by_slices(ours.blocks, theirs.blocks)
+    if ours.unit == "epoch":
         return steps
-    short = by_slices(a.training.epochs, b.training.epochs)
-    return joined(a, b, steps, short) if steps and short else None
+    short = by_slices(ours.epochs, theirs.epochs)
+    more = a.full_steps_per_epoch - ours.epoch_steps
+    return joined((ours, theirs), more, steps, short) if steps and short else None
 
 
-def joined(a: Measurement, b: Measurement, steps: Paired, short: Paired) -> Paired:
+def joined(columns: tuple[Training, Training], more: int, steps: Paired, short: Paired) -> Paired:
     """Return the ratio of a + b * S from that of the steps, r_b, and that of the short epochs, r_e.
 
     With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
     (E * sqrt(r_e) + (S - m) * B * sqrt(r_b)) / (E / sqrt(r_e) + (S - m) * B / sqrt(r_b)). Its error follows to the
-    first order. Where S is smaller than m, the steps stand for all.
+    first order. ``more`` is S - m; where it is below zero, the steps stand for all.
     """
-    more = a.full_steps_per_epoch - a.training.epoch_steps
     if more < 0:
         return steps
-    epoch_ns = _geometric(*(statistics.median(block.unit_ns for block in one.training.epochs) for one in (a, b)))
-    steps_ns = more * _geometric(a.training.median_ns, b.training.median_ns)
+    epoch_ns = _geometric(*(statistics.median(block.unit_ns for block in one.epochs) for one in columns))
+    steps_ns = more * _geometric(*(one.median_ns for one in columns))
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2  # of the short epochs in the ratio: its derivative
@@ -187,6 +188,8 @@ def _geometric(a: float, b: float) -> float:
 
 def _trained(a: Measurement, b: Measurement) -> Paired | None:
     """Return the ratio of two rates of training, in a sweep by the steps alone."""
+    if a.training is None:
+        return None
     found = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
     return found.inverse if found else None
 

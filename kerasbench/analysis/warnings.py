@@ -113,7 +113,9 @@ def _fallbacks(row: Row, column: Column) -> dict[str, int]:
 
 def _unsteady(row: Row, column: Column) -> bool:
     trials = row.cells[column].trials
-    return 2 * sum(not measurement.training.steady for _, measurement in trials) > len(trials)
+    return 2 * sum(
+        measurement.training is not None and not measurement.training.steady for _, measurement in trials
+    ) > len(trials)
 
 
 def _scattered(row: Row, column: Column) -> bool:

@@ -94,7 +94,7 @@ class Backend(Protocol):
         """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
 
     def on_device(self, arrays: Any) -> Any:
-        """Return NumPy arrays as the backend's tensors, on the device."""
+        """Return NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device."""
 
     def ready(self, batch: Any, steps: int) -> dict[str, Any]:
         """Return what ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device."""

@@ -131,7 +131,7 @@ def peak_device_bytes(device: Device) -> int | None:
 def on_device(arrays: Any) -> Any:
     import jax
 
-    return tuple(jax.device_put(array) for array in arrays)
+    return jax.device_put(arrays)
 
 
 def ready(batch: Any, steps: int) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def peak_device_bytes(device: Device) -> int | None:
 def on_device(arrays: Any) -> Any:
     import tensorflow as tf
 
-    return tuple(tf.identity(array) for array in arrays)
+    return tf.nest.map_structure(tf.identity, arrays)
 
 
 def ready(batch: Any, steps: int) -> dict[str, Any]:

@@ -109,9 +109,10 @@ def peak_device_bytes(device: Device) -> int | None:
 
 
 def on_device(arrays: Any) -> Any:
+    import keras
     import torch
 
-    return tuple(torch.as_tensor(array).to(_default_device()) for array in arrays)
+    return keras.tree.map_structure(lambda array: torch.as_tensor(array).to(_default_device()), arrays)
 
 
 def ready(batch: Any, steps: int) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from kerasbench.children.trial import not_started
 from kerasbench.children.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import CPU, GPU, Device, visible_cuda
+from kerasbench.exchange.given import NOTHING as NOTHING_GIVEN
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.messages import Failure, Inventory, Message, ProbeReport
 from kerasbench.exchange.options import DEFAULT
 from kerasbench.exchange.requests import (
@@ -61,12 +63,19 @@ def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: N
 
 
 def describe(
-    files: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] = NOTHING
+    files: Sequence[str],
+    python: str,
+    backend: str | None = None,
+    kept: Mapping[str, str] = NOTHING,
+    given: Given = NOTHING_GIVEN,
 ) -> list[Description] | Failure:
-    """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top."""
+    """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top.
+
+    ``given`` is said of those that are models.
+    """
     limits = _standard(DESCRIBE_TIMEOUT_S, "describing scenario files")
     variables = backends.get(backend).ALWAYS if backend else {}
-    request = DescribeRequest(list(files))
+    request = DescribeRequest(list(files), given)
     return _ask(python, request, limits, variables, lambda answer: answer.descriptions, kept=kept)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from kerasbench.commands.parameters import COLUMNS, ENVIRONMENTS, EXPERTS, FILES, LONG, SHOW, WHAT
+from kerasbench.commands.parameters import COLUMNS, ENVIRONMENTS, EXPERTS, FILES, LONG, MODEL, SHOW, WHAT
 
 WIDTH = 100  # characters at most: wider lines are hard to read
 
@@ -61,7 +61,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 # What options are for, in the order of --help. What only an expert needs comes last.
-OPTIONS = ("Arguments", WHAT, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, "Options")
+OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, "Options")
 COMMANDS = ("Measure", "Read results", "Prepare")
 
 

@@ -7,8 +7,9 @@ import typer
 
 from kerasbench.errors import UsageError
 
-WHAT, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "What to measure",
+    "A saved model, or one of keras.applications",
     "How long",
     "What to show",
     "Columns (every combination is measured)",
@@ -28,7 +29,32 @@ def backend_names() -> list[str]:
 Names = list[str] | None
 Scenarios = Annotated[
     Names,
-    typer.Option(metavar="PATTERN|FILE.py", help="Name, pattern or file. Default: all.", rich_help_panel=WHAT),
+    typer.Option(
+        metavar="PATTERN|FILE",
+        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. Default: all.",
+        rich_help_panel=WHAT,
+    ),
+]
+ModelBatch = Annotated[
+    int | None,
+    typer.Option("--batch-size", metavar="N", help="Samples in a batch. Default: 32.", rich_help_panel=MODEL),
+]
+Inputs = Annotated[
+    Names,
+    typer.Option(
+        "--input",
+        metavar="[NAME=]SIZE",
+        help="Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
+        rich_help_panel=MODEL,
+    ),
+]
+Custom = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.py", help="Defines the model's own layers and functions.", rich_help_panel=MODEL),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Load the file even if it may run code of its own.", rich_help_panel=MODEL),
 ]
 Backends = Annotated[
     Names,

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RegimeDescription:
-    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing."""
+    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
+
+    ``predicts_only``: its model is not trained, because it was saved without what training takes.
+    """
 
     name: str
     train: int
@@ -18,6 +21,7 @@ class RegimeDescription:
     data: str
     has_real_data: bool
     keras_only: str = ""
+    predicts_only: bool = False
 
 
 @dataclass(frozen=True)

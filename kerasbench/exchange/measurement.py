@@ -104,11 +104,13 @@ class Parity:
     """The losses of the first training steps, from the shared weights, on the shared batches in their given order.
 
     ``silenced`` names the layers whose random numbers (dropout, noise) were switched off for it, in a model of its
-    own.
+    own. ``outputs`` has of each output some numbers of the first batch's prediction, before any training, where a model
+    brings its own weights.
     """
 
     losses: list[float]
     silenced: list[str]
+    outputs: list[list[float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -210,17 +212,17 @@ class Usage:
 class Measurement:
     """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure.
 
-    A trial of a sweep has no prediction.
+    A trial of a sweep has no prediction. One of a model that is not trained has no ``training`` and no ``learning``.
 
     ``fallbacks`` are the operations of one training step that the GPU lacks and the CPU did, with their numbers.
     """
 
-    training: Training
+    training: Training | None
     published: Published | None
     batch: Batch
     prediction: list[Latency]
     throughput: Throughput | None
-    learning: Learning
+    learning: Learning | None
     parity: Parity | None
     proof: Proof
     resolved: Resolved
@@ -233,11 +235,18 @@ class Measurement:
     usage: Usage
     fallbacks: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def slices(self) -> list[Block]:
+        """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
+        if self.training is not None:
+            return self.training.blocks
+        return self.prediction[-1].slices if self.prediction else []
+
 
 def steady_step_ns(measurement: Measurement) -> float | None:
     """Return b, the time of a step inside an epoch: the median over blocks; None where blocks are epochs."""
     training = measurement.training
-    return None if training.unit == "epoch" else measurement.training.median_ns
+    return None if training is None or training.unit == "epoch" else training.median_ns
 
 
 def epoch_overhead_ns(measurement: Measurement) -> float | None:
@@ -246,7 +255,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
     """
     step_ns, training = steady_step_ns(measurement), measurement.training
-    if step_ns is None or not training.epochs:
+    if step_ns is None or training is None or not training.epochs:
         return None
     return statistics.median(block.unit_ns for block in training.epochs) - training.epoch_steps * step_ns
 
@@ -256,7 +265,7 @@ def steady_epoch_ns(measurement: Measurement) -> float | None:
 
     None in a sweep, which measures b alone.
     """
-    if measurement.training.unit == "epoch":
+    if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
     if step_ns is None or overhead_ns is None:
@@ -273,6 +282,11 @@ def epoch_ns(measurement: Measurement) -> float | None:
 
 
 def step_ns(measurement: Measurement) -> float:
-    """Return what stands for a trial: a published epoch over its steps, in a sweep the step inside an epoch."""
+    """Return what stands for a trial: a published epoch over its steps, in a sweep the step inside an epoch.
+
+    Of a model that is not trained, a prediction of its batch.
+    """
     whole_ns = epoch_ns(measurement)
-    return measurement.training.median_ns if whole_ns is None else whole_ns / measurement.steps_per_epoch
+    if whole_ns is not None:
+        return whole_ns / measurement.steps_per_epoch
+    return statistics.median(block.unit_ns for block in measurement.slices)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kerasbench.exchange.devices import Device
+from kerasbench.exchange.given import NOTHING, Given, decode_given
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options
 
@@ -43,7 +44,11 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for."""
+    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for.
+
+    ``file`` is a scenario's, a saved model's, or a name such as ``keras.applications.ResNet50``; ``given`` is what was
+    said of one that is no scenario file.
+    """
 
     scenario: str
     file: str
@@ -56,6 +61,7 @@ class TrialRequest:
     protocol: Protocol
     options: Options = DEFAULT_OPTIONS
     twin_hash: str = ""
+    given: Given = NOTHING
     task: Literal["trial"] = "trial"
 
 
@@ -77,9 +83,10 @@ class InventoryRequest:
 
 @dataclass(frozen=True)
 class DescribeRequest:
-    """Load scenario files and say what is in each."""
+    """Load scenario files and say what is in each; ``given`` is said of those that are models."""
 
     files: list[str]
+    given: Given = NOTHING
     task: Literal["describe"] = "describe"
 
 
@@ -99,6 +106,7 @@ class CountRequest:
     file: str
     file_hash: str
     regime: str
+    given: Given = NOTHING
     task: Literal["count"] = "count"
 
 
@@ -113,6 +121,8 @@ def encode_request(request: Request) -> bytes:
 def decode_request(line: bytes) -> Request:
     """Rebuild the request that the parent wrote."""
     fields: dict[str, Any] = json.loads(line)
+    if "given" in fields:
+        fields["given"] = decode_given(fields["given"])
     match fields["task"]:
         case "describe":
             return DescribeRequest(**fields)

@@ -5,15 +5,20 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast, get_args
 
 from kerasbench.errors import UsageError, unknown
 from kerasbench.exchange.devices import parse_label
+from kerasbench.exchange.given import Input
 from kerasbench.exchange.options import DTYPES, Fp32, Options
 from kerasbench.exchange.requests import DataKind, ProtocolKind
 from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, RIGOROUS_ROUNDS, SWEEP, Effort, exactly
 from kerasbench.text import GIB, MIB
 
+INPUT = re.compile(
+    r"((?P<name>[^=\s]+)=)?(?P<shape>[0-9]{1,9}(x[0-9]{1,9})*)(:(?P<dtype>float(16|32|64)|bfloat16|bool|u?int(8|16|32|64)))?"
+)
 SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[mg])(i?b)?", re.IGNORECASE)
 
 
@@ -35,6 +40,30 @@ JIT = {"default": None, "on": True, "off": False}
 DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
 SHARE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?%?")
 RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
+
+
+def parse_inputs(given: Sequence[str]) -> list[Input]:
+    """Return ``tokens=1x128:int32`` and ``96x96x3`` as inputs; raise UsageError for anything else."""
+    found = [INPUT.fullmatch(text.strip()) for text in given]
+    for text, one in zip(given, found, strict=True):
+        if one is None or "0" in one["shape"].split("x"):
+            raise UsageError(f"--input takes NAME=SIZE such as tokens=128:int32, or 96x96x3, not {text!r}")
+    parsed = [
+        Input(one["name"] or "", [int(size) for size in one["shape"].split("x")], one["dtype"] or "")
+        for one in found
+        if one is not None
+    ]
+    if len({one.name for one in parsed}) < len(parsed):
+        raise UsageError("--input names each input once, and all of them where there are several")
+    return parsed
+
+
+def parse_custom(given: str) -> str:
+    """Return the path of a file with a model's own layers, empty for none; raise UsageError where there is none."""
+    file = Path(given)
+    if given and (file.suffix != ".py" or not file.is_file()):
+        raise UsageError(f"--custom takes a Python file with the model's own layers, not {given!r}")
+    return given
 
 
 def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:

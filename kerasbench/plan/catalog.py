@@ -1,4 +1,4 @@
-"""Which scenarios there are: built-in files, and the user's own.
+"""Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
 The parent never executes a scenario file. A child describes it once; the description is kept under the file's
 content hash in the user's cache folder."""
@@ -18,19 +18,37 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kerasbench import backends
-from kerasbench.errors import UnusableScenario, unknown
+from kerasbench.errors import UnusableScenario, UsageError, unknown
 from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.scenario import ScenarioError, content_hash, require_scenario_name, twin_file
+from kerasbench.exchange.given import NOTHING, Given
+from kerasbench.scenario import (
+    ScenarioError,
+    content_hash,
+    is_named,
+    is_saved,
+    require_scenario_name,
+    source_hash,
+    twin_file,
+)
 from kerasbench.text import label
 
 if TYPE_CHECKING:
     from kerasbench.exchange.messages import Failure
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
-FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
+FILE_PATTERN = re.compile(r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<regime>[^/]+))?")
+OTHER_FORMS = {
+    ".pb": "a TensorFlow graph",
+    ".onnx": "an ONNX model",
+    ".tflite": "a TensorFlow Lite model",
+    ".pt": "a torch file",
+    ".pth": "a torch file",
+    ".safetensors": "weights alone",
+}
 DESCRIBED_BY = (
     "scenario.py",
     "datasets.py",
+    "exchange/given.py",
     "exchange/descriptions.py",
     "exchange/messages.py",
     "exchange/requests.py",
@@ -41,12 +59,27 @@ Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"] 
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend."""
+    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend.
+
+    ``file`` may also be a saved model, or a name such as ``keras.applications.ResNet50``; ``given`` is what was said of
+    that.
+    """
 
     file: Path
     file_hash: str
     description: Description
     twins: dict[str, str] = field(default_factory=dict)
+    given: Given = NOTHING
+
+    @property
+    def place(self) -> str:
+        """What a child finds it by."""
+        return str(self.file if is_named(self.file) else self.file.resolve())
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it is a saved model, which may be anybody's."""
+        return is_saved(self.file)
 
     @property
     def name(self) -> str:
@@ -76,23 +109,29 @@ def builtin_files() -> list[Path]:
 
 
 def select(
-    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] | None = None
+    patterns: Sequence[str],
+    python: str,
+    backend: str | None = None,
+    kept: Mapping[str, str] | None = None,
+    given: Given = NOTHING,
 ) -> list[Selected]:
     """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
 
-    A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
-    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed, and ``kept`` the
-    variables that a user lets in.
+    A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
+    ``/regime`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/regime`` with ``*``, ``?`` and
+    ``[]``. ``backend`` is one that is installed, ``kept`` the variables that a user lets in, ``given`` what is said of
+    models.
 
     Raises:
         UsageError: a pattern matches nothing.
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
     own, wanted = _split(patterns)
-    ask = partial(_asked, kept=kept)
+    _require_models(own, given)
+    ask = partial(_asked, kept=kept, given=resolved(given))
     chosen: list[Selected] = []
     for found in own:
-        entry = describe(Path(found["file"]), python, backend, ask)
+        entry = describe(Path(found["file"]), python, backend, ask, given)
         chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
     if wanted or not patterns:
         chosen += _match(describe_all(_candidates(wanted), python, ask=ask), wanted)
@@ -110,16 +149,50 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
     return list(found.values())
 
 
-def require_known(patterns: Sequence[str]) -> None:
+def require_known(patterns: Sequence[str], given: Given = NOTHING) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
+    _require_models(own, given)
     for found in own:
-        _hash(Path(found["file"]))
+        _hash(Path(found["file"]), given)
     _candidates(wanted)
+
+
+def _require_models(own: Sequence[re.Match[str]], given: Given) -> None:
+    if given != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
+        raise UsageError(
+            "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
+            "a scenario file says all that itself"
+        )
+
+
+def resolved(given: Given) -> Given:
+    """Return it with the paths that a child finds, wherever that runs."""
+    custom, rows = (str(Path(one).resolve()) if one else "" for one in (given.custom, given.rows))
+    return dataclasses.replace(given, custom=custom, rows=rows)
+
+
+def _is_model(file: Path) -> bool:
+    return is_saved(file) or is_named(file)
+
+
+def _refuse_other_forms(pattern: str) -> None:
+    """Raise UnusableScenario for a model in a form that cannot be loaded on every backend."""
+    path, what = Path(pattern), OTHER_FORMS.get(Path(pattern).suffix)
+    if pattern.startswith("hf://"):
+        raise UnusableScenario(f"{pattern}: nothing is downloaded: get the file yourself, and name it")
+    if path.is_dir() and (path / "saved_model.pb").exists():
+        what = "a SavedModel, which TensorFlow alone can run"
+    elif path.is_dir() and (path / "config.json").exists():
+        what = "a folder"
+    if what is not None:
+        raise UnusableScenario(f"{pattern}: this is {what}: save the Keras model itself, model.save('model.keras')")
 
 
 def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
     """Return the patterns that are paths, each in its parts, and the others."""
+    for pattern in patterns:
+        _refuse_other_forms(pattern)
     own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
     return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
 
@@ -157,16 +230,24 @@ def _require_different_names(chosen: Sequence[Selected]) -> None:
     for name, count in Counter(name for name, _ in files).items():
         if count > 1:
             raise UnusableScenario(
-                f"{count} files are called {name}.py: a scenario is known by its file's name; rename one"
+                f"{count} files are called {name}: a scenario is known by its file's name; rename one"
             )
 
 
-def describe(file: Path, python: str, backend: str | None = None, ask: Ask | None = None) -> Entry:
+def describe(
+    file: Path, python: str, backend: str | None = None, ask: Ask | None = None, given: Given = NOTHING
+) -> Entry:
     """Return one file's entry, as ``describe_all`` does."""
-    return describe_all([file], python, backend, ask)[0]
+    return describe_all([file], python, backend, ask, given)[0]
 
 
-def describe_all(files: Sequence[Path], python: str, backend: str | None = None, ask: Ask | None = None) -> list[Entry]:
+def describe_all(
+    files: Sequence[Path],
+    python: str,
+    backend: str | None = None,
+    ask: Ask | None = None,
+    given: Given = NOTHING,
+) -> list[Entry]:
     """Return the entries of these files, in their order; all that are not known yet are described by one child.
 
     A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
@@ -175,21 +256,28 @@ def describe_all(files: Sequence[Path], python: str, backend: str | None = None,
     Raises:
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
-    hashes = {file: _hash(file) for file in files}
+    hashes = {file: _hash(file, given) for file in files}
     cached = {file: place for file, place in _cache_files(hashes).items() if file.parent == builtin_folder()}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
-    new = _described([file for file in hashes if file not in known], python, backend, ask or _asked)
+    new = _described(
+        [file for file in hashes if file not in known], python, backend, ask or partial(_asked, given=resolved(given))
+    )
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
     names = backends.names()
-    return [Entry(file, hashes[file], (known | new)[file], twins(file, names)) for file in files]
+    return [
+        Entry(
+            file, hashes[file], (known | new)[file], twins(file, names), resolved(given) if _is_model(file) else NOTHING
+        )
+        for file in files
+    ]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
         return {}
-    said = ask([str(file.resolve()) for file in files], python, backend)
+    said = ask([str(file if is_named(file) else file.resolve()) for file in files], python, backend)
     if isinstance(said, list):
         return dict(zip(files, said, strict=True))
     if len(files) == 1:
@@ -198,11 +286,15 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
 
 
 def _asked(
-    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str] | None = None
+    files: Sequence[str],
+    python: str,
+    backend: str | None,
+    kept: Mapping[str, str] | None = None,
+    given: Given = NOTHING,
 ) -> "list[Description] | Failure":
     from kerasbench.children import questions  # late: where all is remembered, as in `list`, there is no child
 
-    return questions.describe(files, python, backend, kept or {})
+    return questions.describe(files, python, backend, kept or {}, given)
 
 
 def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
@@ -211,11 +303,12 @@ def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 
-def _hash(file: Path) -> str:
+def _hash(file: Path, given: Given = NOTHING) -> str:
     """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
-        require_scenario_name(file)
-        return content_hash(file)
+        if not is_named(file):
+            require_scenario_name(file)
+        return source_hash(file, given)
     except ScenarioError as error:
         raise UnusableScenario(str(error)) from None
 

@@ -127,6 +127,8 @@ def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
     """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
     regime = cell.selected.regime
     each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * regime.steps
+    if regime.predicts_only:
+        each_epoch_s = 0.0
     published_s = regime.epochs * each_epoch_s if protocol.kind == "published" else 0.0
     return TYPICAL_START_S + protocol.slices_max_ns / NS_PER_S + published_s
 

@@ -11,6 +11,9 @@ from kerasbench.plan.catalog import Selected
 def refusal(selected: Selected) -> Failure | None:
     """Return why a regime's epochs cannot be taken apart, None where they can."""
     steps = selected.regime.steps
+    if selected.regime.predicts_only:
+        cause = f"{selected.label} is not trained, so it has no step to be taken apart"
+        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
     if not counts_epochs(steps):
         return None
     cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"

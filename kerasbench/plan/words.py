@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from kerasbench import backends
 from kerasbench.children import variables
+from kerasbench.errors import UsageError
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.plan import arguments, sizes
@@ -37,6 +39,12 @@ class Words:
     protocol: str = "steady"
     keep_env: list[str] = field(default_factory=list)
     threshold: str | float = 0.0
+    inputs: list[str] = field(default_factory=list)
+    batch: int | None = None
+    custom: str = ""
+    trust: bool = False
+    rows: str = ""
+    samples: int = 0
 
 
 def run(words: Words) -> Asked:
@@ -81,8 +89,18 @@ def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
             memory_limit_bytes=_bytes(words.memory_limit),
             keep_env=variables.kept(words.keep_env),
             control=words.control or words.rigorous,
+            given=_given(words),
         )
     )
+
+
+def _given(words: Words) -> Given:
+    """Return what is said of models; raise UsageError for what cannot be."""
+    if words.batch is not None and not 1 <= words.batch <= sizes.MAX_BATCH:
+        raise UsageError(f"--batch-size takes a whole number from 1 to {sizes.MAX_BATCH:,}, not {words.batch}")
+    custom = arguments.parse_custom(words.custom)
+    inputs = arguments.parse_inputs(words.inputs)
+    return Given(inputs, words.batch, custom, words.trust, words.rows, words.samples)
 
 
 def known(asked: Asked) -> Asked:

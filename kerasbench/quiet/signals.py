@@ -115,7 +115,7 @@ def parked_share(measurement: Measurement) -> float:
 
 def spread(measurement: Measurement) -> float:
     """Return the interquartile range of a trial's blocks over their median; 0 for fewer than two blocks."""
-    each = [block.unit_ns for block in measurement.training.blocks]
+    each = [block.unit_ns for block in measurement.slices]
     if len(each) < 2:
         return 0.0
     low, middle, high = statistics.quantiles(each, n=4)

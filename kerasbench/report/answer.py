@@ -146,7 +146,8 @@ def _alone(row: Row, named: Names) -> Iterator[str]:
     for column, cell in row.cells.items():
         found = cell.estimate(row.headline)
         if found is not None and not is_control(column[2]):
-            yield f"{named[column]} takes {significant(found.value)} {unit} a step."
+            what = "prediction" if row.regime.predicts_only else "step"
+            yield f"{named[column]} takes {significant(found.value)} {unit} a {what}."
 
 
 def _failed(row: Row, named: Names) -> Iterator[str]:

@@ -11,6 +11,10 @@ from kerasbench.text import count
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 LEGEND = "Bold: significantly the fastest. ≈: not significantly slower than the fastest. ⚠: see Warnings."
+PREDICTED = (
+    "(predict): a model that is not trained, because it was saved without compile(); its figure is predict_on_batch "
+    "of one batch, median."
+)
 STEP = (
     "A step as fit shows it: the time of an epoch over its steps. It contains feeding the batch, the step, its "
     "metrics, and its share of what each epoch costs once."
@@ -20,6 +24,8 @@ STEP = (
 def training_notes(summary: Summary, step: str = STEP) -> list[str]:
     """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
     notes = [*_verdict_notes(summary), step]
+    if any(row.regime.predicts_only for row in summary.rows):
+        notes.append(PREDICTED)
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from kerasbench.analysis.cells import HEADLINE, Row
+from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.report.colours import COLOURS, Look, looks
@@ -81,8 +81,9 @@ def phases(found: Findings, form: Form = "svg") -> bytes:
 
 
 def _measured(rows: Sequence[Row], column: Column) -> dict[int, Estimate]:
-    cells = {index: row.cells[column] for index, row in enumerate(rows) if column in row.cells}
-    return {index: found for index, cell in cells.items() if (found := cell.estimate(HEADLINE)) is not None}
+    having = {index: row for index, row in enumerate(rows) if column in row.cells}
+    estimates = {index: row.cells[column].estimate(row.headline) for index, row in having.items()}
+    return {index: found for index, found in estimates.items() if found is not None}
 
 
 def draw(fill: Callable[["Figure"], None], form: Form) -> bytes:

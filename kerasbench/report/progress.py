@@ -190,6 +190,7 @@ def _said(trial: TrialRecord) -> str:
     if trial.measurement is None:
         assert trial.failure is not None
         return f"{trial.failure.code}: {trial.failure.cause}"
-    step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} ms/step"
+    unit = "ms/step" if trial.measurement.training else "ms/prediction"
+    step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} {unit}"
     reasons = "; ".join(signal.reason for signal in trial.noise)
     return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kerasbench.exchange.given import NOTHING, Given
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import DataKind, Protocol
@@ -60,7 +61,8 @@ class Asked:
     ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
     column of each row twice. ``environments``: whom the columns are for, ``torch`` or ``torch@LABEL``, where one has a
     label; empty where none has. ``versus``: the labels of base and head, which are compared with each other alone, and
-    ``threshold`` the smallest share by which they differ that is called a difference.
+    ``threshold`` the smallest share by which they differ that is called a difference. ``given`` is what is said of
+    models that are no scenario files.
     """
 
     scenarios: list[str] = field(default_factory=list)
@@ -79,6 +81,7 @@ class Asked:
     environments: list[str] = field(default_factory=list)
     versus: list[str] = field(default_factory=list)
     threshold: float = 0.0
+    given: Given = NOTHING
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,16 @@ def _of_trial(trial: TrialRecord) -> Iterator[str]:
     if trial.measurement is not None:
         yield from _of_measurement(trial.measurement)
         training = trial.measurement.training
-        if training.unit == "step" and not training.epochs and trial.measures_epochs:
+        if training is not None and training.unit == "step" and not training.epochs and trial.measures_epochs:
             yield "no epochs beside its steps"
 
 
 def _of_measurement(m: Measurement) -> Iterator[str]:
-    yield from _of_training(m.training)
+    if m.training is not None:
+        yield from _of_training(m.training)
+    elif not m.prediction or not all(one.slices for one in m.prediction):
+        yield "neither steps nor predictions"
+        return
     yield from _of_published(m.published)
     durations_ns = [*(latency.calls_ns for latency in m.prediction), [m.usage.wall_ns]]
     if m.throughput is not None:
@@ -55,11 +59,18 @@ def _of_measurement(m: Measurement) -> Iterator[str]:
         yield "a count that cannot be"
     if not all(0 <= size < MAX_COUNT for size in (m.peak_rss_bytes, m.peak_device_bytes or 0)):
         yield "a memory that cannot be"
-    losses = [m.learning.batch_loss_before, m.learning.batch_loss_after, m.learning.loss, m.learning.accuracy or 0.0]
-    if not _are_values(losses) or (m.parity is not None and not _are_values(m.parity.losses)):
+    losses = [*(m.parity.losses if m.parity else []), *(one for output in _outputs(m) for one in output)]
+    if m.learning is not None:
+        own = m.learning
+        losses += [own.batch_loss_before, own.batch_loss_after, own.loss, own.accuracy or 0.0]
+    if not _are_values(losses):
         yield "a loss that is not finite"
     elif not measurement.step_ns(m) > 0:
         yield "an epoch that takes no time"
+
+
+def _outputs(m: Measurement) -> list[list[float]]:
+    return m.parity.outputs if m.parity else []
 
 
 def _of_training(training: Training) -> Iterator[str]:

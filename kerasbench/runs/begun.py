@@ -49,7 +49,7 @@ def request_of(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
     """Return what a trial of a cell is asked for."""
     return TrialRequest(
         scenario=cell.selected.entry.name,
-        file=str(cell.selected.entry.file.resolve()),
+        file=cell.selected.entry.place,
         file_hash=cell.selected.entry.file_hash,
         regime=cell.selected.regime.name,
         backend=cell.backend,
@@ -59,6 +59,7 @@ def request_of(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
         protocol=protocol,
         options=cell.options,
         twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
+        given=cell.selected.entry.given,
     )
 
 

@@ -14,6 +14,8 @@ from kerasbench.runs import begun, cycles, memory, orders
 from kerasbench.runs.rows import Known, Row
 from kerasbench.runs.surroundings import Judge, Watcher
 
+SAVED_SHARE = 0.75  # of the machine's memory for a saved model, so that a hostile one does not bring the machine down
+
 
 class Launch(Interface):
     """Measures one bout and tells how it goes meanwhile, as children.bout.measure does. None: it did not fit."""
@@ -55,6 +57,12 @@ class _Told:
         self.observer.tick()
 
 
+def _allowed_bytes(cell: Cell, planned: Plan) -> int | None:
+    """Return what a trial may hold where nobody said so: of a saved model, which may be anybody's, not everything."""
+    saved = cell.selected.entry.is_saved and not cell.selected.entry.given.trust
+    return int(SAVED_SHARE * planned.machine.memory_bytes) if saved else None
+
+
 @dataclass(frozen=True)
 class Bouts:
     """Measures the bouts of a run."""
@@ -87,7 +95,8 @@ class Bouts:
 
     def _entrant(self, cell: Cell, known: Known) -> Entrant:
         asked = self.planned.asked
-        limited = limits.of_trial(asked.timeout_s, asked.memory_limit_bytes, asked.effort.protocol.kind, known.first_s)
+        allowed = asked.memory_limit_bytes or _allowed_bytes(cell, self.planned)
+        limited = limits.of_trial(asked.timeout_s, allowed, asked.effort.protocol.kind, known.first_s)
         request = begun.request_of(cell, known.protocol, self.planned)
         return Entrant(self.interpreter(cell.subject), request, limited)
 

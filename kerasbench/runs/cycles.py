@@ -14,12 +14,15 @@ TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 PRECISION = 0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
 PARTS_CYCLES = 5  # of three ways each, for an explanation and no verdict
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
+PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
 def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
     """Return each stage's share of the time; what a protocol or a regime does not have is left to the steps."""
     if protocol.kind == "sweep":
         return {TRAIN: 1.0}
+    if regime.predicts_only:
+        return dict(PREDICTED if regime.batch > 1 else {ONE: 0.5, ALL: 0.5})
     missing = {EPOCH: counts_epochs(regime.steps), BATCH: regime.batch == 1}
     found = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
     return found | {TRAIN: found[TRAIN] + 1 - sum(found.values())}

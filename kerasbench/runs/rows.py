@@ -118,9 +118,9 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     """Return the protocol for the cell's later trials: what the first one calibrated, with a margin on the warm-up."""
-    if protocol.steps_per_block is not None:
-        return protocol
     training = measurement.training
+    if protocol.steps_per_block is not None or training is None:
+        return protocol
     needed = sum(block.count == training.steps_per_block for block in training.warmup)
     return dataclasses.replace(
         protocol,

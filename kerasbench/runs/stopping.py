@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from kerasbench.analysis.cells import CellSummary, headline, summarize_cell
+from kerasbench.analysis.cells import CellSummary, headline_of, summarize_cell
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.verdicts import minimal_effect
 from kerasbench.results.asked import Effort
@@ -58,7 +58,7 @@ def half_widths(trials: Sequence[TrialRecord], between: Between) -> list[float |
     cells: dict[CellKey, list[TrialRecord]] = {}
     for trial in trials:
         cells.setdefault(trial.cell, []).append(trial)
-    metric = headline(trials[0].options.size) if trials else ""
+    metric = headline_of(trials)
     measured = [found for own in cells.values() if (found := summarize_cell(own)).failure is None]
     if len(measured) == 1:
         own_interval = measured[0].estimate(metric)

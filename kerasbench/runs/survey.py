@@ -56,7 +56,8 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
         probes = probe_all(names, interpreters, asked.keep_env)
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
     backend = parted(describer)[0] if describer else None
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), backend, asked.keep_env)
+    python = interpreters.of(describer or "")
+    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given)
     return Surveyed(here, state, probes, selected)
 
 
@@ -98,7 +99,7 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     found: list[Counted] = []
     counting = interpreters.columns([backends.counting()])[0]
     for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
-        request = CountRequest(str(one.entry.file.resolve()), one.entry.file_hash, one.regime.name)
+        request = CountRequest(one.entry.place, one.entry.file_hash, one.regime.name, one.entry.given)
         said = questions.count(request, interpreters.of(counting), planned.asked.keep_env)
         if not isinstance(said, Failure):
             found.append(Counted(one.entry.name, one.regime.name, said))

@@ -7,7 +7,8 @@ from kerasbench.exchange.messages import Code, Failure
 
 # What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
 # "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError
-# "OOM when allocating tensor"; cuBLAS and cuDNN have a status ALLOC_FAILED.
+# "OOM when allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN
+# have a status ALLOC_FAILED.
 OOM_WORDS = (
     "out of memory",
     "not enough memory",
@@ -15,6 +16,8 @@ OOM_WORDS = (
     "resourceexhausted",
     "oom when allocating",
     "failed to allocate",
+    "unable to allocate",
+    "can't allocate memory",
     "alloc_failed",
 )
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.

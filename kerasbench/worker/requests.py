@@ -37,8 +37,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     except TrialFailure as known:
         pipe.send(Message(failure=known.failure))
     except ScenarioError as error:
-        remedy = "mend the scenario file; docs/scenarios.md shows what it needs"
-        pipe.send(Message(failure=Failure(Code.INVALID, str(error), remedy, pipe.current_phase)))
+        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:
         remedy = "docs/scenarios.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))

@@ -188,7 +188,7 @@ def test_a_step_is_the_median_over_blocks() -> None:
 def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
     for compile_, flops in product((True, False), (FLOPS, [])):
         found = with_parts()
-        training = dataclasses.replace(found.training, again_ns=found.training.again_ns if compile_ else [])
+        training = dataclasses.replace(made.trained(found), again_ns=made.trained(found).again_ns if compile_ else [])
         trials = [made.trial(i, found=dataclasses.replace(found, training=training)) for i in ROUNDS]
         one = anatomy(trials, flops)
         assert any("tracing and compiling" in sentence for sentence in sentences(one)) is compile_

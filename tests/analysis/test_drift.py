@@ -44,7 +44,7 @@ def run(factor: Factor, bouts: int = 3, backends: Sequence[str] = BACKENDS, nois
 
 def measured(blocks: list[Block]) -> Measurement:
     found = made.sliced([1.0] * len(blocks))
-    return dataclasses.replace(found, training=dataclasses.replace(found.training, blocks=blocks))
+    return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
 
 
 def rows(record: Record) -> list[Row]:

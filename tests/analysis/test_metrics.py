@@ -36,8 +36,8 @@ def test_a_full_batch_has_no_overhead_of_its_own() -> None:
 
 def test_one_slow_block_does_not_move_the_value() -> None:
     measurement = made.measurement(step_ms=2)
-    blocks = [*measurement.training.blocks[:9], Block(50, 10**10)]
-    training = dataclasses.replace(measurement.training, blocks=blocks)
+    blocks = [*made.trained(measurement).blocks[:9], Block(50, 10**10)]
+    training = dataclasses.replace(made.trained(measurement), blocks=blocks)
     assert read("steady_step_ms", dataclasses.replace(measurement, training=training)) == pytest.approx(2)
 
 
@@ -92,7 +92,7 @@ def test_what_an_older_kerasbench_did_not_measure_is_none() -> None:
 
 def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:
     whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    steps_alone = dataclasses.replace(whole, training=dataclasses.replace(whole.training, epochs=[]))
+    steps_alone = dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), epochs=[]))
     assert read("steady_step_ms", steps_alone) == pytest.approx(2)
     assert read("train_samples_per_s", steps_alone) == pytest.approx(32 / 0.002)
     assert [read(name, steps_alone) for name in ("train_step_ms", "epoch_s", "epoch_overhead_ms")] == [None] * 3

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis import parity
-from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.measurement import Measurement, Parity
 from kerasbench.exchange.messages import Code
 from tests import made
 
@@ -108,3 +108,29 @@ def test_twins_alone_are_laid_beside_each_other() -> None:
         ("jax", "native=on"),
         ("torch", "native=on"),
     ]
+
+
+def predicting(*outputs: list[float], losses: tuple[float, ...] = (), kind: str = "cpu") -> Cell:
+    found = made.measurement()
+    return kind, dataclasses.replace(found, parity=Parity(list(losses), [], list(outputs)))
+
+
+def test_outputs_are_compared_by_their_largest_number() -> None:
+    near, far = [[100.0, 0.005], [1.0]], [[100.0, 0.05], [1.0]]
+    same = predicting([100.0, 0.0], [1.0])
+    assert judged(jax=same, tensorflow=same, torch=predicting(*near)) == []
+    assert judged(jax=same, tensorflow=same, torch=predicting(*far)) == ["torch"]
+    assert judged(jax=same, tensorflow=same, torch=predicting(*far, kind="gpu")) == []
+
+
+def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
+    one = predicting([1.0], losses=LOSSES)
+    assert judged(jax=one, torch=predicting([1.0], losses=shifted(0.1, 0))) == ["jax", "torch"]
+
+
+def test_what_is_said_of_outputs_names_the_bound() -> None:
+    cells = {("jax", "cpu", ""): predicting([2.0]), ("torch", "cpu", ""): predicting([1.0])}
+    failure = parity.judge(cells)["torch", "cpu", ""]
+    assert failure.code is Code.PARITY
+    assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
+    assert "(bound: 0.0001 of it)" in failure.cause

@@ -17,7 +17,7 @@ CARD = Device("cuda", 0, "H200")
 
 def measured(step_ms: float, first_ms: float) -> Measurement:
     found = made.measurement(step_ms, overhead_ms=0)
-    training = dataclasses.replace(found.training, first_step_ns=int(first_ms * made.MS))
+    training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * made.MS))
     return dataclasses.replace(found, training=training)
 
 

@@ -37,7 +37,7 @@ def test_drift_from_slice_to_slice_cancels() -> None:
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(b.training, blocks=b.training.blocks[1:])
+    late = dataclasses.replace(made.trained(b), blocks=made.trained(b).blocks[1:])
     found = known(between(cell(a), cell(dataclasses.replace(b, training=late)), STEP))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
@@ -100,7 +100,7 @@ def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> No
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
     found = made.epochs_measurement(1.0)
     blocks = [Block(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms)]
-    return dataclasses.replace(found, training=dataclasses.replace(found.training, blocks=blocks))
+    return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
 
 
 def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
@@ -114,7 +114,7 @@ def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
 def test_a_sweep_has_rates_by_its_steps() -> None:
     def swept(steps_ms: Sequence[float]) -> Measurement:
         found = made.sliced(steps_ms)
-        return dataclasses.replace(found, training=dataclasses.replace(found.training, epochs=[]))
+        return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=[]))
 
     a, b = cell(swept([1.0] * 6)), cell(swept([2.0] * 6))
     assert known(between(a, b, "train_samples_per_s")).value == pytest.approx(2)
@@ -142,7 +142,7 @@ def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float)
 def test_what_has_no_slices_is_paired_by_bout() -> None:
     def first(bout: int, first_ms: float, alone: bool = True) -> TrialRecord:
         found = made.sliced([1.0] * 6)
-        training = dataclasses.replace(found.training, first_step_ns=int(first_ms * made.MS))
+        training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * made.MS))
         return made.in_bout(bout, dataclasses.replace(found, training=training), alone)
 
     a = summarize_cell(first(bout, 100.0 * bout) for bout in (1, 2, 3))

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from kerasbench.errors import UsageError
+from kerasbench.exchange.given import Input
 from kerasbench.plan import arguments
 from kerasbench.quiet import gate
 from kerasbench.results.asked import DEFAULT, SWEEP, exactly
@@ -54,3 +57,36 @@ def test_a_share_is_said_in_percent_or_given_as_a_number(given: str | float, sha
 def test_what_is_no_share_below_one_is_refused(given: str | float) -> None:
     with pytest.raises(UsageError, match="--threshold takes a share of less than 100 %"):
         arguments.parse_share(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("96x96x3", Input("", [96, 96, 3])),
+        ("tokens=1x128:int32", Input("tokens", [1, 128], "int32")),
+        (" a/b:0=7 ", Input("a/b:0", [7])),
+    ],
+)
+def test_inputs_have_names_sizes_and_dtypes(text: str, found: Input) -> None:
+    assert arguments.parse_inputs([text]) == [found]
+
+
+@pytest.mark.parametrize("text", ["", "tokens", "tokens=", "96x", "96x0", "x=3:string", "=3", "3x-1"])
+def test_what_is_no_input_is_said(text: str) -> None:
+    with pytest.raises(UsageError, match="--input takes NAME=SIZE such as tokens=128:int32, or 96x96x3, not"):
+        arguments.parse_inputs([text])
+
+
+@pytest.mark.parametrize("texts", [["a=1", "a=2"], ["1", "2"]])
+def test_an_input_is_named_once(texts: list[str]) -> None:
+    with pytest.raises(UsageError, match="names each input once"):
+        arguments.parse_inputs(texts)
+
+
+def test_a_model_s_own_layers_are_in_a_python_file(tmp_path: Path) -> None:
+    file = tmp_path / "layers.py"
+    file.touch()
+    assert (arguments.parse_custom(str(file)), arguments.parse_custom("")) == (str(file), "")
+    for wrong in (str(tmp_path / "none.py"), str(tmp_path)):
+        with pytest.raises(UsageError, match="--custom takes a Python file"):
+            arguments.parse_custom(wrong)

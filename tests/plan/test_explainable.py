@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from kerasbench.errors import UsageError
@@ -30,3 +32,9 @@ def test_where_none_can_be_explained_each_is_named_with_its_steps() -> None:
         UsageError, match=r"fewer: dense/one \(1\), dense/two \(2\); `kerasbench run --scenario dense/one"
     ):
         explainable.require_one([of_steps(1, "one"), of_steps(2, "two")])
+
+
+def test_a_model_that_is_not_trained_has_no_step_to_be_taken_apart() -> None:
+    failure = explainable.refusal(Selected(made.entry(), dataclasses.replace(made.regime(), predicts_only=True)))
+    assert failure is not None
+    assert failure.cause == "dense is not trained, so it has no step to be taken apart"

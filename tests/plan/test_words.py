@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from kerasbench.errors import UsageError
+from kerasbench.exchange.given import Given, Input
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
@@ -70,3 +71,15 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     with pytest.raises(UsageError, match="unknown device"):
         words.known(dataclasses.replace(Asked(), devices=["toaster"]))
     assert words.known(Asked(options=[DEFAULT])) == Asked()
+
+
+def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
+    said = Words(scenarios=["mine.keras"], inputs=["tokens=128"], batch=8, trust=True, rows="rows.npz", samples=3)
+    assert words.run(said).given == Given([Input("tokens", [128])], 8, "", True, "rows.npz", 3)
+    assert words.run(Words()).given == Given()
+
+
+@pytest.mark.parametrize("batch", [0, -1, 1 << 21])
+def test_a_batch_of_no_samples_is_none(batch: int) -> None:
+    with pytest.raises(UsageError, match="--batch-size takes a whole number from 1 to"):
+        words.run(Words(batch=batch))

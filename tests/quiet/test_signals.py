@@ -54,7 +54,7 @@ def test_what_others_used_is_all_that_was_used_less_the_child_s(
 def test_blocks_that_spread(times: list[float], share: float, expected: list[tuple[str, Severity]]) -> None:
     whole = made.measurement()
     blocks = [Block(1, int(time * made.MS)) for time in times]
-    spread = dataclasses.replace(whole, training=dataclasses.replace(whole.training, blocks=blocks))
+    spread = dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), blocks=blocks))
     assert of_trial(made.surroundings(), spread) == expected
 
 

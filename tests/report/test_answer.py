@@ -2,6 +2,7 @@ import dataclasses
 
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.messages import Code
+from kerasbench.report import markdown, page
 from kerasbench.report.answer import CAUSES, overall, sentences
 from kerasbench.results.record import Record
 from tests import made
@@ -53,3 +54,29 @@ def test_a_sweep_says_from_which_size_on() -> None:
     found = findings(swept(**CROSSING))
     assert sentences(found) == ["dense: torch is faster than JAX from about batch 27 (27–27) on."]
     assert overall(found) == ""
+
+
+def not_trained(**batch_ms: tuple[float, ...]) -> Record:
+    trials = [made.in_bout(1, made.predicting(each), backend=backend) for backend, each in batch_ms.items()]
+    record = made.record(*trials)
+    (scenario,) = record.scenarios
+    regimes = [dataclasses.replace(made.regime(), predicts_only=True)]
+    record.scenarios = [
+        dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, regimes=regimes))
+    ]
+    return record
+
+
+def test_a_model_that_is_not_trained_is_compared_by_its_predictions() -> None:
+    (found,) = of(not_trained(jax=(1.0,) * 20, torch=(2.0,) * 20))
+    assert found.startswith("dense (predict): JAX is fastest, 2.0×")
+
+
+def test_a_prediction_of_a_single_column_has_its_time() -> None:
+    assert of(not_trained(jax=(1.5,) * 4)) == ["dense (predict): JAX takes 1.50 ms a prediction."]
+
+
+def test_the_page_of_a_model_that_is_not_trained_says_so() -> None:
+    drawn = markdown.rendered(page.whole(findings(not_trained(jax=(1.0,) * 20, torch=(2.0,) * 20))))
+    assert "| dense (predict) |" in drawn
+    assert "(predict): a model that is not trained, because it was saved without compile()" in drawn

@@ -20,7 +20,7 @@ BUSY = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
 def found(step_ms: float, first_step_ms: int = 300) -> Measurement:
     usual = made.measurement(step_ms)
     return dataclasses.replace(
-        usual, training=dataclasses.replace(usual.training, first_step_ns=first_step_ms * made.MS)
+        usual, training=dataclasses.replace(made.trained(usual), first_step_ns=first_step_ms * made.MS)
     )
 
 

@@ -76,6 +76,17 @@ def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: 
         load(edited(tmp_path, edit))
 
 
+def test_a_trial_without_training_has_predictions(tmp_path: Path) -> None:
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.finish(made.record(made.trial(found=made.predicting())))
+    assert load(store.data).trials[0].measurement == made.predicting()
+    content = msgspec.json.decode(store.data.read_bytes())
+    of_first("prediction", [], "measurement")(content)
+    store.data.write_bytes(msgspec.json.encode(content))
+    with pytest.raises(ResultsError, match="neither steps nor predictions"):
+        load(store.data)
+
+
 def test_what_was_written_is_valid(tmp_path: Path) -> None:
     assert len(load(written(tmp_path)[0]).trials) == 6
 

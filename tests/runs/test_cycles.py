@@ -80,3 +80,12 @@ def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
     assert tuple(found) == stages
     assert found["train"] == pytest.approx(left_to_train)
     assert sum(found.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("batch", "stages"), [(32, ["predict_one", "predict_batch", "predict_all"]), (1, ["predict_one", "predict_all"])]
+)
+def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(batch: int, stages: list[str]) -> None:
+    found = cycles.shares(PROTOCOL, dataclasses.replace(made.regime(), predicts_only=True, batch=batch))
+    assert list(found) == stages
+    assert sum(found.values()) == pytest.approx(1)

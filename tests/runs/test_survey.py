@@ -27,7 +27,7 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
         went.append(name)
         return made.FAILURE if name == "jax" else ProbeReport(name, "3.11.7", {}, [made.CPU])
 
-    def select(names: list[str], python: str, describer: str | None, kept: object) -> list[catalog.Selected]:
+    def select(names: list[str], python: str, describer: str | None, *besides: object) -> list[catalog.Selected]:
         went.append(f"described by {describer}")
         return [made.selected()]
 

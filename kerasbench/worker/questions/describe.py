@@ -1,16 +1,17 @@
 """Say what a scenario file holds, without paying for keras where the file only uses it inside functions."""
 
 import importlib
-import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from kerasbench.exchange.descriptions import Description, RegimeDescription
+from kerasbench.exchange.given import NOTHING, Given
 from kerasbench.exchange.requests import DescribeRequest
-from kerasbench.scenario import Regime, Scenario, ScenarioError, load
+from kerasbench.scenario import Regime, Scenario, ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of
+from kerasbench.worker.sources.resolve import resolve
 
 PHASE = "describe"
 
@@ -22,26 +23,29 @@ def describe_each(request: DescribeRequest) -> list[Description]:
         ScenarioError: a file holds no usable scenario. TrialFailure: it raised an exception; the failure says where.
     """
     sys.modules["keras"] = Deferred("keras")
-    return [_describe(file) for file in request.files]
+    return [_describe(file, request.given) for file in request.files]
 
 
-def _describe(file: str) -> Description:
+def _describe(file: str, given: Given) -> Description:
     try:
-        return describe(Path(file))
-    except ScenarioError:
+        return describe(Path(file), given)
+    except (ScenarioError, TrialFailure):
         raise
     except Exception as error:
         raise TrialFailure(failure_of(error, PHASE, file)) from error
 
 
-def describe(file: Path) -> Description:
-    """Load a file and return its description. Whatever the file itself raises passes through."""
-    scenario, module = load(file)
-    text = inspect.cleandoc(module.__doc__ or "")
+def describe(file: Path, given: Given = NOTHING) -> Description:
+    """Return the description of a scenario's file, a saved model or a name.
+
+    Whatever a scenario file itself raises passes through.
+    """
+    found = resolve(file, given)
+    scenario = found.scenario
     return Description(
-        name=file.stem,
-        title=text.partition("\n")[0],
-        text=text,
+        name=found.name,
+        title=found.text.partition("\n")[0],
+        text=found.text,
         source=scenario.source,
         parameters=scenario.parameters,
         learnable=scenario.learnable,
@@ -63,8 +67,17 @@ def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
         test=regime.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
-        keras_only="a pipeline of its own" if regime.feed else "callbacks of Keras" if scenario.callbacks else "",
+        keras_only=_keras_only(scenario, regime),
+        predicts_only=not scenario.trains,
     )
+
+
+def _keras_only(scenario: Scenario, regime: Regime) -> str:
+    if not scenario.trains:
+        return "predictions alone"
+    if scenario.class_weight is not None:
+        return "weights of its classes"
+    return "a pipeline of its own" if regime.feed else "callbacks of Keras" if scenario.callbacks else ""
 
 
 class Deferred(ModuleType):

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from kerasbench.exchange.given import NOTHING
 from kerasbench.exchange.requests import FetchRequest
-from kerasbench.scenario import load
+from kerasbench.worker.sources.resolve import resolve
 from kerasbench.worker.trial.feed import draw
 
 
@@ -13,7 +14,7 @@ def fetch(request: FetchRequest) -> str:
     Raises:
         DataError: they cannot be downloaded or read. ScenarioError: the file is no usable scenario.
     """
-    scenario, _ = load(Path(request.file))
+    scenario = resolve(Path(request.file), NOTHING).scenario
     regime = scenario.regime(request.regime)
     dataset = scenario.dataset(regime)
     draw(dataset, regime.train + regime.validation + regime.test, 0, "real")

@@ -1,5 +1,6 @@
 """The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from kerasbench.datasets import Dataset
 from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.nested import first, in_tuples, is_nested, leaves, mapped
 
 # Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
 POOL_BYTES = 64 << 20
@@ -18,22 +20,35 @@ ALLOWED_DTYPES = ("float32", "int32", "uint8")
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs and targets that belong together."""
+    """Inputs and targets that belong together, and where there are any the weights of the samples.
+
+    Each is an array or a structure of arrays, which all have as many rows.
+    """
 
     x: Any
     y: Any
+    weights: Any = None
 
     def __len__(self) -> int:
-        return len(self.x)
+        array = first(self.x)
+        return 0 if array is None else len(array)
 
     def __getitem__(self, chosen: slice) -> "Rows":
-        return Rows(self.x[chosen], self.y[chosen])
+        return self._each(lambda array: array[chosen])
+
+    @property
+    def row_bytes(self) -> int:
+        """What one row's inputs take."""
+        return sum(array[:1].nbytes for _, array in leaves(self.x))
 
     def repeated(self, samples: int) -> "Rows":
         """Return that many rows, over again from the first where there are too few: a pass costs the same."""
         if samples <= len(self):
             return self[:samples]
-        return Rows(*(np.resize(array, (samples, *array.shape[1:])) for array in (self.x, self.y)))
+        return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
+
+    def _each(self, change: Callable[[Any], Any]) -> "Rows":
+        return Rows(*(mapped(change, one) for one in (self.x, self.y, self.weights)))
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,7 @@ class Feed:
     train: Rows
     validation: Rows
     test: Rows
+    class_weight: Mapping[int, float] | None = None
 
     @property
     def batch(self) -> int:
@@ -61,16 +77,34 @@ class Feed:
 
     def arguments(self, rows: Rows) -> dict[str, Any]:
         """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the regime's pipeline."""
-        if self.regime.feed is None:
-            return {"x": rows.x, "y": rows.y, "batch_size": self.batch}
-        return {"x": self.regime.feed(rows.x, rows.y, self.batch)}
+        if self.regime.feed is not None:
+            return {"x": self.regime.feed(rows.x, rows.y, self.batch)}
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
+        return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
+
+    def training_arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` takes for these rows: ``arguments``, and the weights of the classes."""
+        weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
+        return self.arguments(rows) | weights
+
+    def step(self, rows: Rows) -> tuple[Any, ...]:
+        """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
+        x, y, *weights = in_tuples(
+            (rows.x, rows.y, *([] if rows.weights is None else [rows.weights]))
+            if self.regime.feed is None
+            else tuple(self.regime.feed(rows.x, rows.y, len(rows))[0])
+        )
+        if self.class_weight is not None and not weights:
+            weights = [weights_of(y, self.class_weight)]
+        return (x, y, *weights)
 
     def validation_arguments(self) -> dict[str, Any]:
         """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
         if not len(self.validation):
             return {}
         if self.regime.feed is None:
-            return {"validation_data": (self.validation.x, self.validation.y)}
+            unseen = self.validation
+            return {"validation_data": (unseen.x, unseen.y, *([] if unseen.weights is None else [unseen.weights]))}
         return {"validation_data": self.regime.feed(self.validation.x, self.validation.y, self.batch)}
 
     def inputs(self, rows: Rows) -> Any:
@@ -85,27 +119,34 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
         ScenarioError: the data are not that many rows of float32, int32 or uint8 arrays.
         DataError: real rows cannot be had.
     """
-    dataset = scenario.dataset(regime)
+    dataset, weights = scenario.dataset(regime), scenario.class_weight
     if whole:
         rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
         _check_pipeline(regime, rows[: regime.batch_size])
         train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
-        return Feed(regime, train, validation, rows[regime.train + regime.validation :])
-    count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").x.nbytes)
+        return Feed(regime, train, validation, rows[regime.train + regime.validation :], weights)
+    count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").row_bytes)
     test = regime.test if regime.test_each_epoch else min(regime.test, EVALUATED_SAMPLES)
     fresh = min(test, EVALUATED_SAMPLES)
     rows = draw(dataset, count + fresh, seed, kind)
     _check_pipeline(regime, rows[: regime.batch_size])
     train = rows[:count]
-    return Feed(regime, train, train.repeated(regime.validation), rows[count:].repeated(test) if test else rows[:0])
+    unseen = rows[count:].repeated(test) if test else rows[:0]
+    return Feed(regime, train, train.repeated(regime.validation), unseen, weights)
 
 
 def _check_pipeline(regime: Regime, batch: Rows) -> None:
     """Refuse float64, NumPy's default, from a pipeline: the Apple GPU has none, elsewhere it is cast again."""
-    if regime.feed is not None:
-        for name, array in zip("xy", regime.feed(batch.x, batch.y, len(batch))[0], strict=False):
+    if regime.feed is None:
+        return
+    if batch.weights is not None:
+        raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
+    for name, given in zip("xy", regime.feed(batch.x, batch.y, len(batch))[0], strict=False):
+        for place, array in leaves(given, name):
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(f"feed() must give float32 or integers, not float64; {name} is: .astype('float32')")
+                raise ScenarioError(
+                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
+                )
 
 
 def pool_samples(regime: Regime, row_bytes: int) -> int:
@@ -119,10 +160,26 @@ def pool_samples(regime: Regime, row_bytes: int) -> int:
 def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
     """Draw rows with a fresh generator and check what comes."""
     drawn = dataset.rows(kind, samples, np.random.default_rng(seed))
-    for name, array in zip("xy", drawn, strict=True):
-        if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
-            found = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise ScenarioError(f"data() must return NumPy arrays of {', '.join(ALLOWED_DTYPES)}; {name} is {found}")
-        if len(array) != samples:
-            raise ScenarioError(f"data() was asked for {samples:,} samples, {name} has {len(array):,}")
-    return Rows(*drawn)
+    for name, given in zip(("x", "y", "sample_weight"), drawn, strict=False):
+        for place, array in leaves(given, name):
+            _check(place, array, samples)
+    rows = Rows(*drawn)
+    if first(rows.x) is None or first(rows.y) is None:
+        raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
+    return rows
+
+
+def _check(place: str, array: Any, samples: int) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
+        found = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ScenarioError(f"data() must return NumPy arrays of {', '.join(ALLOWED_DTYPES)}; {place} is {found}")
+    if len(array) != samples:
+        raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+
+
+def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
+    """Return each sample's weight by its class, as `fit` makes it of ``class_weight``; 1 for a class without one."""
+    if is_nested(targets):
+        raise ScenarioError("class_weight is for one array of classes; with several targets use sample weights")
+    classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets.reshape(len(targets))
+    return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)

@@ -1,12 +1,16 @@
 """The model of a trial: the scenario's own, as it is to be measured, or a twin in its place."""
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kerasbench.backends import Backend
 from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import native, weights
 
 
@@ -28,7 +32,7 @@ def build(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRe
 def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: TrialRequest) -> Any:
     """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
     model = scenario.build(regime)
-    if not getattr(model, "compiled", False):
+    if scenario.trains and not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
@@ -38,8 +42,30 @@ def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: T
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
     model.jit_compile = jit_default(model, backend, request.device) if asked is None else asked
-    weights.share(model, request.seed)
+    if not scenario.keeps_weights:
+        weights.share(model, request.seed)
     return model
+
+
+@contextmanager
+def own_step(model: Any, backend: str) -> Iterator[None]:
+    """Say of a model whose own ``train_step`` fails that it is for another backend: each has another form of it.
+
+    Raises:
+        TrialFailure: it failed (unsupported).
+    """
+    try:
+        yield
+    except (TrialFailure, ScenarioError):
+        raise
+    except Exception as error:
+        step = getattr(type(model), "train_step", None)
+        if step is None or step.__module__.startswith("keras."):
+            raise
+        said = " ".join(str(error).split())[:200]
+        cause = f"the model's own train_step does not run on {backend}: {type(error).__name__}: {said}"
+        remedy = "measure it on the backend that it is written for"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "first step")) from error
 
 
 def jit_default(model: Any, backend: Backend, device: Device) -> bool:

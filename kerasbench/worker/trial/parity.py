@@ -1,9 +1,15 @@
 """Do all backends compute the same? The losses of the first steps, with everything random switched off."""
 
+import math
 from typing import Any
 
 from kerasbench.exchange.measurement import Parity
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.nested import leaves
 from kerasbench.worker.trial.feed import Feed
+
+OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few enough to be kept
 
 # What Keras' layers that draw random numbers call the amount: Dropout and its kin, GaussianNoise, LSTM and its cells.
 AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
@@ -35,6 +41,27 @@ def check_silenced(model: Any, feed: Feed) -> Parity:
         for amount in _amounts(layer):
             setattr(layer, amount, 0.0)
     return Parity(single_steps(model, feed, 1 + PARITY_STEPS).losses, [layer.name for layer in silenced])
+
+
+def outputs(model: Any, feed: Feed) -> list[list[float]]:
+    """Return some numbers of each output of the first batch, evenly spread, by a model that was not trained here.
+
+    Raises:
+        TrialFailure: one of them is not finite.
+    """
+    rows = feed.train[: feed.batch]
+    found = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
+    return [_some(name, array) for name, array in leaves(found, "output")]
+
+
+def _some(name: str, array: Any) -> list[float]:
+    flat = array.reshape(-1)
+    count = min(OUTPUT_NUMBERS, len(flat))
+    numbers = [float(flat[index * len(flat) // count]) for index in range(count)]
+    if not all(map(math.isfinite, numbers)):
+        cause = f"{name} has numbers that are not finite"
+        raise TrialFailure(Failure(Code.NONFINITE, cause, "rows of your own, by kerasbench.run(model, data=...)"))
+    return numbers
 
 
 def _has_generator(layer: Any) -> bool:

@@ -34,12 +34,12 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
     slice is all three ways, and what is said of it their sum.
     """
     in_block, full_steps = pace.protocol.steps_per_block or 1, len(feed.train) // feed.batch
-    on_device = backend.on_device((feed.inputs(feed.train[: feed.batch]), _targets(feed)))
+    on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
     bare = backend.bare_steps(model, on_device)
     arrays, ready, by_itself = list[Block](), list[Block](), list[Block]()
 
     def slice_of_all(turn: Turn) -> Block:
-        from_arrays = feed.arguments(feed.train[: full_steps * feed.batch])
+        from_arrays = feed.training_arguments(feed.train[: full_steps * feed.batch])
         ways = (
             (arrays, _fit(model, from_arrays, full_steps, pace, turn)),
             (ready, _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)),
@@ -52,12 +52,6 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
     bare(1)  # traced and compiled before it is timed
     measured(ask, slice_of_all)
     return Parts(arrays, ready, by_itself, peak_flops())
-
-
-def _targets(feed: Feed) -> Any:
-    """Return the targets of the first batch as the model takes them, through the regime's pipeline where it has one."""
-    rows = feed.train[: feed.batch]
-    return rows.y if feed.regime.feed is None else feed.regime.feed(rows.x, rows.y, len(rows))[0][1]
 
 
 def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> list[Block]:

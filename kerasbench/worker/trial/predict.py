@@ -33,7 +33,7 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
     """
     wanted = feed.regime.test or len(feed.evaluated)
     source = feed.test if len(feed.test) else feed.train
-    samples = max(1, min(wanted, POOL_BYTES // source.x[:1].nbytes))
+    samples = max(1, min(wanted, POOL_BYTES // source.row_bytes))
     x = feed.inputs(source.repeated(samples))
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles

@@ -7,6 +7,7 @@ from kerasbench.exchange.devices import CPU, CUDA, Device
 from kerasbench.exchange.measurement import Proof
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.nested import leaves
 from kerasbench.worker.trial import cards
 
 
@@ -17,8 +18,8 @@ def gather(backend: Backend, device: Device, model: Any, output: Any) -> Proof:
     """
     return Proof(
         weights=_places(backend, model.variables),
-        optimizer=_places(backend, model.optimizer.variables),
-        output=[backend.placement(output)],
+        optimizer=_places(backend, getattr(getattr(model, "optimizer", None), "variables", [])),
+        output=sorted({backend.placement(tensor) for _, tensor in leaves(output)}),
         runtime=backend.runtime_view(),
         cards=cards.shown() if device.platform == CUDA else [],
     )

@@ -25,7 +25,7 @@ def prepare(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str
         raise ScenarioError("no layer follows regime.width: use regime.scaled(units), and say Scenario(scalable=True)")
     dataset = scenario.dataset(regime)
     batch = size.batch or regime.batch_size
-    samples = batch * steps(batch, draw(dataset, 1, seed, "synthetic").x.nbytes)
+    samples = batch * steps(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
     at_size = dataclasses.replace(
         regime,
         batch=batch,
@@ -36,7 +36,7 @@ def prepare(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str
         test_each_epoch=False,
     )
     rows = draw(dataset, min(samples, regime.train), seed, kind).repeated(samples)
-    return Feed(at_size, rows, rows[:0], rows[:0])
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight)
 
 
 def steps(batch: int, row_bytes: int) -> int:

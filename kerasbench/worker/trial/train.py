@@ -9,7 +9,9 @@ from typing import Any
 from kerasbench.exchange.measurement import Batch, Block, Learning, Published
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, counts_epochs
+from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.nested import is_nested, leaves
 from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock
@@ -32,7 +34,8 @@ def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
         start_ns = time.perf_counter_ns()
         history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _finite(history.history["loss"][-1]), spy.seen[-1]
+    own = Batch(describe(feed.train[: feed.batch].x), describe(feed.train[: feed.batch].y))
+    return first_step_ns, _loss(history), spy.seen[-1] if spy.seen else own  # a train_step of its own may not ask
 
 
 class BatchSpy:
@@ -49,7 +52,7 @@ class BatchSpy:
         compute_loss = self._model.compute_loss
 
         def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
-            self.seen.append(Batch(describe_array(x), describe_array(y)))
+            self.seen.append(Batch(describe(x), describe(y)))
             return compute_loss(x, y, *rest, **options)
 
         self._model.compute_loss = note
@@ -57,6 +60,11 @@ class BatchSpy:
 
     def __exit__(self, *raised: object) -> None:
         del self._model.compute_loss
+
+
+def describe(given: Any) -> str:
+    """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
+    return ", ".join(f"{name} {describe_array(array)}".strip() for name, array in leaves(given))
 
 
 def describe_array(array: Any) -> str:
@@ -83,7 +91,7 @@ def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
         start_ns = time.perf_counter_ns()
         history = _fit(model, feed, rows, shuffle=False)
         made.fits_ns.append(time.perf_counter_ns() - start_ns)
-        made.losses.append(_finite(history.history["loss"][-1]))
+        made.losses.append(_loss(history))
     return made
 
 
@@ -101,7 +109,7 @@ def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
     in_one_epoch = min(steps, len(feed.train) // feed.batch)
     epochs = -(-steps // in_one_epoch)
     rows = feed.train[: in_one_epoch * feed.batch]
-    _finite(_fit(model, feed, rows, epochs=epochs, shuffle=False).history["loss"][-1])
+    _loss(_fit(model, feed, rows, epochs=epochs, shuffle=False))
     return _judged(model, feed, 1 + PARITY_STEPS + epochs * in_one_epoch, first_loss, before), following
 
 
@@ -147,7 +155,7 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require(clock)
-    _finite(history.history["loss"][-1])
+    _loss(history)
     return clock
 
 
@@ -181,7 +189,7 @@ def _test_pass(feed: Feed) -> list[Any]:
 
 def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
     """Fit as a user does, without a progress bar; shuffled, as Keras does by default, unless options say otherwise."""
-    return model.fit(**feed.arguments(rows), verbose=0, **options)
+    return model.fit(**feed.training_arguments(rows), verbose=0, **options)
 
 
 def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
@@ -206,6 +214,8 @@ def _accuracy(model: Any, feed: Feed) -> float | None:
     """
     rows = feed.evaluated
     scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
+    if is_nested(scores) or is_nested(rows.y):
+        return None
     classes = classes_of(rows.y)
     if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
         return None
@@ -235,6 +245,13 @@ def _require(clock: SliceClock) -> None:
         complaint = f"training was ended after {len(clock.slices)} slices, before enough were measured"
         remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
         raise TrialFailure(Failure(Code.INVALID, complaint, remedy))
+
+
+def _loss(history: Any) -> float:
+    """Return the last loss that `fit` tells; raise ScenarioError where the model's own ``train_step`` tells none."""
+    if "loss" not in history.history:
+        raise ScenarioError('the model\'s own train_step must return its loss: {"loss": ...}')
+    return _finite(history.history["loss"][-1])
 
 
 def _finite(loss: Any) -> float:

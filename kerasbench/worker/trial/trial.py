@@ -26,12 +26,16 @@ from kerasbench.exchange.measurement import (
     Training,
     Usage,
 )
-from kerasbench.exchange.messages import Message
+from kerasbench.exchange.messages import Code, Failure, Message
 from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
 from kerasbench.exchange.turns import STAGES
-from kerasbench.scenario import Regime, Scenario, load, require_unchanged
+from kerasbench.scenario import Regime, Scenario, require_unchanged
+from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.isolation import refuse_other_frameworks
+from kerasbench.worker.nested import is_nested
 from kerasbench.worker.pipe import Pipe
+from kerasbench.worker.sources.model import Sourced
+from kerasbench.worker.sources.resolve import resolve
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
 from kerasbench.worker.trial.feed import Feed, prepare
@@ -66,11 +70,14 @@ class Subject:
 
 @dataclass
 class Findings:
-    """What the phases have found so far; what has no default is found by every protocol."""
+    """What the phases have found so far; what has no default is found by every protocol.
 
-    learning: Learning = field(init=False)
+    A model that is not trained has neither ``learning`` nor ``steps``.
+    """
+
+    learning: Learning | None = None
     batch: Batch = field(init=False)
-    steps: SliceClock = field(init=False)
+    steps: SliceClock | None = None
     proof: Proof = field(init=False)
     resolved: Resolved = field(init=False)
     peak_rss_bytes: int = field(init=False)
@@ -95,7 +102,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
     subject, found = begin(request, pipe, turns), Findings()
-    for phase in phases_of(request.protocol, subject.feed.regime):
+    for phase in phases_of(request.protocol, subject.feed.regime, subject.scenario.trains):
         phase(subject, found)
     pipe.send(Message(measurement=measurement_of(subject, found)))
 
@@ -117,7 +124,11 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
             keras.config.set_dtype_policy(request.options.dtype)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
     with pipe.phase("scenario"):
-        scenario, regime = _load(request)
+        sourced = _load(request)
+        scenario, regime = sourced.scenario, sourced.scenario.regime(request.regime)
+    if sourced.look is not None:
+        with pipe.phase("load"):  # what it takes is known once it is loaded
+            sourced.look()
     with pipe.phase("data"):
         feed = _rows(scenario, regime, request)
     with pipe.phase("build"):
@@ -126,17 +137,25 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
     return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks)
 
 
-def _load(request: TrialRequest) -> tuple[Scenario, Regime]:
+def _load(request: TrialRequest) -> Sourced:
     file = Path(request.file)
-    require_unchanged(file, request.file_hash)
-    scenario, _ = load(file)
-    return scenario, scenario.regime(request.regime)
+    require_unchanged(file, request.file_hash, request.given)
+    found = resolve(file, request.given)
+    if not found.scenario.trains and request.protocol.kind == "sweep":
+        cause = f"{request.scenario} is not trained, and a sweep measures training steps"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again", "scenario"))
+    return found
 
 
 def _rows(scenario: Scenario, regime: Regime, request: TrialRequest) -> Feed:
     if request.options.size is not None:
         return sized.prepare(scenario, regime, request.options.size, request.seed, request.data)
-    return prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
+    feed = prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
+    rows = feed.train
+    if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
+        cause = "a twin without Keras takes one array for x and one for y"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "data"))
+    return feed
 
 
 def first_steps(subject: Subject, found: Findings) -> None:
@@ -144,7 +163,7 @@ def first_steps(subject: Subject, found: Findings) -> None:
     from kerasbench.worker.trial import train
 
     model, feed = subject.model, subject.feed
-    with subject.pipe.phase("first step"):
+    with subject.pipe.phase("first step"), models.own_step(model, subject.request.backend):
         found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
     learn = train.learn_briefly if subject.request.protocol.kind == "sweep" else train.learn
     with subject.pipe.phase("learn"):
@@ -207,7 +226,8 @@ def finish(subject: Subject, found: Findings) -> None:
         terms.check(request.options, found.resolved, _usage(subject, found))
         found.peak_rss_bytes = peak_rss_bytes()
         found.peak_device_bytes = backend.peak_device_bytes(request.device)
-    found.fallbacks = backend.fallbacks(lambda: train.first_step(model, subject.feed))
+    if subject.scenario.trains:
+        found.fallbacks = backend.fallbacks(lambda: train.first_step(model, subject.feed))
 
 
 def _output(subject: Subject) -> Any:
@@ -217,21 +237,41 @@ def _output(subject: Subject) -> Any:
 
 
 def silenced_parity(subject: Subject, found: Findings) -> None:
-    """Compare what a second model computes without its random numbers, where the first could not be compared."""
-    if found.parity is not None or not parity.can_be_silenced(subject.model):
+    """Compare what a second model computes without its random numbers, where the first could not be compared.
+
+    Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
+    """
+    brings = subject.scenario.keeps_weights
+    silences = found.parity is None and parity.can_be_silenced(subject.model)
+    if not brings and not silences:
         return
     with subject.pipe.phase("parity"):
         try:
             again = models.build_keras(subject.scenario, subject.feed.regime, subject.backend, subject.request)
-            found.parity = parity.check_silenced(again, subject.feed)
+            outputs = parity.outputs(again, subject.feed) if brings else []
+            if silences:
+                found.parity = parity.check_silenced(again, subject.feed)
+            found.parity = dataclasses.replace(found.parity or Parity([], []), outputs=outputs)
+        except TrialFailure:
+            raise
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return  # what has been measured stands, and the page says that it was not compared
+
+
+def foresight(subject: Subject, found: Findings) -> None:
+    """Note what a model that is not trained is given, and what it predicts."""
+    from kerasbench.worker.trial.train import describe
+
+    with subject.pipe.phase("first prediction"):
+        found.batch = Batch(describe(subject.feed.train[: subject.feed.batch].x), "")
+        found.parity = Parity([], [], parity.outputs(subject.model, subject.feed))
 
 
 def parts(subject: Subject, found: Findings) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
     from kerasbench.worker.trial.parts import measure
 
+    assert found.steps is not None  # they went before
     protocol = dataclasses.replace(subject.pace.protocol, steps_per_block=found.steps.warmup.steps_per_block)
     pace = dataclasses.replace(subject.pace, protocol=protocol)
     with subject.pipe.phase("parts"):
@@ -246,8 +286,13 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
 }
 
 
-def phases_of(protocol: Protocol, regime: Regime) -> list[Phase]:
+UNTRAINED: tuple[Phase, ...] = (foresight, predictions, finish)
+
+
+def phases_of(protocol: Protocol, regime: Regime, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
+    if not trains:
+        return list(UNTRAINED)
     by_epoch = counts_epochs(regime.steps)
     calibrated = protocol.steps_per_block is not None  # so the cell's first trial was compared: all begin alike
     left_out: dict[Phase, bool] = {
@@ -282,7 +327,9 @@ def measurement_of(subject: Subject, found: Findings) -> Measurement:
     )
 
 
-def _training(regime: Regime, found: Findings) -> Training:
+def _training(regime: Regime, found: Findings) -> Training | None:
+    if found.steps is None:
+        return None
     warmup = found.steps.warmup
     return Training(
         unit="epoch" if counts_epochs(regime.steps) else "step",
@@ -299,12 +346,12 @@ def _training(regime: Regime, found: Findings) -> Training:
 
 
 def _usage(subject: Subject, found: Findings) -> Usage:
-    """Return what the slices of steps used, and what waiting has come to so far."""
-    slices = found.steps.slices
+    """Return what the slices of steps used, or of predictions, and what waiting has come to so far."""
+    slices = found.prediction[-1].slices if found.steps is None else found.steps.slices
     return Usage(
         cpu_ns=sum(block.cpu_ns or 0 for block in slices),
         wall_ns=sum(block.ns for block in slices),
-        involuntary_switches=found.steps.switches,
+        involuntary_switches=None if found.steps is None else found.steps.switches,
         parked_ns=subject.turns.parked_ns,
         parked_cpu_ns=subject.turns.parked_cpu_ns,
     )

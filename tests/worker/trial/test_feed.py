@@ -1,9 +1,11 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from kerasbench import datasets
 from kerasbench.scenario import Regime, Scenario, ScenarioError
-from kerasbench.worker.trial.feed import POOL_BYTES, Feed, pool_samples, prepare
+from kerasbench.worker.trial.feed import POOL_BYTES, Feed, pool_samples, prepare, weights_of
 
 IMAGES = datasets.images((8, 8), classes=3)
 
@@ -102,7 +104,10 @@ def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (lambda samples, rng: ([1] * samples, np.zeros(samples, np.int32)), "x is list"),
+        (lambda samples, rng: ([1] * samples, np.zeros(samples, np.int32)), r"x\[0\] is int"),
+        (lambda samples, rng: ([], np.zeros(samples, np.int32)), "there is none in x or y"),
+        (lambda samples, rng: ({"a": np.zeros(samples)}, np.zeros(samples)), r"x\['a'\] is an array of float64"),
+        (lambda samples, rng: (np.zeros(samples, np.int32),) * 2 + (np.ones(9, np.float32),), "sample_weight has 9"),
         (lambda samples, rng: (np.zeros(samples), np.zeros(samples, np.int32)), "x is an array of float64"),
         (lambda samples, rng: (np.zeros(9, np.float32), np.zeros(9, np.int32)), "x has 9"),
     ],
@@ -110,3 +115,53 @@ def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
 def test_a_recipe_that_returns_something_else_is_refused(data: object, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         prepare(scenario(Regime(train=64, batch=32), data), Regime(train=64, batch=32), seed=0)
+
+
+def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
+    x = {"b": np.zeros((samples, 3), np.float32), "a": [np.arange(samples, dtype=np.int32)]}
+    return x, (np.arange(samples, dtype=np.int32), np.ones((samples, 2), np.float32)), np.ones(samples, np.float32)
+
+
+def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
+    regime = Regime(train=64, batch=16, test=10, validation=8)
+    feed = prepare(scenario(regime, several), regime, seed=0)
+    assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [64, 8, 10]
+    assert feed.train.row_bytes == 16
+    assert feed.train[3:5].x["a"][0].tolist() == [3, 4]
+    assert feed.train[:2].repeated(5).y[0].tolist() == [0, 1, 0, 1, 0]
+    assert feed.train[:2].repeated(5).weights.shape == (5,)
+
+
+def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
+    regime = Regime(train=64, batch=16, validation=8)
+    feed = prepare(scenario(regime, several), regime, seed=0)
+    rows = feed.train[:4]
+    assert feed.arguments(rows) == {"x": rows.x, "y": rows.y, "batch_size": 16, "sample_weight": rows.weights}
+    assert len(feed.validation_arguments()["validation_data"]) == 3
+    x, y, weights = feed.step(rows)
+    assert isinstance(x["a"], tuple) and isinstance(y, tuple)
+    assert weights is rows.weights
+
+
+def test_weights_of_classes_are_for_training_alone() -> None:
+    feed = dataclasses.replace(made(Regime(train=64, batch=16)), class_weight={0: 2.0})
+    rows = feed.train[:16]
+    assert "class_weight" not in feed.arguments(rows)
+    assert feed.training_arguments(rows)["class_weight"] == {0: 2.0}
+    assert feed.step(rows)[2].tolist() == [2.0 if label == 0 else 1.0 for label in rows.y]
+
+
+@pytest.mark.parametrize("targets", [np.array([2, 0, 1]), np.array([[2], [0], [1]]), np.eye(3)[[2, 0, 1]]])
+def test_a_class_has_its_weight_in_whichever_form_it_comes(targets: np.ndarray) -> None:
+    assert weights_of(targets, {2: 5.0, 1: 0.5}).tolist() == [5.0, 1.0, 0.5]
+
+
+def test_several_targets_have_no_classes() -> None:
+    with pytest.raises(ScenarioError, match="with several targets use sample weights"):
+        weights_of([np.zeros(2)], {0: 1.0})
+
+
+def test_a_pipeline_makes_its_own_weights() -> None:
+    regime = Regime(train=64, batch=16, feed=lambda x, y, batch: [(x, y)])
+    with pytest.raises(ScenarioError, match="let the batches that it makes be"):
+        prepare(scenario(regime, several), regime, seed=0)

@@ -3,13 +3,16 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kerasbench import backends
 from kerasbench.exchange.devices import Device
+from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import native
 from kerasbench.worker.trial.model import jit_default
@@ -83,3 +86,35 @@ def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytes
     monkeypatch.setattr(native, "build_twin", lambda asked, regime, model: ("twin of", model))
     model = made(True)
     assert models.build(scenario(model), REGIME, TORCH, request(native=True)) == ("twin of", model)
+
+
+def test_a_model_that_brings_its_weights_keeps_them() -> None:
+    drawn: list[Any] = []
+    weights = [SimpleNamespace(dtype="float32", _kerasbench_origin="random")]
+    model = made(True, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
+    models.build_keras(scenario(model, keeps_weights=True), REGIME, TORCH, request())
+    assert drawn == []
+    models.build_keras(scenario(model), REGIME, TORCH, request())
+    assert len(drawn) == 1
+
+
+def test_a_model_that_is_not_trained_need_not_be_compiled() -> None:
+    model = made(True, compiled=False)
+    assert models.build_keras(scenario(model, trains=False), REGIME, TORCH, request()) is model
+
+
+class Own:
+    def train_step(self, data: object) -> None: ...
+
+
+def test_a_step_of_its_own_that_fails_is_for_another_backend() -> None:
+    said = "own train_step does not run on jax: TypeError: two arguments"
+    with pytest.raises(TrialFailure, match=said) as raised, models.own_step(Own(), "jax"):
+        raise TypeError("two arguments")
+    assert raised.value.failure.code is Code.UNSUPPORTED
+
+
+@pytest.mark.parametrize("error", [ScenarioError("no loss"), TypeError("a bug")])
+def test_what_else_fails_is_what_it_is(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)), models.own_step(made(True), "jax"):
+        raise error

@@ -4,9 +4,14 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kerasbench.exchange.messages import Code
+from kerasbench.scenario import Regime
+from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import parity
+from kerasbench.worker.trial.feed import Feed, Rows
 
 
 @dataclass
@@ -43,3 +48,22 @@ def test_random_layers(layer: Any, random: bool, can: bool) -> None:
     model = Model([DENSE, layer])
     assert bool(parity.random_layers(model)) is random
     assert parity.can_be_silenced(model) is can
+
+
+def test_outputs_are_some_numbers_of_each() -> None:
+    def predict(x: Any, batch_size: int, verbose: int) -> Any:
+        return {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}
+
+    regime = Regime(train=64, batch=64)
+    rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
+    found = parity.outputs(SimpleNamespace(predict=predict), Feed(regime, rows, rows[:0], rows[:0]))
+    assert found[0] == [3.0]
+    assert (len(found[1]), found[1][:3], found[1][-1]) == (64, [0.0, 10.0, 20.0], 630.0)
+
+
+def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
+    rows = Rows(np.zeros((1, 2), np.float32), np.zeros(1, np.int32))
+    model = SimpleNamespace(predict=lambda x, batch_size, verbose: [np.array([1.0]), np.array([np.nan])])
+    with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
+        parity.outputs(model, Feed(Regime(train=1), rows, rows, rows))
+    assert raised.value.failure.code is Code.NONFINITE

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Batch, Block, Learning, Parity, Proof, Resolved, Usage, step_ns
+from kerasbench.exchange.measurement import Batch, Block, Latency, Learning, Parity, Proof, Resolved, Usage, step_ns
 from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest
 from kerasbench.exchange.turns import Turn
 from kerasbench.scenario import Regime
@@ -43,6 +43,20 @@ def test_parts_come_last_where_they_are_asked_for() -> None:
     assert phases_of(Protocol(parts=True), LONG)[-1] is PARTS
 
 
+def test_a_model_that_is_not_trained_is_measured_by_its_predictions_alone() -> None:
+    assert phases_of(Protocol(), LONG, trains=False) == [trial.foresight, PREDICT, FINISH]
+
+
+def test_the_measurement_of_predictions_has_no_training() -> None:
+    found = Findings()
+    found.prediction = [Latency(1, [5], [Block(1, 5, 0, 0)]), Latency(16, [8, 8], [Block(2, 16, 0, 0, 30)])]
+    found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
+    found.peak_rss_bytes = 1
+    measurement = trial.measurement_of(subject(), found)
+    assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
+    assert measurement.usage == Usage(30, 16, None, 9, 1)
+
+
 def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
     assert SILENCED not in phases_of(Protocol(steps_per_block=4, warmup_blocks=2), LONG)
 
@@ -55,9 +69,11 @@ def test_parity_that_is_known_is_not_looked_for_again() -> None:
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:
-    measurement = trial.measurement_of(subject(), findings())
+    found = findings()
+    measurement = trial.measurement_of(subject(), found)
     training = measurement.training
-    assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, findings().steps.slices)
+    assert training is not None and found.steps is not None
+    assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert measurement.usage == Usage(
         cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3, parked_ns=9, parked_cpu_ns=1
@@ -72,9 +88,9 @@ def test_each_stage_waits_for_its_own_turns() -> None:
 def findings() -> Findings:
     found = Findings()
     protocol = Protocol(steps_per_block=4, warmup_blocks=1)
-    found.steps = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
-    found.steps.slices += [Block(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    found.steps.switches = 3
+    found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
+    clock.slices += [Block(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    clock.switches = 3
     found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
     found.proof = Proof([], [], [], [])
     found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
@@ -86,5 +102,6 @@ def subject() -> Subject:
     none = Rows([], [])
     turns: Any = SimpleNamespace(parked_ns=9, parked_cpu_ns=1, next=lambda stage, measured: Turn(0, len(stage)))
     anything: Any = SimpleNamespace(count_params=lambda: 7)
+    scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
     feed = Feed(LONG, none, none, none)
-    return Subject(REQUEST, anything, turns, anything, anything, feed, anything, [])
+    return Subject(REQUEST, anything, turns, anything, scenario, feed, anything, [])

@@ -1,0 +1,121 @@
+"""A model that is alive in this process: saved to a file of its own, with its rows, as any saved model is measured.
+
+It is asked for nothing but its own ``save`` and ``name``, so that this process imports no Keras that it has not.
+"""
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerasbench.errors import UsageError
+from kerasbench.exchange.given import UNFIT
+from kerasbench.plan.words import Words
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FOLDER = "kerasbench-model-"
+STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
+STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
+
+
+@dataclass(frozen=True)
+class Live:
+    """Where a live model was saved; ``rows`` is empty where it came without any."""
+
+    file: Path
+    rows: str = ""
+    samples: int = 0
+
+
+@contextmanager
+def named(said: Words, scenarios: Any, data: Any) -> Iterator[Words]:
+    """Add to what is said what is to be measured, and on which data; a live model is saved for as long as this lasts.
+
+    Raises:
+        UsageError: as for ``saved``; or there are rows for what is no live model.
+    """
+    kind = data if isinstance(data, str) else "synthetic"
+    if not is_model(scenarios):
+        if kind is not data:
+            raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
+        names = [str(one) for one in ([scenarios] if isinstance(scenarios, str | Path) else scenarios)]
+        yield dataclasses.replace(said, scenarios=names, data=kind)
+        return
+    with saved(scenarios, None if kind is data else data) as found:
+        own = dataclasses.replace(said, scenarios=[str(found.file)], data=kind)
+        yield dataclasses.replace(own, rows=found.rows, samples=found.samples)
+
+
+def is_model(given: object) -> bool:
+    """Tell whether it can be saved as a model can."""
+    return callable(getattr(given, "save", None)) and hasattr(given, "predict")
+
+
+@contextmanager
+def saved(model: Any, data: object = None) -> Iterator[Live]:
+    """Save a model, and its rows (x, y), for as long as this lasts.
+
+    Raises:
+        UsageError: it cannot be saved, or the rows are not such as `fit` takes.
+    """
+    with tempfile.TemporaryDirectory(prefix=FOLDER, ignore_cleanup_errors=True) as folder:
+        file = Path(folder, f"{_name(model)}.keras")
+        try:
+            model.save(str(file))
+        except Exception as error:
+            said = " ".join(str(error).split())[:200]
+            raise UsageError(f"the model cannot be saved: {type(error).__name__}: {said}") from error
+        if data is None:
+            yield Live(file)
+        else:
+            rows = Path(folder, "rows.npz")
+            yield Live(file, str(rows), write_rows(rows, data))
+
+
+def _name(model: Any) -> str:
+    found = UNFIT.sub("_", str(getattr(model, "name", "") or "model"))[:64].lstrip("-_.")
+    return found or "model"
+
+
+def write_rows(file: Path, data: object) -> int:
+    """Write (x, y) or (x, y, sample_weight) to a file, and return how many rows there are.
+
+    Each is an array or lists, tuples and dictionaries of arrays; kept as float32, int32 or uint8.
+
+    Raises:
+        UsageError: it is none of that, or the arrays are not equally long.
+    """
+    import numpy as np
+
+    if not isinstance(data, tuple) or len(data) not in (2, 3):
+        raise UsageError("data takes rows for a model, (x, y) or (x, y, sample_weight), or 'synthetic' or 'real'")
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    structure = [_stored(one, name, arrays) for name, one in zip(("x", "y", "sample_weight"), data, strict=False)]
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) != 1 or not min(lengths):
+        raise UsageError(f"the arrays in data must have equally many rows, and they have {sorted(lengths)}")
+    # A name of its own beside the others; none of them is pickled.
+    np.savez(file, allow_pickle=False, **{STRUCTURE: np.array(json.dumps(structure))}, **arrays)
+    return lengths.pop()
+
+
+def _stored(given: object, name: str, arrays: "dict[str, np.ndarray[Any, Any]]") -> object:
+    """Keep the arrays, each by a name of its own, and return the structure with those names in their places."""
+    import numpy as np
+
+    if isinstance(given, Mapping):
+        return {str(key): _stored(one, f"{name}.{key}", arrays) for key, one in given.items()}
+    if isinstance(given, list | tuple):
+        return [_stored(one, f"{name}.{number}", arrays) for number, one in enumerate(given)]
+    array = np.asarray(given)
+    if array.ndim == 0 or array.dtype.kind not in STORED:
+        raise UsageError(f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}")
+    key = f"array{len(arrays)}"
+    arrays[key] = array if array.dtype == np.uint8 else array.astype(STORED[array.dtype.kind])
+    return key

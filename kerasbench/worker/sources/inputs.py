@@ -1,0 +1,107 @@
+"""The rows of a model that brings none: by the shapes and dtypes of its inputs, and what a user says of open ones."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kerasbench.exchange.given import Given, Input
+from kerasbench.scenario import ModelError
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+BELOW = 2  # what integers are drawn below where no layer says how many there are
+# Of an epoch: enough for a block of steps, few enough for the memory; a pool of rows holds those in between.
+LEAST_STEPS, MOST_STEPS = 16, 1024
+POOL_BYTES = 64 << 20
+DEFAULT_BATCH = 32
+UNNAMED = "x"  # the only input of a model that has no name for it
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One input of a model: its shape without the samples, None where it is open, and what its integers are below."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str = "float32"
+    below: int = BELOW
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes in the dtype that it is drawn in; open dimensions count as one."""
+        return math.prod(size or 1 for size in self.shape) * (1 if self.dtype in ("uint8", "bool") else 4)
+
+    def draw(self, samples: int, rng: Any) -> Any:
+        """Return rows: float32 in 0..1, int32 from 0 up to ``below``, uint8 for bytes and truth values."""
+        import numpy as np
+
+        shape = (samples, *self.shape)
+        if self.dtype in FLOATS:
+            return rng.random(shape, dtype=np.float32)
+        if self.dtype == "bool":
+            return rng.integers(0, 2, shape, dtype=np.uint8)
+        if self.dtype == "uint8":
+            return rng.integers(0, 256 if self.below == BELOW else min(self.below, 256), shape, dtype=np.uint8)
+        return rng.integers(0, self.below, shape, dtype=np.int32)
+
+
+def fitted(specs: Sequence[Spec], given: Sequence[Input]) -> list[Spec]:
+    """Return the inputs with what is given for them, by their names.
+
+    Raises:
+        ModelError: one is still open, is named wrongly, or has another size than the one given.
+    """
+    said = {one.name: one for one in given}
+    if "" in said and len(specs) == 1:
+        said = {specs[0].name: said[""]}
+    strangers = said.keys() - {spec.name for spec in specs}
+    if strangers:
+        names = ", ".join(spec.name for spec in specs)
+        raise ModelError(f"--input {'must name its input' if '' in strangers else strangers.pop()}: it has {names}")
+    return [_fit(spec, said.get(spec.name)) for spec in specs]
+
+
+def _fit(spec: Spec, given: Input | None) -> Spec:
+    if spec.dtype not in NUMBERS:
+        raise ModelError(
+            f"its input {spec.name} takes {spec.dtype}, and kerasbench makes numbers: save the model behind that layer"
+        )
+    if given is not None:
+        spec = dataclasses.replace(spec, shape=_sized(spec, given), dtype=given.dtype or spec.dtype)
+    if None in spec.shape:
+        open_shape = "x".join("?" if size is None else str(size) for size in spec.shape)
+        example = "x".join(str(size or 128) for size in spec.shape)
+        raise ModelError(
+            f"its input {spec.name} is open, {open_shape}: say its size, as in --input {spec.name}={example}"
+        )
+    return spec
+
+
+def _sized(spec: Spec, given: Input) -> tuple[int | None, ...]:
+    """Return the shape that is given for an input; one number more than it has is that of the samples."""
+    shape = tuple(given.shape)
+    if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) != len(spec.shape) or any(
+        own not in (None, size) for own, size in zip(spec.shape, shape, strict=True)
+    ):
+        own = "x".join("?" if size is None else str(size) for size in spec.shape)
+        raise ModelError(f"--input {spec.name}={'x'.join(map(str, given.shape))}: the model's is {own}")
+    return shape
+
+
+def of_given(given: Given) -> list[Spec]:
+    """Return the inputs as a user gives them, of a model that does not say what it takes."""
+    return [Spec(one.name or UNNAMED, _without_samples(one.shape), one.dtype or "float32") for one in given.inputs]
+
+
+def _without_samples(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(shape[1:] if len(shape) > 1 and shape[0] == 1 else shape)
+
+
+def steps_of(specs: Sequence[Spec], batch: int) -> int:
+    """Return how many steps an epoch has: as many as a pool of rows holds, within bounds."""
+    batch_bytes = batch * sum(spec.row_bytes for spec in specs)
+    return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch_bytes)))

@@ -1,0 +1,170 @@
+"""A scenario around a model that brings no data: rows by its inputs, targets by its loss and its outputs."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kerasbench.datasets import Dataset
+from kerasbench.exchange.given import Given
+from kerasbench.scenario import ModelError, Regime, Scenario
+from kerasbench.worker.nested import leaves, mapped
+from kerasbench.worker.sources import targets
+from kerasbench.worker.sources.inputs import DEFAULT_BATCH, UNNAMED, Spec, fitted, steps_of
+
+STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """A scenario, its name, and what is said of it, its title on the first line.
+
+    ``look`` loads a model and looks at what it takes; None for a scenario file, which says so itself.
+    """
+
+    scenario: Scenario
+    name: str
+    text: str
+    look: Callable[[], None] | None = None
+
+
+def regime_of(specs: list[Spec], given: Given) -> Regime:
+    """Return the size in which it is measured: whole batches, as many as a pool of rows holds, or the user's rows."""
+    batch = given.batch or DEFAULT_BATCH
+    samples = given.samples or batch * steps_of(specs, batch)
+    return Regime(name=given.regime, train=samples, batch=batch)
+
+
+class Source:
+    """Loads a model, hands it out to be measured, and draws rows for it.
+
+    ``told`` are the inputs of a model that does not say itself what it takes.
+    The model that was loaded in order to look at its inputs is the one that ``build`` returns first.
+    """
+
+    def __init__(self, load: Callable[[], Any], given: Given, trains: bool, told: Sequence[Spec] = ()) -> None:
+        self._load = load
+        self._given = given
+        self._trains = trains
+        self._told = told
+        self._held: Any = None
+        self._inputs: Any = None
+        self._outputs: Any = None
+        self._losses: list[Any] = []
+
+    def build(self, regime: Regime) -> Any:
+        """Return the model; the first time the one that was looked at."""
+        model, self._held = self._held, None
+        return self._load() if model is None else model
+
+    def draw(self, samples: int, rng: Any) -> tuple[Any, Any]:
+        """Return so many rows, the same for every backend; for a model that is not trained y is one of its outputs."""
+        if self._given.rows:
+            return _first(_read(Path(self._given.rows)), samples)
+        if self._inputs is None:
+            self.look()
+        x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
+        drawn = iter(
+            [
+                targets.draw(loss, output.shape, samples, rng)
+                for loss, (_, output) in zip(self._losses, leaves(self._outputs), strict=True)
+            ]
+        )
+        return x, mapped(lambda output: next(drawn), self._outputs)
+
+    @property
+    def data(self) -> Dataset:
+        """Its rows under a name for the tables."""
+        return Dataset("its own rows" if self._given.rows else "random rows", (), self.draw)
+
+    def look(self) -> None:
+        """Load a model and look at it: what it takes, and what it returns for that."""
+        self._held = self._load()
+        if self._given.rows:
+            return
+        self._inputs = inputs_of(self._held, self._given, self._told)
+        self._outputs = outputs_of(self._held, self._inputs)
+        loss = self._held.loss if self._trains else None
+        names = getattr(self._held, "output_names", None) or []
+        self._losses = list(targets.losses(loss, self._outputs, names))
+
+
+def inputs_of(model: Any, given: Given, told: Sequence[Spec] = ()) -> Any:
+    """Return a model's inputs as it takes them, one or a structure, each with the size that is given for it."""
+    import keras
+
+    own = getattr(model, "_inputs_struct", None)
+    if own is None:
+        own = getattr(model, "inputs", None)
+        own = own[0] if own is not None and len(own) == 1 else own
+    if own is None:
+        return told[0] if len(told) == 1 and told[0].name == UNNAMED else {spec.name: spec for spec in told}
+    flat = [_spec(tensor) for tensor in keras.tree.flatten(own)]
+    limits = _limits(model, keras)
+    sized = [_within(spec, limits) for spec in flat]
+    return keras.tree.pack_sequence_as(own, fitted(sized, given.inputs))
+
+
+def _spec(tensor: Any) -> Spec:
+    if tensor.shape[0] is not None:
+        raise ModelError(
+            f"its input {tensor.name} has {tensor.shape[0]} samples, no more and no less: save it with an open batch"
+        )
+    return Spec(tensor.name, tuple(tensor.shape[1:]), str(tensor.dtype))
+
+
+def _within(spec: Spec, limits: dict[str, int]) -> Spec:
+    """Return an input whose integers have their limit; what an embedding takes is one of integers, whatever it says."""
+    dtype = "int32" if spec.name in limits else spec.dtype
+    return dataclasses.replace(spec, dtype=dtype, below=limits.get(spec.name, limits[""]))
+
+
+def _limits(model: Any, keras: Any) -> dict[str, int]:
+    """Return what the integers of each input are below, by the embedding that it goes into; by no name, of others."""
+    found: dict[str, int] = {}
+    embeddings = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
+    for layer in embeddings:
+        for node in layer._inbound_nodes:
+            for tensor in keras.tree.flatten(node.input_tensors):
+                found[tensor.name] = min(layer.input_dim, found.get(tensor.name, layer.input_dim))
+    smallest = min((layer.input_dim for layer in embeddings), default=0)
+    return found | {"": smallest or 2}
+
+
+def outputs_of(model: Any, inputs: Any) -> Any:
+    """Return the specs of what a model returns for such inputs, as one or a structure."""
+    import keras
+
+    tensors = mapped(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), inputs)
+    try:
+        found = model.compute_output_spec(tensors)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise ModelError(f"its outputs cannot be told for these inputs: {type(error).__name__}: {said}") from error
+    return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), found)
+
+
+def _read(file: Path) -> tuple[Any, ...]:
+    """Return the rows that kerasbench.run wrote: arrays alone, nothing that could be code."""
+    import numpy as np
+
+    with np.load(file, allow_pickle=False) as content:
+        return tuple(_rebuilt(one, content) for one in json.loads(str(content[STRUCTURE])))
+
+
+def _rebuilt(structure: Any, content: Any) -> Any:
+    if isinstance(structure, dict):
+        return {key: _rebuilt(one, content) for key, one in structure.items()}
+    return [_rebuilt(one, content) for one in structure] if isinstance(structure, list) else content[structure]
+
+
+def _first(rows: tuple[Any, ...], samples: int) -> tuple[Any, ...]:
+    """Return so many rows, over again from the first where there are too few."""
+    import numpy as np
+
+    return tuple(
+        mapped(lambda array: np.resize(array, (samples, *array.shape[1:])), one) if one is not None else None
+        for one in rows
+    )

@@ -1,0 +1,211 @@
+"""A saved model: loaded by Keras in safe mode, within a limit of memory; each failure in one sentence."""
+
+import re
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kerasbench.exchange.given import Given
+from kerasbench.exchange.messages import Code, Failure
+from kerasbench.scenario import ModelError, Scenario, execute
+from kerasbench.text import GIB
+from kerasbench.text import size as in_words
+from kerasbench.worker.failure import OOM_WORDS, TrialFailure
+from kerasbench.worker.sources.archive import Outline, damaged, outline
+from kerasbench.worker.sources.inputs import Spec, fitted, of_given
+from kerasbench.worker.sources.model import Source, Sourced, regime_of
+
+SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder (GHSA-hqp4-2352-xf5r), and worse
+LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's two moments, a copy; and Keras
+CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
+STATM_DATA = 5  # the field of /proc/self/statm with the pages of data and stack
+UNKNOWN = re.compile(r"Could not locate (?:class|function) '(?P<name>[^']+)'")
+MODULE = re.compile(
+    r"(?:class|function) '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported"
+)
+NEEDS = re.compile(r"Layer (?P<layer>\w+) requires (?P<framework>\w+)")
+HALTED = re.compile(r"(?:import of |No module named ')(?P<framework>tensorflow|torch|jax)\b")
+REFUSED = re.compile(r"Not allowed: (?P<what>[^.;]*(?:\.\d[^.;]*)*)")
+UNSAFE = ("safe_mode", "unsafe_deserialization", "arbitrary code")
+
+
+def resolve(file: Path, given: Given) -> Sourced:
+    """Return the scenario of a saved model, without opening more of the file than its JSON.
+
+    Raises:
+        ModelError: it is no such file, or its inputs are not told.
+    """
+    found = outline(file)
+    specs = _specs(found, given)
+    source = Source(lambda: load(file, given, found), given, trains=found.compiled, told=specs)
+    by = f"saved by Keras {found.keras}" if found.keras else "of a Keras that does not say its version"
+    said = f"A saved model ({found.kind}), {by}{'' if found.compiled else '; not compiled, so it is not trained'}."
+    scenario = Scenario(
+        build=source.build,
+        data=source.data,
+        regimes=(regime_of(specs, given),),
+        learnable=False,
+        keeps_weights=True,
+        trains=found.compiled,
+    )
+    return Sourced(scenario, file.stem, said, source.look)
+
+
+def _specs(found: Outline, given: Given) -> list[Spec]:
+    if found.inputs is not None:
+        return fitted(found.inputs, given.inputs)
+    if not given.inputs and not given.rows:
+        raise ModelError(
+            "it does not say what it takes: give its inputs, as in --input 28x28 or --input a=8 --input b=4"
+        )
+    return of_given(given)
+
+
+def load(file: Path, given: Given, found: Outline) -> Any:
+    """Return the model, compiled if it was saved so. Only ever called in a child process.
+
+    Raises:
+        ModelError: it cannot be loaded. TrialFailure: not on this backend, by this Keras, or within the memory.
+    """
+    import keras
+
+    require_safe_keras(given, keras.__version__)
+    custom = _own_classes(given)
+    allowed = None if given.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
+    try:
+        with limited_memory(allowed):
+            # A model that was compiled on torch names torch's own optimizer, which no other backend has.
+            model = keras.saving.load_model(
+                file, custom_objects=_optimizers(keras) | custom, safe_mode=not given.trust, compile=True
+            )
+    except MemoryError:
+        raise _too_large(file, allowed) from None
+    except Exception as error:
+        if any(word in str(error).lower() for word in OOM_WORDS):  # Keras collects what its layers raise
+            raise _too_large(file, allowed) from error
+        raise why(error, file, found, keras.__version__) from error
+    if found.compiled and not model.compiled:
+        raise ModelError(
+            f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
+        )
+    return model
+
+
+def require_safe_keras(given: Given, version: str) -> None:
+    """Refuse to load by a Keras with known holes, unless the file is trusted."""
+    if not given.trust and _numbers(version) < SAFE_KERAS:
+        safe = ".".join(map(str, SAFE_KERAS))
+        cause = f"Keras {version} has known holes in loading models: files are loaded by {safe} or newer"
+        raise TrialFailure(
+            Failure(Code.UNSUPPORTED, cause, "pip install --upgrade keras; or --trust, for a file of your own")
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _own_classes(given: Given) -> dict[str, Any]:
+    """Execute the file of the model's own layers; return the classes and functions that it defines, by name."""
+    if not given.custom:
+        return {}
+    try:
+        module = sys.modules.get(CUSTOM) or execute(CUSTOM, Path(given.custom))
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise ModelError(f"--custom {Path(given.custom).name}: {type(error).__name__}: {said}") from error
+    return {name: one for name, one in vars(module).items() if _is_defined_in(module, one)}
+
+
+def _is_defined_in(module: ModuleType, value: Any) -> bool:
+    return callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+def _optimizers(keras: Any) -> dict[str, Any]:
+    return {name: one for name, one in vars(keras.optimizers).items() if isinstance(one, type)}
+
+
+@contextmanager
+def limited_memory(more_bytes: int | None) -> Iterator[None]:
+    """Let this process take so much more memory meanwhile, and no more; Linux alone counts what is asked for at once.
+
+    Elsewhere the parent's limit stands alone, which looks once a second.
+    """
+    if more_bytes is None or sys.platform != "linux":
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    held = int(Path("/proc/self/statm").read_text().split()[STATM_DATA]) * resource.getpagesize()
+    wanted = held + more_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _too_large(file: Path, allowed: int | None) -> TrialFailure:
+    held = in_words(file.stat().st_size)
+    cause = f"{file.name}: a file of {held}, and loading it asks for more than {in_words(allowed or 0)}"
+    return TrialFailure(Failure(Code.OOM, cause, "--trust lifts this limit, for a file of your own"))
+
+
+def why(error: Exception, file: Path, found: Outline, here: str) -> Exception:
+    """Return in one sentence why Keras could not load a file: what is the matter, and what to do."""
+    said = " ".join(str(error).split())
+    for judge in (_unsafe, _hostile, _of_one_framework, _not_known):
+        told = judge(file, said)
+        if told is not None:
+            return told
+    if _numbers(found.keras) > _numbers(here):
+        return ModelError(
+            f"{file.name}: saved by Keras {found.keras}, which Keras {here} cannot read: install that one"
+        )
+    if isinstance(error, OSError | KeyError | EOFError) or "Expected a model.weights" in said:
+        return damaged(file, said)
+    if "objects could not be loaded" in said:
+        return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {_ending(said)}")
+    advice = "" if file.suffix == ".keras" else "; save it as a .keras file"
+    return ModelError(f"{file.name}: Keras cannot load it: {type(error).__name__}: {_ending(said)}{advice}")
+
+
+def _unsafe(file: Path, said: str) -> Exception | None:
+    if not any(word in said for word in UNSAFE):
+        return None
+    what = "a Lambda layer" if "Lambda" in said else "a torch module" if "torch" in said else "a layer"
+    return ModelError(
+        f"{file.name}: it has {what} that would run code from the file: make it a layer of a file for --custom, or add "
+        "--trust if you know who made the file"
+    )
+
+
+def _hostile(file: Path, said: str) -> Exception | None:
+    found = REFUSED.search(said)
+    return ModelError(f"{file.name}: Keras refuses it: {found['what'].strip()}") if found else None
+
+
+def _of_one_framework(file: Path, said: str) -> Exception | None:
+    layer, halted = NEEDS.search(said), HALTED.search(said)
+    if layer is None and halted is None:
+        return None
+    what = f"its layer {layer['layer']}" if layer else "a layer of it"
+    framework = (layer or halted or {"framework": ""})["framework"]
+    cause = f"{file.name}: {what} needs {framework}, which is not this backend"
+    return TrialFailure(Failure(Code.UNSUPPORTED, cause, f"--backend {framework.lower()} measures it"))
+
+
+def _not_known(file: Path, said: str) -> Exception | None:
+    found = UNKNOWN.search(said) or MODULE.search(said)
+    if found is None:
+        return None
+    name = found["name"].rpartition(">")[2]
+    return ModelError(f"{file.name}: Keras does not know its {name}: give the file that defines it, --custom layers.py")
+
+
+def _ending(said: str, limit: int = 200) -> str:
+    """Return what a message says in the end, where Keras puts the cause behind a whole configuration."""
+    return said if len(said) <= limit else f"…{said[-limit:]}"

@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.plan import live
+from kerasbench.worker.sources import model as source
+
+
+def model(name: str = "my model", fails: str = "") -> Any:
+    def save(place: str) -> None:
+        if fails:
+            raise ValueError(fails)
+        Path(place).write_text("saved")
+
+    return SimpleNamespace(save=save, predict=lambda x: x, name=name)
+
+
+def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
+    with live.saved(model()) as found:
+        assert (found.file.name, found.file.read_text(), found.rows) == ("my_model.keras", "saved", "")
+    assert not found.file.parent.exists()
+
+
+@pytest.mark.parametrize(("name", "file"), [("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")])
+def test_its_file_is_called_as_it_is(name: str, file: str) -> None:
+    with live.saved(model(name)) as found:
+        assert found.file.name == file
+
+
+def test_a_model_that_cannot_be_saved_is_said_to_be_none() -> None:
+    with (
+        pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
+        live.saved(model(fails="no get_config")),
+    ):
+        pass
+
+
+def test_a_name_and_a_list_of_names_are_no_models() -> None:
+    assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
+    assert live.is_model(model())
+
+
+def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
+    x = {"tokens": np.arange(6).reshape(3, 2), "rest": [np.ones((3, 1)), np.array([True, False, True])]}
+    count = live.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
+    back, y, weights = source._read(tmp_path / "rows.npz")
+    assert count == 3
+    assert (back["tokens"].dtype, back["tokens"].tolist()) == (np.int32, x["tokens"].tolist())  # type: ignore[attr-defined]
+    assert [array.dtype for array in (*back["rest"], y, weights)] == [np.float32, np.uint8, np.uint8, np.float32]
+
+
+def test_too_few_rows_are_taken_again(tmp_path: Path) -> None:
+    live.write_rows(tmp_path / "rows.npz", (np.arange(3), np.arange(3)))
+    x, _ = source._first(source._read(tmp_path / "rows.npz"), 5)
+    assert x.tolist() == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([np.ones(2), np.ones(2)], r"data takes rows for a model, \(x, y\)"),
+        ((np.ones(2), np.ones(3)), r"equally many rows, and they have \[2, 3\]"),
+        ((np.ones(0), np.ones(0)), "equally many rows"),
+        ((np.array(["a"]), np.ones(1)), "x must be an array of numbers, not ndarray of <U1"),
+        (({"a": None}, np.ones(1)), "x.a must be an array of numbers, not NoneType of object"),
+    ],
+)
+def test_what_are_no_rows_is_said(tmp_path: Path, data: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        live.write_rows(tmp_path / "rows.npz", data)
+
+
+def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", structure=np.array(json.dumps(["a"])), a=np.array([print], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        source._read(tmp_path / "rows.npz")

@@ -1,0 +1,99 @@
+"""What is said of a file that cannot be loaded. Keras' words are those of 3.15.1, without the configuration."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kerasbench.exchange.given import Given
+from kerasbench.exchange.messages import Code
+from kerasbench.scenario import ModelError
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.sources import saved
+from kerasbench.worker.sources.archive import Outline
+
+FILE = Path("mine.keras")
+HERE, NEWER = (Outline("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
+UNSAFE = "This carries a potential risk of arbitrary code execution and thus it is disallowed by default."
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError(f"Requested the deserialization of a `Lambda` layer. {UNSAFE}"), "a Lambda layer that would run"),
+        (ValueError(f"Requested the deserialization of a `torch.nn.Module`. {UNSAFE}"), "a torch module that would"),
+        (
+            TypeError("<class 'Sequential'> could not be deserialized. Could not locate class 'mine>Twice'. Make sure"),
+            "Keras does not know its Twice: give the file that defines it, --custom layers.py",
+        ),
+        (
+            TypeError("Could not deserialize class 'Net' because its parent module nets.mine cannot be imported. Full"),
+            "Keras does not know its Net: give the file",
+        ),
+        (
+            ValueError("Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing"),
+            "Keras refuses it: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk$",
+        ),
+        (OSError("Unable to synchronously open file (truncated file)"), "damaged .Unable to synchronously open file"),
+        (ValueError("Expected a model.weights.h5 or model.weights.npz file."), "damaged .Expected a model.weights.h5"),
+        (ValueError("A total of 1 objects could not be loaded. The shape of"), "its weights do not fit its layers"),
+        (ValueError("Something else"), "Keras cannot load it: ValueError: Something else$"),
+        (ValueError("config " * 200 + "the cause"), "Keras cannot load it: ValueError: ….*the cause$"),
+    ],
+)  # fmt: skip
+def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        raise saved.why(error, FILE, HERE, "3.15.1")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ImportError("Layer TextVectorization requires TensorFlow. Install it"),
+            "its layer TextVectorization needs Tens",
+        ),
+        (ModuleNotFoundError("import of torch halted; None in sys.modules"), "a layer of it needs torch, which is not"),
+    ],
+)
+def test_a_layer_of_one_framework_is_not_supported_elsewhere(error: Exception, said: str) -> None:
+    with pytest.raises(TrialFailure, match=said) as raised:
+        raise saved.why(error, FILE, HERE, "3.15.1")
+    assert raised.value.failure.code is Code.UNSUPPORTED
+
+
+def test_what_a_newer_keras_has_saved_needs_it() -> None:
+    with pytest.raises(ModelError, match=r"saved by Keras 9.1.0, which Keras 3.15.1 cannot read: install that one"):
+        raise saved.why(TypeError("unexpected argument 'sparkle'"), FILE, NEWER, "3.15.1")
+
+
+def test_an_older_file_is_to_be_saved_in_the_new_form() -> None:
+    with pytest.raises(ModelError, match="save it as a"):
+        raise saved.why(ValueError("no"), Path("mine.h5"), HERE, "3.15.1")
+
+
+@pytest.mark.parametrize("version", ["3.13.9", "3.9.0", "2.15.0"])
+def test_a_keras_with_known_holes_loads_no_file_that_is_not_trusted(version: str) -> None:
+    with pytest.raises(TrialFailure, match="known holes in loading models"):
+        saved.require_safe_keras(Given(), version)
+    saved.require_safe_keras(Given(trust=True), version)
+
+
+@pytest.mark.parametrize("version", ["3.14.0", "3.15.1", "4.0.0.dev2026"])
+def test_a_keras_without_them_loads_any(version: str) -> None:
+    saved.require_safe_keras(Given(), version)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
+def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
+    with saved.limited_memory(64 << 20):
+        assert len(np.empty(8 << 20, np.uint8)) == 8 << 20
+        with pytest.raises(MemoryError):
+            np.empty(1 << 30, np.uint8)
+    assert len(np.empty(1 << 30, np.uint8)) == 1 << 30  # never touched, so never taken
+
+
+def test_a_trusted_file_has_no_limit() -> None:
+    with saved.limited_memory(None):
+        assert len(np.empty(1 << 30, np.uint8)) == 1 << 30
