@@ -160,6 +160,7 @@ def run(
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
+    suite: str = "",
     jit: str | Sequence[str] = (),
     dtype: str | Sequence[str] = (),
     fp32: str | Sequence[str] = (),
@@ -183,7 +184,8 @@ def run(
 ) -> Results:
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
-    ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
+    ``suite``: all of its scenarios, where none are named. ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and
+    ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
@@ -195,6 +197,7 @@ def run(
     asked = words.run(
         Words(
             scenarios=_words(scenarios),
+            suite=suite,
             backends=_words(backends),
             devices=_words(devices),
             quick=quick,

@@ -76,7 +76,7 @@ def environments_root() -> None:
 PURPOSES: dict[str, dict[str, Callable[..., int]]] = {
     "Measure": {"run": measuring.run, "sweep": measuring.sweep, "explain": measuring.explain},
     "Read results": {"report": reading.report, "compare": reading.compare},
-    "Prepare": {"list": reading.list_, "doctor": preparing.doctor},
+    "Prepare": {"list": reading.list_, "new": preparing.new, "doctor": preparing.doctor},
 }
 for purpose, named in PURPOSES.items():
     for name, command in named.items():

@@ -31,6 +31,7 @@ from kerasbench.commands.parameters import (
     Rounds,
     Scenarios,
     Seed,
+    Suite,
     Threads,
     Timeout,
     Wait,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 def run(
     scenario: Scenarios = None,
+    suite: Suite = "",
     backend: Backends = None,
     device: Devices = None,
     quick: Quick = False,
@@ -78,6 +80,7 @@ def run(
 
     said = words.Words(
         scenarios=split(scenario),
+        suite=suite,
         backends=split(backend),
         devices=split(device),
         quick=quick,

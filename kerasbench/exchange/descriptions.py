@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RegimeDescription:
-    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing."""
+    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
+
+    ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
+    ``large``: it is for a GPU, and measured on a CPU only if it is named.
+    """
 
     name: str
     train: int
@@ -18,6 +22,9 @@ class RegimeDescription:
     data: str
     has_real_data: bool
     keras_only: str = ""
+    parameters: int | None = None
+    operations: int | None = None
+    large: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kerasbench.exchange.messages import Failure
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
+DEFAULT_SUITE = "published"
+TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(r"(?P<file>.*\.py)(/(?P<regime>[^/]+))?")
 DESCRIBED_BY = (
     "scenario.py",
@@ -41,12 +43,16 @@ Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"] 
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend."""
+    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend.
+
+    ``suite`` is the built-in one that it is of, empty for a file of one's own.
+    """
 
     file: Path
     file_hash: str
     description: Description
     twins: dict[str, str] = field(default_factory=dict)
+    suite: str = ""
 
     @property
     def name(self) -> str:
@@ -55,10 +61,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One regime of one scenario."""
+    """One regime of one scenario. ``named``: it was asked for by its own name, and not with all others of its file."""
 
     entry: Entry
     regime: RegimeDescription
+    named: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -71,18 +78,38 @@ def builtin_folder() -> Path:
     return inside if inside.is_dir() else PACKAGE_FOLDER.parent / "scenarios"
 
 
+def suites() -> dict[str, Path]:
+    """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
+    folder = builtin_folder()
+    inside = (found.parent for found in folder.glob("*/*.py") if found.parent.name != TWINS_FOLDER)
+    return {DEFAULT_SUITE: folder} | {found.name: found for found in sorted(set(inside))}
+
+
+def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
+    """Return the scenario files of a suite; raise UsageError where there is none of that name."""
+    known = suites()
+    if suite not in known:
+        raise unknown("suite", suite, list(known))
+    return sorted(file for file in known[suite].glob("*.py") if not file.name.startswith("_"))
+
+
 def builtin_files() -> list[Path]:
-    return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
+    """Return the scenario files of all suites."""
+    return [file for suite in suites() for file in suite_files(suite)]
 
 
 def select(
-    patterns: Sequence[str], python: str, backend: str | None = None, kept: Mapping[str, str] | None = None
+    patterns: Sequence[str],
+    python: str,
+    backend: str | None = None,
+    kept: Mapping[str, str] | None = None,
+    suite: str = DEFAULT_SUITE,
 ) -> list[Selected]:
-    """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
+    """Return the regimes that the patterns name, each once; all of a suite where there is no pattern.
 
     A pattern is a path ending in ``.py`` (with ``/regime`` behind it, if one is wanted), or matches ``scenario`` or
-    ``scenario/regime`` with ``*``, ``?`` and ``[]``. ``backend`` is one that is installed, and ``kept`` the
-    variables that a user lets in.
+    ``scenario/regime`` with ``*``, ``?`` and ``[]``, in whichever suite it is. ``backend`` is one that is
+    installed, and ``kept`` the variables that a user lets in.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -93,9 +120,9 @@ def select(
     chosen: list[Selected] = []
     for found in own:
         entry = describe(Path(found["file"]), python, backend, ask)
-        chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
+        chosen += _match([entry], [f"{entry.name}/{found['regime']}" if found["regime"] else entry.name])
     if wanted or not patterns:
-        chosen += _match(describe_all(_candidates(wanted), python, ask=ask), wanted)
+        chosen += _match(describe_all(_candidates(wanted, suite), python, ask=ask), wanted)
     _require_different_names(chosen)
     return _once(chosen)
 
@@ -106,16 +133,18 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
     found: dict[tuple[Path, str], Selected] = {}
     for one in chosen:
         file = one.entry.file.resolve()
-        found.setdefault((file, one.regime.name), Selected(entries.setdefault(file, one.entry), one.regime))
+        key, entry = (file, one.regime.name), entries.setdefault(file, one.entry)
+        named = one.named or (key in found and found[key].named)
+        found[key] = Selected(entry, one.regime, named)
     return list(found.values())
 
 
-def require_known(patterns: Sequence[str]) -> None:
+def require_known(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
     for found in own:
         _hash(Path(found["file"]))
-    _candidates(wanted)
+    _candidates(wanted, suite)
 
 
 def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
@@ -124,11 +153,11 @@ def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
     return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
 
 
-def _candidates(patterns: Sequence[str]) -> list[Path]:
-    """Return the built-in files that the patterns can mean, so that no other is loaded."""
-    files = builtin_files()
+def _candidates(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> list[Path]:
+    """Return the built-in files that the patterns can mean, so that no other is loaded; a suite's without patterns."""
     if not patterns:
-        return files
+        return suite_files(suite)
+    files = builtin_files()
     for pattern in patterns:
         if not any(_names_file(pattern, file) for file in files):
             raise unknown("scenario", pattern, [file.stem for file in files])
@@ -144,7 +173,12 @@ def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
     for pattern in patterns:
         if not any(_names(pattern, selected) for selected in everything):
             raise unknown("regime", pattern, [f"{one.entry.name}/{one.regime.name}" for one in everything])
-    return [one for one in everything if not patterns or any(_names(pattern, one) for pattern in patterns)]
+    by_regime = [pattern for pattern in patterns if "/" in pattern]
+    return [
+        Selected(one.entry, one.regime, named=any(_names(pattern, one) for pattern in by_regime))
+        for one in everything
+        if not patterns or any(_names(pattern, one) for pattern in patterns)
+    ]
 
 
 def _names(pattern: str, selected: Selected) -> bool:
@@ -176,13 +210,17 @@ def describe_all(files: Sequence[Path], python: str, backend: str | None = None,
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
     hashes = {file: _hash(file) for file in files}
-    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent == builtin_folder()}
+    of_folder = {folder: suite for suite, folder in suites().items()}
+    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent in of_folder}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
     new = _described([file for file in hashes if file not in known], python, backend, ask or _asked)
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
     names = backends.names()
-    return [Entry(file, hashes[file], (known | new)[file], twins(file, names)) for file in files]
+    return [
+        Entry(file, hashes[file], (known | new)[file], twins(file, names), of_folder.get(file.parent, ""))
+        for file in files
+    ]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:

@@ -92,7 +92,7 @@ def measured(
 
 def _require_there(asked: Asked, interpreters: Interpreters) -> None:
     """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
-    catalog.require_known(asked.scenarios)
+    catalog.require_known(asked.scenarios, asked.suite)
     interpreters.require(asked.backends or backends.names())
 
 

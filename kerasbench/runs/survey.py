@@ -51,7 +51,8 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     with telling.asking(names):
         probes = probe_all(names, interpreters, asked.keep_env)
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
-    selected = catalog.select(asked.scenarios, interpreters.of(describer or ""), describer, asked.keep_env)
+    python = interpreters.of(describer or "")
+    selected = catalog.select(asked.scenarios, python, describer, asked.keep_env, asked.suite)
     return Surveyed(here, state, probes, selected)
 
 

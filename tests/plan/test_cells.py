@@ -131,3 +131,13 @@ def test_a_control_is_a_second_one_of_the_first_cell_of_each_row() -> None:
     assert len(found) == 8
     (first, control) = (cell for cell in found if cell.label in ("dense torch cpu", "dense torch cpu control=on"))
     assert dataclasses.replace(control, options=first.options) == first
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [(False, ["dense torch gpu"]), (True, ["dense torch cpu", "dense torch gpu"])],
+)
+def test_a_large_regime_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
+    chosen = made.selected()
+    large = dataclasses.replace(chosen, regime=dataclasses.replace(chosen.regime, large=True), named=named)
+    assert labels(plan_cells.make(Asked(), [large], {"torch": TORCH}, made.MACHINE).cells) == expected

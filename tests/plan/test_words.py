@@ -70,3 +70,9 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     with pytest.raises(UsageError, match="unknown device"):
         words.known(dataclasses.replace(Asked(), devices=["toaster"]))
     assert words.known(Asked(options=[DEFAULT])) == Asked()
+
+
+def test_a_suite_is_asked_for_in_place_of_scenarios() -> None:
+    assert words.run(Words(suite="tiny")) == Asked(suite="tiny")
+    with pytest.raises(UsageError, match="--suite and --scenario exclude each other"):
+        words.run(Words(["resnet8"], suite="tiny"))

@@ -64,6 +64,9 @@ def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
         data=dataset.title,
         has_real_data=dataset.load is not None,
         keras_only="a pipeline of its own" if regime.feed else "callbacks of Keras" if scenario.callbacks else "",
+        parameters=scenario.parameters_of(regime),
+        operations=scenario.operations_of(regime),
+        large=regime.large,
     )
 
 

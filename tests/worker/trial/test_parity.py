@@ -43,3 +43,18 @@ def test_random_layers(layer: Any, random: bool, can: bool) -> None:
     model = Model([DENSE, layer])
     assert bool(parity.random_layers(model)) is random
     assert parity.can_be_silenced(model) is can
+
+
+class Embedding: ...
+
+
+class Mine(Embedding): ...
+
+
+class BatchNormalization: ...
+
+
+def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_that_it_is_derived_from() -> None:
+    assert parity.sensitive(Model([DENSE])) == []
+    assert parity.sensitive(Model([Mine(), DENSE])) == ["Embedding"]
+    assert parity.sensitive(Model([Embedding(), BatchNormalization(), Mine()])) == ["BatchNormalization", "Embedding"]
