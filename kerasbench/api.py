@@ -29,6 +29,7 @@ def run(
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
+    suite: str = "",
     jit: str | Sequence[str] = (),
     dtype: str | Sequence[str] = (),
     fp32: str | Sequence[str] = (),
@@ -58,7 +59,8 @@ def run(
 
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
     and measured on every backend. ``data=(x, y)`` are then its rows. ``inputs``, ``batch_size``, ``custom`` and
-    ``trust`` are for saved models, as the options --input, --batch-size, --custom and --trust are.
+    ``trust`` are for saved models, as the options --input, --batch-size, --custom and --trust are. ``suite``: all of
+    its scenarios, where none are named.
     ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
     more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
@@ -70,6 +72,7 @@ def run(
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
     said = Words(
+        suite=suite,
         backends=_words(backends),
         devices=_words(devices),
         quick=quick,

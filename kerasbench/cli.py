@@ -81,7 +81,7 @@ PURPOSES: dict[str, dict[str, Callable[..., int]]] = {
         "versus": measuring.versus,
     },
     "Read results": {"report": reading.report, "compare": reading.compare},
-    "Prepare": {"list": reading.list_, "doctor": preparing.doctor},
+    "Prepare": {"list": reading.list_, "new": preparing.new, "doctor": preparing.doctor},
 }
 for purpose, named in PURPOSES.items():
     for name, command in named.items():

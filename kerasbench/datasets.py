@@ -16,6 +16,7 @@ Prepare = Callable[[Any], Any]  # x -> x
 
 IRIS_FILE = Path(__file__).parent / "data" / "iris.csv"
 PIXEL_NOISE = 176  # of 256: the pattern below it is learned in hundreds of steps, not in ten
+FOLLOWS = 0.75  # of a text's words follow from the one before: more than chance, less than all
 PATCH = 4  # pixels: patterns are coarse, as pictures are, so that convolution and pooling can see them
 # The real columns' smallest and largest values (Harrison & Rubinfeld, J. Environ. Economics and Management 5, 1978).
 BOSTON_LOW = (0.006, 0.0, 0.46, 0.0, 0.385, 3.56, 2.9, 1.13, 1.0, 187.0, 12.6, 0.32, 1.73)
@@ -78,10 +79,11 @@ def mnist(prepare: Prepare = lambda x: x) -> Dataset:
     return Dataset("MNIST", (28, 28), _pictures((28, 28), 10), _keras_rows("mnist", "mnist.npz"), prepare)
 
 
-def cifar10(prepare: Prepare = lambda x: x) -> Dataset:
-    """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9; 60,000 real rows."""
+def cifar10(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
+    """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9 or one-hot; 60,000 real rows."""
     load = _keras_rows("cifar10", "cifar-10-batches-py-target_archive")
-    return Dataset("CIFAR-10", (32, 32, 3), _pictures((32, 32, 3), 10), load, prepare)
+    encode = (lambda y: _one_hot(y, 10)) if one_hot else (lambda y: y)
+    return Dataset("CIFAR-10", (32, 32, 3), _pictures((32, 32, 3), 10), load, prepare, encode)
 
 
 def cifar100(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
@@ -143,6 +145,43 @@ def images(shape: tuple[int, ...], classes: int, prepare: Prepare = unit) -> Dat
     ``shape`` is (height, width) or (height, width, channels); x is uint8 before ``prepare``, y int32 in 0..classes-1.
     """
     return Dataset("synthetic pictures", shape, _pictures(shape, classes), prepare=prepare)
+
+
+def texts(length: int, words: int, classes: int) -> Dataset:
+    """Return learnable texts of one size: x int32 of (length,), in 0..words-1, y int32 in 0..classes-1.
+
+    In every other place stands one of the words that only the text's class uses.
+    """
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        y = rng.integers(0, classes, samples, dtype=np.int32)
+        x = rng.integers(0, words, (samples, length), dtype=np.int32)
+        of_class = rng.integers(0, words // classes, (samples, -(-length // 2)), dtype=np.int32)
+        x[:, ::2] = of_class * classes + y[:, None]
+        return x, y
+
+    return Dataset("synthetic texts", (length,), draw)
+
+
+def next_words(length: int, words: int) -> Dataset:
+    """Return learnable texts and what follows each word: x and y int32 of (length,), in 0..words-1.
+
+    Three of four words follow from the one before, by a table that is the same in every trial.
+    """
+
+    def draw(samples: int, rng: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        following = np.random.default_rng(0).permutation(words).astype(np.int32)
+        text = rng.integers(0, words, (samples, length + 1), dtype=np.int32)
+        follows = rng.random((samples, length)) < FOLLOWS
+        for place in range(length):
+            text[:, place + 1] = np.where(follows[:, place], following[text[:, place]], text[:, place + 1])
+        return text[:, :-1].copy(), text[:, 1:].copy()
+
+    return Dataset("synthetic texts", (length,), draw)
 
 
 def _pictures(shape: tuple[int, ...], classes: int) -> Draw:

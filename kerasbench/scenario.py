@@ -22,6 +22,7 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
 HASH_CHUNK_BYTES = 1 << 20
+STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 
 
@@ -44,8 +45,9 @@ class Regime:
     ``train``, ``validation`` and ``test`` count samples after the split, ``batch`` is None for full-batch
     training, ``epochs`` is the published number, ``predict_batch`` is what ``predict`` takes at once (None: the
     training batch, or Keras' default of 32 for a full batch), ``settings`` is whatever the build function wants to
-    know. ``data`` replaces the scenario's; ``feed`` makes a pipeline of the arrays; ``test_each_epoch`` passes over the
-    test samples at the end of every epoch. ``width`` is the factor on hidden layers at which a sweep measures; see
+    know. ``data``, ``parameters`` and ``operations`` replace the scenario's; ``feed`` makes a pipeline of the arrays;
+    ``test_each_epoch`` passes over the test samples at the end of every epoch. ``large`` says that it is for a GPU: on
+    a CPU it is measured only if it is named. ``width`` is the factor on hidden layers at which a sweep measures; see
     ``scaled``.
     """
 
@@ -60,15 +62,20 @@ class Regime:
     data: Dataset | Draw | None = None
     feed: Feeding | None = None
     test_each_epoch: bool = False
+    parameters: int | None = None
+    operations: int | None = None
+    large: bool = False
     width: float = 1.0
 
     def __post_init__(self) -> None:
         _require_name("a regime's name", self.name)
         for what, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
             _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
-        for what in ("batch", "predict_batch"):
+        for what, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
             if getattr(self, what) is not None:
-                _require_count(f"{what} of regime {self.name!r}", getattr(self, what), 1)
+                _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
+        if not isinstance(self.large, bool):
+            raise ScenarioError(f"large of regime {self.name!r} must be a bool, not {self.large!r}")
         for what in ("data", "feed"):
             if getattr(self, what) is not None:
                 _require_function(f"{what} of regime {self.name!r}", getattr(self, what))
@@ -102,7 +109,9 @@ class Scenario:
     ``build(regime)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
     returns ``(x, y)`` or ``(x, y, sample_weight)``: NumPy arrays, or lists, tuples and dictionaries of them.
     ``callbacks(folder)`` returns the Keras callbacks that training has; the folder is the trial's own. ``parameters``
-    is the count that every backend must arrive at (None: not checked). ``learnable`` is False where there is nothing to
+    is the count that every backend must arrive at (None: not checked). ``operations`` are the floating-point operations
+    of all products in a forward pass of one sample, a multiplication and an addition being two (None: not counted);
+    ``list`` shows three times as many for each sample of a step. ``learnable`` is False where there is nothing to
     learn. ``scalable`` says that ``build`` makes its hidden layers as wide as ``regime.scaled(units)`` says. ``source``
     says where the measurement was published. ``class_weight`` weights the classes of y in training, as `fit` takes it.
     ``keeps_weights``: the model begins with the weights that ``build`` gives it, the same on every backend, and its
@@ -121,35 +130,45 @@ class Scenario:
     class_weight: Mapping[int, float] | None = None
     keeps_weights: bool = False
     trains: bool = True
+    operations: int | None = None
 
     def __post_init__(self) -> None:
         for what in ("build", "data"):
             _require_function(what, getattr(self, what))
         if self.callbacks is not None:
             _require_function("callbacks", self.callbacks)
-        if self.parameters is not None:
-            _require_count("parameters", self.parameters, 0)
-        for name, kind in (
-            ("learnable", bool),
-            ("source", str),
-            ("scalable", bool),
-            ("keeps_weights", bool),
-            ("trains", bool),
-        ):
-            if not isinstance(getattr(self, name), kind):
-                raise ScenarioError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+        for what in ("parameters", "operations"):
+            if getattr(self, what) is not None:
+                _require_count(what, getattr(self, what), 0)
+        for name in ("learnable", "scalable", "keeps_weights", "trains"):
+            _require_kind(name, getattr(self, name), bool)
+        _require_kind("source", self.source, str)
         if self.class_weight is not None:
             _require_class_weight(self.class_weight)
+        self._require_regimes()
+
+    def _require_regimes(self) -> None:
         if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
             raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]
         if len(set(names)) < len(names):
             raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")
+        if all(regime.large for regime in self.regimes):
+            raise ScenarioError("one regime must not be large: it is what a CPU measures")
 
     def dataset(self, regime: Regime) -> Dataset:
         """Return the regime's data; a function of the scenario's own becomes a data set without a name."""
         data = regime.data or self.data
         return data if isinstance(data, Dataset) else Dataset("own", (), data)
+
+    def parameters_of(self, regime: Regime) -> int | None:
+        """Return how many parameters the model of a regime must have; None where nobody said it."""
+        return self.parameters if regime.parameters is None else regime.parameters
+
+    def operations_of(self, regime: Regime) -> int | None:
+        """Return the operations of a training step: forward, and two products back for each; None: not counted."""
+        forward = self.operations if regime.operations is None else regime.operations
+        return None if forward is None else STEP_PER_FORWARD * forward * regime.batch_size
 
     def regime(self, name: str) -> Regime:
         """Return the regime of that name; raise ScenarioError where there is none."""
@@ -270,6 +289,11 @@ def _require_name(what: str, name: object) -> None:
         raise ScenarioError(
             f"{what} must be 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit, not {name!r}"
         )
+
+
+def _require_kind(what: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise ScenarioError(f"{what} must be a {kind.__name__}, not {value!r}")
 
 
 def _require_function(what: str, value: object) -> None:

@@ -27,6 +27,7 @@ scenario = Scenario(
     build=build,
     data=datasets.boston(),
     parameters=1_313,
+    operations=2_496,
     regimes=(Regime(train=379, test=127, batch=None, epochs=10_000),),
     source="PyTorch: cases where the CPU beats the GPU (blog, Japanese, 2022-04)",
 )

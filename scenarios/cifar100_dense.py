@@ -27,6 +27,7 @@ scenario = Scenario(
     build=build,
     data=datasets.cifar100(datasets.unit, one_hot=True),
     parameters=3_623_600,
+    operations=7_244_000,
     regimes=(Regime(train=42_500, validation=7_500, test=10_000, batch=32, epochs=20),),
     source="딥러닝에서 CPU와 GPU 성능 비교; 1. DNN (Dense) 모델 학습측정 (blog, 2024-10)",
 )

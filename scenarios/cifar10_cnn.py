@@ -29,6 +29,7 @@ scenario = Scenario(
     build=build,
     data=datasets.cifar10(datasets.unit),
     parameters=42_442,
+    operations=7_831_296,
     scalable=True,
     regimes=(Regime(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",

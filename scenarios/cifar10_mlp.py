@@ -27,6 +27,7 @@ scenario = Scenario(
     build=build,
     data=datasets.cifar10(datasets.unit),
     parameters=803_786,
+    operations=1_606_912,
     regimes=(Regime(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",
 )

@@ -28,6 +28,7 @@ scenario = Scenario(
     build=build,
     data=datasets.iris(),
     parameters=2_979,
+    operations=5_728,
     regimes=(Regime(train=112, test=38, batch=None, epochs=1_000),),
     source="PyTorch: cases where the CPU beats the GPU (blog, Japanese, 2022-04)",
 )

@@ -27,6 +27,7 @@ scenario = Scenario(
     build=build,
     data=datasets.mnist(datasets.unit),
     parameters=266_610,
+    operations=532_400,
     scalable=True,
     regimes=(Regime(train=51_000, validation=9_000, test=10_000, batch=32, epochs=20),),
     source="딥러닝에서 CPU와 GPU 성능 비교; 1. DNN (Dense) 모델 학습측정 (blog, 2024-10)",

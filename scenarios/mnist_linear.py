@@ -37,4 +37,11 @@ size = {"train": 50_000, "validation": 10_000, "test": 10_000, "batch": 128, "ep
 pipeline = Regime(name="per_sample", feed=per_sample, **size)
 prepared = Regime(name="arrays", data=datasets.mnist(standardize), **size)
 source = "[Standalone DL] #12 Lab - GPU with Pytorch (lecture notes, Korean)"
-scenario = Scenario(build=build, data=datasets.mnist(), parameters=7_850, regimes=(pipeline, prepared), source=source)
+scenario = Scenario(
+    build=build,
+    data=datasets.mnist(),
+    parameters=7_850,
+    operations=15_680,
+    regimes=(pipeline, prepared),
+    source=source,
+)

@@ -31,6 +31,7 @@ scenario = Scenario(
     build=build,
     data=unscaled,
     parameters=415_310,
+    operations=829_200,
     scalable=True,
     regimes=(
         Regime(name="minibatch", train=60_000, test=10_000, batch=100, epochs=15, data=scaled, settings=slow),

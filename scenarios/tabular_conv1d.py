@@ -37,6 +37,7 @@ scenario = Scenario(
     callbacks=callbacks,
     data=datasets.random_rows((29, 1), classes=12),
     parameters=4_108,
+    operations=28_960,
     learnable=False,
     regimes=(Regime(train=12_800, validation=3_200, test=4_000, batch=512, epochs=10, predict_batch=32),),
     source="Why GPU is 3.5 times slower than the CPU on Apple M1 Mac? (Stack Overflow, 2022-01)",

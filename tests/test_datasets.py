@@ -22,6 +22,9 @@ def drawn(dataset: Dataset, samples: int = 500, seed: int = 0) -> tuple[np.ndarr
         (datasets.boston(), (13,), "float32", (0, 711), (1,), "float32"),
         (datasets.random_rows((29, 1), 12), (29, 1), "float32", (0, 1), (12,), "float32"),
         (datasets.images((28, 20), 3), (28, 20), "float32", (0, 1), (), "int32"),
+        (datasets.cifar10(datasets.unit, one_hot=True), (32, 32, 3), "float32", (0, 1), (10,), "float32"),
+        (datasets.texts(9, words=1_000, classes=3), (9,), "int32", (0, 999), (), "int32"),
+        (datasets.next_words(9, words=1_000), (9,), "int32", (0, 999), (9,), "int32"),
     ],
 )
 def test_rows_have_the_published_shape_type_and_range(
@@ -114,3 +117,19 @@ def test_iris_rows_keep_their_species_when_shuffled() -> None:
 def test_iris_has_no_more_than_its_150_rows() -> None:
     with pytest.raises(DataError, match="Iris has 150 rows, 151 are needed"):
         drawn(datasets.iris(), 151)
+
+
+def test_every_other_word_of_a_text_tells_its_class() -> None:
+    x, y = drawn(datasets.texts(9, words=1_000, classes=3))
+    assert set(y) == {0, 1, 2}
+    assert (x[:, ::2] % 3 == y[:, None]).all()
+    assert not (x[:, 1::2] % 3 == y[:, None]).all()
+
+
+def test_three_of_four_words_follow_from_the_one_before_by_the_same_table_in_every_trial() -> None:
+    x, y = drawn(datasets.next_words(20, words=50), seed=1)
+    assert (x[:, 1:] == y[:, :-1]).all()
+    other_x, other_y = drawn(datasets.next_words(20, words=50), seed=2)
+    table = {word: np.bincount(other_y[other_x == word]).argmax() for word in range(50)}
+    followed = np.vectorize(table.get)(x) == y
+    assert 0.7 < followed.mean() < 0.8

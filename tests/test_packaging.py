@@ -11,10 +11,11 @@ def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Pa
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    scenarios = {f"kerasbench/scenarios/{file.name}" for file in (ROOT / "scenarios").glob("*.py")}
-    scenarios |= {f"kerasbench/scenarios/native/{file.name}" for file in (ROOT / "scenarios").glob("native/*.py")}
-    assert scenarios
-    assert scenarios | {"kerasbench/data/iris.csv", "kerasbench/py.typed"} <= names
+    scenarios = {f"kerasbench/{file.relative_to(ROOT)}" for file in (ROOT / "scenarios").rglob("*.py")}
+    assert {file.split("/")[2] for file in scenarios if file.count("/") > 2} == {"modern", "native", "tiny"}
+    data = {f"kerasbench/data/{name}" for name in ("iris.csv", "scenario.txt")}
+    published = {f"kerasbench/published/{name}.json" for name in ("figures", "others")}
+    assert scenarios | data | published | {"kerasbench/py.typed"} <= names
     assert {f"kerasbench/report/assets/page.{kind}" for kind in ("css", "js")} <= names
     assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]
 

@@ -42,6 +42,9 @@ def test_a_batch_is_never_larger_than_the_set() -> None:
         {"train": 8, "validation": -1},
         {"train": 8, "name": "../x"},
         {"train": 8, "name": "a|b"},
+        {"train": 8, "parameters": -1},
+        {"train": 8, "operations": 1.5},
+        {"train": 8, "large": 1},
     ],
 )
 def test_a_regime_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
@@ -65,7 +68,15 @@ def test_build_must_be_callable() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"source": 3}, {"learnable": "no"}, {"parameters": "10"}, {"parameters": -1}, {"parameters": True}]
+    "wrong",
+    [
+        {"source": 3},
+        {"learnable": "no"},
+        {"parameters": "10"},
+        {"parameters": -1},
+        {"parameters": True},
+        {"operations": -1},
+    ],
 )
 def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, object]) -> None:
     with pytest.raises(ScenarioError, match=f"{next(iter(wrong))} must be"):
@@ -123,3 +134,19 @@ def test_a_huge_file_is_no_scenario(tmp_path: Path) -> None:
     file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(ScenarioError, match="larger than"):
         content_hash(file)
+
+
+def test_what_a_regime_says_of_its_model_replaces_what_the_scenario_says() -> None:
+    own, other = Regime(train=64, batch=8, name="own", parameters=5, operations=100), Regime(train=64, batch=8)
+    both = Scenario(build=build, data=data, regimes=(own, other), parameters=3, operations=10)
+    assert [both.parameters_of(one) for one in (own, other)] == [5, 3]
+    assert [both.operations_of(one) for one in (own, other)] == [2_400, 240]  # forward and twice back, eight rows
+    assert scenario(other).parameters_of(other) is None
+    assert scenario(other).operations_of(other) is None
+
+
+def test_a_scenario_has_a_regime_for_a_cpu() -> None:
+    small, large = Regime(train=8, name="small"), Regime(train=8, name="base", large=True)
+    assert scenario(small, large).regimes == (small, large)
+    with pytest.raises(ScenarioError, match="one regime must not be large"):
+        scenario(large)

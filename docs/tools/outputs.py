@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,9 +68,11 @@ def _found(file: str) -> "Findings":
 def _printed(command: str) -> str:
     program, *arguments = shlex.split(command)
     assert program == "kerasbench" and arguments[0] in ("list", "report", "compare"), command
-    environment = os.environ | {"COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     called = [sys.executable, "-m", "kerasbench", *arguments]
-    return subprocess.run(called, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as home:  # a reader's machine remembers no run
+        of_home = {"HOME": home, "XDG_CACHE_HOME": home}
+        environment = os.environ | of_home | {"COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+        return subprocess.run(called, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:

@@ -3,8 +3,9 @@
 Where a model brings its own weights, besides by what it predicts with them.
 """
 
+import dataclasses
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kerasbench.exchange.devices import CPU
@@ -36,10 +37,24 @@ GROWTH = 100
 EXACT = Bounds(1e-5, 1e-3, 1e-4)
 GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
 ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
+# What layers add by which backends differ more; measured on the suites tiny and modern (docs/method.md).
+SENSITIVE = {
+    # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
+    # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.
+    "BatchNormalization": Bounds(1e-4, 1e-1, EXACT.outputs),
+    # TensorFlow's gradient of one is a list of rows, and Keras' Adam squares each before it adds up those of one word.
+    "Embedding": Bounds(1e-5, 1e-2, EXACT.outputs),
+}
 
 
-def bounds(device_kind: str, resolved: Resolved) -> Bounds:
-    """Return how far a cell may lie from the others, by its device and the precision that was in force."""
+def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
+    """Return how far a cell may lie from the others: by its device, the precision in force, and its kinds of layers."""
+    wider = [SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE]
+    allowed = [_by_precision(device_kind, resolved), *wider]
+    return Bounds(*(max(kind) for kind in zip(*map(dataclasses.astuple, allowed), strict=True)))
+
+
+def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
     if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
         return ROUNDED
     return EXACT if device_kind == CPU else GPU
@@ -53,7 +68,8 @@ def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failu
     held against Keras, and no reference itself.
     """
     found = {column: m.parity for column, (_, m) in cells.items() if m.parity is not None}
-    allowed = {column: bounds(cells[column][0], cells[column][1].resolved) for column in found}
+    sensitive = {kind for one in found.values() for kind in one.sensitive}  # a twin's code does not tell its own
+    allowed = {column: bounds(cells[column][0], cells[column][1].resolved, sensitive) for column in found}
     referring = [column for column in found if not is_native(column[2])] or list(found)
     least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
     finest = [column for column in referring if allowed[column] == least]

@@ -43,7 +43,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Figure:
-    """What one publication said of one regime; a side is None where it gave no figure."""
+    """What one publication said of one regime on one machine; a side is None where it gave no figure.
+
+    ``batch`` and ``precision`` are as published; None and empty where they are the regime's, and float32.
+    """
 
     scenario: str
     regime: str
@@ -53,6 +56,8 @@ class Figure:
     cpu: Side | None
     gpu: Side | None
     note: str = ""
+    batch: int | None = None
+    precision: str = ""
 
     @property
     def sides(self) -> list[tuple[str, Side]]:
@@ -80,12 +85,15 @@ class Figure:
         return sum(gpu) / sum(cpu) if cpu and gpu else None
 
 
-def figures() -> dict[tuple[str, str], Figure]:
+def figures() -> dict[tuple[str, str], list[Figure]]:
     """Return all figures by scenario and regime: inside the package in a wheel, in results/ in a checkout."""
     inside = PACKAGE_FOLDER / "published" / "figures.json"
     file = inside if inside.is_file() else PACKAGE_FOLDER.parent / "results" / "published" / "figures.json"
     found = msgspec.json.decode(file.read_bytes(), type=list[Figure])
-    return {(figure.scenario, figure.regime): figure for figure in found}
+    known: dict[tuple[str, str], list[Figure]] = {}
+    for figure in found:
+        known.setdefault((figure.scenario, figure.regime), []).append(figure)
+    return known
 
 
 def _times(span: tuple[float, float], factor: float) -> tuple[float, float]:

@@ -20,7 +20,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "run": (
         ("kerasbench --backend torch --device gpu", "one backend on one device"),
-        ("kerasbench --scenario 'mnist_*' --quick", "some scenarios, one short round"),
+        ("kerasbench --suite tiny --quick", "small models of 2020 to 2026, one short round"),
     ),
     "sweep": (
         ("kerasbench sweep mnist_dense --batch-size 1..4096", "where does one backend overtake another?"),
@@ -47,8 +47,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("kerasbench doctor --backend torch --json", "one backend, for a script"),
     ),
     "list": (
-        ("kerasbench list", "a table"),
-        ("kerasbench list --json", "for a script"),
+        ("kerasbench list", "a table of all suites"),
+        ("kerasbench list --suite tiny --json", "one suite, for a script"),
+    ),
+    "new": (
+        ("kerasbench new my_model.py", "a scenario of 30 lines that can be measured at once"),
+        ("kerasbench new models/first.py", "in a folder that there is"),
     ),
     "env": (
         ("kerasbench env create", "one environment for each backend"),

@@ -35,6 +35,7 @@ from kerasbench.commands.parameters import (
     Rounds,
     Scenarios,
     Seed,
+    Suite,
     Threads,
     Threshold,
     Timeout,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 def run(
     scenario: Scenarios = None,
+    suite: Suite = "",
     backend: Backends = None,
     device: Devices = None,
     input_: Inputs = None,
@@ -90,6 +92,7 @@ def run(
 
     said = words.Words(
         scenarios=split(scenario),
+        suite=suite,
         backends=split(backend),
         devices=split(device),
         quick=quick,

@@ -26,12 +26,30 @@ def backend_names() -> list[str]:
     return backends.names()
 
 
+def suite_names() -> list[str]:
+    """Return what a shell offers for --suite."""
+    from kerasbench.plan import catalog
+
+    return list(catalog.suites())
+
+
 Names = list[str] | None
 Scenarios = Annotated[
     Names,
     typer.Option(
         metavar="PATTERN|FILE",
-        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. Default: all.",
+        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. "
+        "Default: all of --suite.",
+        rich_help_panel=WHAT,
+    ),
+]
+Suite = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="All scenarios of a suite: published (default), tiny or modern.",
+        autocompletion=suite_names,
+        show_default=False,
         rich_help_panel=WHAT,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Commands for the machine, before anything is measured: doctor and env create."""
+"""Commands before anything is measured: doctor, new and env create."""
 
 import sys
 from pathlib import Path
@@ -41,6 +41,17 @@ def doctor(
     data = as_data(facts, findings)
     print(json.dumps(data, indent=2, ensure_ascii=False) if as_json else as_text(facts, findings))
     return EXIT_USAGE if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="The file to write. It must not exist yet.")],
+) -> int:
+    """Write a commented scenario file for a model of your own. It can be measured at once."""
+    from kerasbench.plan import beginning
+
+    beginning.begin(file)
+    print(f"{file}: put your model and data into it\npython -m kerasbench --scenario {file} --quick  # measures it")
+    return EXIT_OK
 
 
 def create(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
-from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression
+from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression, suite_names
 from kerasbench.errors import UsageError
 from kerasbench.text import print_document
 
@@ -20,19 +20,30 @@ FORMATS = ("markdown", "csv", "json", "html")
 
 
 def list_(
+    suite: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="published, tiny or modern. Default: all.",
+            autocompletion=suite_names,
+            show_default=False,
+            rich_help_panel=SHOW,
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=SHOW)] = False,
 ) -> int:
-    """List the scenarios with their sizes."""
+    """List the scenarios of each suite: their sizes, and how long a step took here."""
     import json
 
-    from kerasbench.plan import catalog
+    from kerasbench.plan import catalog, steps
     from kerasbench.report import listing
 
-    entries = catalog.describe_all(catalog.builtin_files(), sys.executable)
+    files = catalog.suite_files(suite) if suite else catalog.builtin_files()
+    entries, taken = catalog.describe_all(files, sys.executable), steps.recalled()
     if as_json:
-        print_document(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) + "\n")
+        print_document(json.dumps(listing.as_data(entries, taken), indent=2, ensure_ascii=False) + "\n")
     else:
-        print(listing.as_table(entries))
+        print(listing.as_table(entries, taken))
     return EXIT_OK
 
 

@@ -8,6 +8,8 @@ class RegimeDescription:
     """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
 
     ``predicts_only``: its model is not trained, because it was saved without what training takes.
+    ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
+    ``large``: it is for a GPU, and measured on a CPU only if it is named.
     """
 
     name: str
@@ -22,6 +24,9 @@ class RegimeDescription:
     has_real_data: bool
     keras_only: str = ""
     predicts_only: bool = False
+    parameters: int | None = None
+    operations: int | None = None
+    large: bool = False
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,13 @@ class Parity:
 
     ``silenced`` names the layers whose random numbers (dropout, noise) were switched off for it, in a model of its
     own. ``outputs`` has of each output some numbers of the first batch's prediction, before any training, where a model
-    brings its own weights.
+    brings its own weights. ``sensitive`` names the kinds of layers by which backends may differ more than others do.
     """
 
     losses: list[float]
     silenced: list[str]
     outputs: list[list[float]] = field(default_factory=list)
+    sensitive: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,9 @@ class Resolved:
     ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
     ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU;
     ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
-    where the system knows no affinity, and in older files.
+    where the system knows no affinity, and in older files; ``recurrent`` is how recurrent layers were
+    computed: ``lstm: cudnn``, ``lstm: backend`` (the backend's own code without cuDNN) or ``lstm: keras`` (Keras' loop
+    over time).
     """
 
     jit: bool
@@ -185,6 +188,7 @@ class Resolved:
     versions: dict[str, str]
     memory_grows: bool | None = None
     processors: str = ""
+    recurrent: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from kerasbench.exchange.messages import Failure
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
+DEFAULT_SUITE = "published"
+TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<regime>[^/]+))?")
 OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
@@ -62,7 +64,7 @@ class Entry:
     """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend.
 
     ``file`` may also be a saved model, or a name such as ``keras.applications.ResNet50``; ``given`` is what was said of
-    that.
+    that. ``suite`` is the built-in one that it is of, empty for what is one's own.
     """
 
     file: Path
@@ -70,6 +72,7 @@ class Entry:
     description: Description
     twins: dict[str, str] = field(default_factory=dict)
     given: Given = NOTHING
+    suite: str = ""
 
     @property
     def place(self) -> str:
@@ -88,10 +91,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One regime of one scenario."""
+    """One regime of one scenario. ``named``: it was asked for by its own name, and not with all others of its file."""
 
     entry: Entry
     regime: RegimeDescription
+    named: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -104,8 +108,24 @@ def builtin_folder() -> Path:
     return inside if inside.is_dir() else PACKAGE_FOLDER.parent / "scenarios"
 
 
+def suites() -> dict[str, Path]:
+    """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
+    folder = builtin_folder()
+    inside = (found.parent for found in folder.glob("*/*.py") if found.parent.name != TWINS_FOLDER)
+    return {DEFAULT_SUITE: folder} | {found.name: found for found in sorted(set(inside))}
+
+
+def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
+    """Return the scenario files of a suite; raise UsageError where there is none of that name."""
+    known = suites()
+    if suite not in known:
+        raise unknown("suite", suite, list(known))
+    return sorted(file for file in known[suite].glob("*.py") if not file.name.startswith("_"))
+
+
 def builtin_files() -> list[Path]:
-    return sorted(file for file in builtin_folder().glob("*.py") if not file.name.startswith("_"))
+    """Return the scenario files of all suites."""
+    return [file for suite in suites() for file in suite_files(suite)]
 
 
 def select(
@@ -114,13 +134,14 @@ def select(
     backend: str | None = None,
     kept: Mapping[str, str] | None = None,
     given: Given = NOTHING,
+    suite: str = DEFAULT_SUITE,
 ) -> list[Selected]:
-    """Return the regimes that the patterns name, each once; all built-in ones where there is no pattern.
+    """Return the regimes that the patterns name, each once; all of a suite where there is no pattern.
 
     A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
     ``/regime`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/regime`` with ``*``, ``?`` and
-    ``[]``. ``backend`` is one that is installed, ``kept`` the variables that a user lets in, ``given`` what is said of
-    models.
+    ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` the variables that a user lets in,
+    ``given`` what is said of models.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -132,9 +153,9 @@ def select(
     chosen: list[Selected] = []
     for found in own:
         entry = describe(Path(found["file"]), python, backend, ask, given)
-        chosen += _match([entry], [f"{entry.name}/{found['regime'] or '*'}"])
+        chosen += _match([entry], [f"{entry.name}/{found['regime']}" if found["regime"] else entry.name])
     if wanted or not patterns:
-        chosen += _match(describe_all(_candidates(wanted), python, ask=ask), wanted)
+        chosen += _match(describe_all(_candidates(wanted, suite), python, ask=ask), wanted)
     _require_different_names(chosen)
     return _once(chosen)
 
@@ -145,17 +166,19 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
     found: dict[tuple[Path, str], Selected] = {}
     for one in chosen:
         file = one.entry.file.resolve()
-        found.setdefault((file, one.regime.name), Selected(entries.setdefault(file, one.entry), one.regime))
+        key, entry = (file, one.regime.name), entries.setdefault(file, one.entry)
+        named = one.named or (key in found and found[key].named)
+        found[key] = Selected(entry, one.regime, named)
     return list(found.values())
 
 
-def require_known(patterns: Sequence[str], given: Given = NOTHING) -> None:
+def require_known(patterns: Sequence[str], given: Given = NOTHING, suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
     _require_models(own, given)
     for found in own:
         _hash(Path(found["file"]), given)
-    _candidates(wanted)
+    _candidates(wanted, suite)
 
 
 def _require_models(own: Sequence[re.Match[str]], given: Given) -> None:
@@ -197,11 +220,11 @@ def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
     return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
 
 
-def _candidates(patterns: Sequence[str]) -> list[Path]:
-    """Return the built-in files that the patterns can mean, so that no other is loaded."""
-    files = builtin_files()
+def _candidates(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> list[Path]:
+    """Return the built-in files that the patterns can mean, so that no other is loaded; a suite's without patterns."""
     if not patterns:
-        return files
+        return suite_files(suite)
+    files = builtin_files()
     for pattern in patterns:
         if not any(_names_file(pattern, file) for file in files):
             raise unknown("scenario", pattern, [file.stem for file in files])
@@ -217,7 +240,12 @@ def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
     for pattern in patterns:
         if not any(_names(pattern, selected) for selected in everything):
             raise unknown("regime", pattern, [f"{one.entry.name}/{one.regime.name}" for one in everything])
-    return [one for one in everything if not patterns or any(_names(pattern, one) for pattern in patterns)]
+    by_regime = [pattern for pattern in patterns if "/" in pattern]
+    return [
+        Selected(one.entry, one.regime, named=any(_names(pattern, one) for pattern in by_regime))
+        for one in everything
+        if not patterns or any(_names(pattern, one) for pattern in patterns)
+    ]
 
 
 def _names(pattern: str, selected: Selected) -> bool:
@@ -257,7 +285,8 @@ def describe_all(
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
     hashes = {file: _hash(file, given) for file in files}
-    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent == builtin_folder()}
+    of_folder = {folder: suite for suite, folder in suites().items()}
+    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent in of_folder}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
     new = _described(
         [file for file in hashes if file not in known], python, backend, ask or partial(_asked, given=resolved(given))
@@ -267,7 +296,12 @@ def describe_all(
     names = backends.names()
     return [
         Entry(
-            file, hashes[file], (known | new)[file], twins(file, names), resolved(given) if _is_model(file) else NOTHING
+            file,
+            hashes[file],
+            (known | new)[file],
+            twins(file, names),
+            resolved(given) if _is_model(file) else NOTHING,
+            of_folder.get(file.parent, ""),
         )
         for file in files
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kerasbench import backends
 from kerasbench.errors import MissingBackend
-from kerasbench.exchange.devices import APPLE, Device, parse_label
+from kerasbench.exchange.devices import APPLE, CPU, Device, parse_label
 from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.exchange.options import Options, Size, parted, subject
@@ -139,11 +139,14 @@ def _is_not_installed(report: ProbeReport | Failure) -> bool:
 def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, report: ProbeReport | Failure) -> Iterator[Cell]:
     """Yield an interpreter's cells on the devices that were asked for, or else on every one that it sees.
 
-    A twin that does not exist is left out, unless scenarios were asked for by name.
+    A twin that does not exist is left out, unless scenarios were asked for by name; so is a large regime on the CPU,
+    unless it was named itself.
     """
     backend, label = parted(whom)
     for device in _devices(asked, report):
         for one in scenarios:
+            if one.regime.large and device.kind == CPU and not one.named:
+                continue
             for options in _options(asked, backend, one):
                 if asked.scenarios or not options.native or _has_twin(one, backend):
                     labelled = dataclasses.replace(options, environment=label)

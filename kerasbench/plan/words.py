@@ -18,6 +18,7 @@ class Words:
     """What was said, option by option; what was left out is empty. A number of seconds or bytes is a word too."""
 
     scenarios: list[str] = field(default_factory=list)
+    suite: str = ""
     backends: list[str] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
     quick: bool = False
@@ -79,6 +80,7 @@ def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
     return known(
         Asked(
             scenarios=words.scenarios,
+            suite=_suite(words),
             backends=words.backends,
             devices=words.devices,
             options=options,
@@ -115,6 +117,14 @@ def known(asked: Asked) -> Asked:
         backends=arguments.parse_backends(asked.backends, backends.names()),
         devices=arguments.parse_devices(asked.devices),
     )
+
+
+def _suite(words: Words) -> str:
+    if words.suite and words.scenarios:
+        raise UsageError(
+            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
+        )
+    return words.suite or Asked().suite
 
 
 def _seconds(budget: str | float | None) -> float | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.errors import ResultsError
+from kerasbench.plan import steps
 from kerasbench.report import curve, page, plot
 from kerasbench.results import atomic
 from kerasbench.results.record import INTERRUPTED, Record
@@ -30,8 +31,12 @@ class Drawn:
 
 
 def draw(record: Record, store: Store, unsaved: str = "") -> Drawn:
-    """Sum up a run, and save its tables and its plot beside its data; ``unsaved`` says why these are not there."""
+    """Sum up a run, and save its tables and its plot beside its data; ``unsaved`` says why these are not there.
+
+    How long its steps took is remembered for ``list``.
+    """
     found = findings(record)  # once: the tables and the figure share what it takes to compute
+    steps.remember(found.summary)
     return Drawn(found, store.data, store.tables, _plot(store, found), unsaved or _save_tables(store, found))
 
 

@@ -14,20 +14,13 @@ from kerasbench.results.keys import Column
 def beside_published(summary: Summary) -> Section | None:
     """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
     known = figures()
-    rows = [
-        _beside(row, figure, summary.columns)
-        for row in summary.rows
-        if (figure := known.get((row.scenario.name, row.regime.name)))
-    ]
+    shown = [(row, figure) for row in summary.rows for figure in known.get((row.scenario.name, row.regime.name), [])]
+    rows = [_beside(row, figure, summary.columns) for row, figure in shown]
     if not rows:
         return None
     names = ["published CPU", "published GPU", "GPU / CPU", "their machine"]
     table = Table(["scenario", *names, *column_names(summary.columns)], rows)
-    lines = [
-        f"{row.label}: {'; '.join(remarks)}."
-        for row in summary.rows
-        if (figure := known.get((row.scenario.name, row.regime.name))) and (remarks := figure.remarks)
-    ]
+    lines = [f"{row.label}: {'; '.join(remarks)}." for row, figure in shown if (remarks := figure.remarks)]
     notes = [
         "Milliseconds a step with validation and all else that an epoch had: the published total over its steps, or "
         "what was published of an epoch or a step.",
@@ -44,9 +37,14 @@ def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[Cell]:
         _side(figure.cpu, steps),
         _side(figure.gpu, steps),
         EMPTY if ratio is None else Cell(f"{ratio:.2f}", ratio),
-        Cell(f"{figure.hardware}; {figure.software}"),
+        Cell("; ".join(_machine(figure))),
         *(value(row, column, HEADLINE) for column in columns),
     ]
+
+
+def _machine(figure: Figure) -> list[str]:
+    batch = [] if figure.batch is None else [f"batch {figure.batch}"]
+    return [figure.hardware, figure.software, *batch, *([figure.precision] if figure.precision else [])]
 
 
 def _side(side: Side | None, steps: int) -> Cell:

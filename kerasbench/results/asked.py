@@ -56,6 +56,7 @@ def exactly(count: int, protocol: Protocol | None = None) -> Effort:
 class Asked:
     """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
 
+    ``suite`` is measured where no scenarios are named.
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
     ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
     ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
@@ -82,6 +83,7 @@ class Asked:
     versus: list[str] = field(default_factory=list)
     threshold: float = 0.0
     given: Given = NOTHING
+    suite: str = "published"
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def with_columns(asked: Asked, interpreters: Interpreters) -> Asked:
 
 def _require_there(asked: Asked, interpreters: Interpreters) -> None:
     """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
-    catalog.require_known(asked.scenarios, asked.given)
+    catalog.require_known(asked.scenarios, asked.given, asked.suite)
     interpreters.require(columns(asked))
 
 

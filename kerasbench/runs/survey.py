@@ -57,7 +57,7 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
     backend = parted(describer)[0] if describer else None
     python = interpreters.of(describer or "")
-    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given)
+    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given, asked.suite)
     return Surveyed(here, state, probes, selected)
 
 

@@ -17,6 +17,12 @@ def cell(*losses: float, kind: str = "cpu", computed: str = "float32", fp32: str
     return kind, dataclasses.replace(found, resolved=resolved)
 
 
+def sensitive(one: Cell, *kinds: str) -> Cell:
+    kind, found = one
+    assert found.parity is not None
+    return kind, dataclasses.replace(found, parity=dataclasses.replace(found.parity, sensitive=list(kinds)))
+
+
 def shifted(share: float, step: int) -> tuple[float, ...]:
     return tuple(loss * (1 + share) if index == step else loss for index, loss in enumerate(LOSSES))
 
@@ -134,3 +140,30 @@ def test_what_is_said_of_outputs_names_the_bound() -> None:
     assert failure.code is Code.PARITY
     assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
     assert "(bound: 0.0001 of it)" in failure.cause
+
+
+@pytest.mark.parametrize(
+    ("kinds", "share", "step", "fails"),
+    [
+        (["Embedding"], 5e-3, 1, False),
+        (["Embedding"], 5e-2, 1, True),
+        (["Embedding"], 5e-5, 0, True),
+        (["BatchNormalization"], 5e-5, 0, False),
+        (["BatchNormalization"], 5e-4, 0, True),
+        (["BatchNormalization", "Embedding"], 5e-2, 1, False),
+        (["BatchNormalization"], 0.2, 1, True),
+        (["a kind of a later version"], 5e-3, 1, True),
+    ],
+)
+def test_layers_by_which_backends_differ_more_are_allowed_more(
+    kinds: list[str], share: float, step: int, fails: bool
+) -> None:
+    good, odd = sensitive(cell(), *kinds), sensitive(cell(*shifted(share, step)), *kinds)
+    assert judged(jax=good, tensorflow=good, torch=odd) == ["torch"] * fails
+
+
+def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> None:
+    known = sensitive(cell(), "Embedding")
+    assert native(torch=known, torch_native=cell(*shifted(5e-3, 1))) == []  # a twin's code does not tell its layers
+    on_gpu = sensitive(cell(*shifted(5e-5, 0), kind="gpu"), "Embedding")
+    assert judged(a=known, b=known, c=on_gpu) == []

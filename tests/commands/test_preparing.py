@@ -1,4 +1,4 @@
-"""Commands that prepare, with a machine and environments that are made up: doctor and env create."""
+"""Commands that prepare, with a machine and environments that are made up: doctor, new and env create."""
 
 import json
 import sys
@@ -166,3 +166,17 @@ def test_the_doctor_waits_for_no_run_and_disturbs_none(
     with lock.machine_lock():
         assert cli.main(["doctor"]) == 1
     assert "another kerasbench run is measuring on this machine" in capsys.readouterr().err
+
+
+def test_new_writes_a_scenario_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", "my_model.py"]) == 0
+    assert "python -m kerasbench --scenario my_model.py --quick" in capsys.readouterr().out
+    written = Path("my_model.py").read_text("utf-8")
+    assert cli.main(["new", "my_model.py"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "already exists" in err
+    assert Path("my_model.py").read_text("utf-8") == written

@@ -18,6 +18,15 @@ def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -
     data = json.loads(capsys.readouterr().out)
     assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= {one["name"] for one in data}
     assert all(one["name"] in table for one in data)
+    assert {one["suite"] for one in data} == {"published", "tiny", "modern"}
+
+
+def test_list_shows_one_suite_where_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--suite", "tiny"]) == 0
+    table = capsys.readouterr().out
+    assert "resnet8" in table and "iris_mlp" not in table
+    assert cli.main(["list", "--suite", "tinny"]) == 1
+    assert "unknown suite 'tinny'; did you mean 'tiny'?" in capsys.readouterr().err
 
 
 def stored(place: Path, *steps_ms: float) -> Path:

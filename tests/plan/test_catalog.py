@@ -388,3 +388,42 @@ def test_a_folder_is_no_model(tmp_path: Path, holds: str, said: str) -> None:
     (tmp_path / holds).touch()
     with pytest.raises(UnusableScenario, match=said):
         catalog.require_known([str(tmp_path)])
+
+
+def test_a_suite_is_a_folder_of_scenarios() -> None:
+    assert list(catalog.suites()) == ["published", "modern", "tiny"]
+    files = {suite: [file.stem for file in catalog.suite_files(suite)] for suite in catalog.suites()}
+    assert [name for names in files.values() for name in names] == [file.stem for file in catalog.builtin_files()]
+    assert len(set(map(str, catalog.builtin_files()))) == len({file.stem for file in catalog.builtin_files()})
+    assert {"resnet8", "ds_cnn", "autoencoder", "mobilenet", "lstm", "small_cnn", "tiny_transformer"} == {
+        *files["tiny"]
+    }
+    assert {"resnet50", "mobilenet_v2", "efficientnet_v2_b0", "bert", "gpt2", "vit"} == {*files["modern"]}
+
+
+def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
+    chosen = catalog.select([], sys.executable, suite="tiny")
+    assert {one.entry.suite for one in chosen} == {"tiny"}
+    assert "resnet8" in labels(chosen)
+    assert {one.entry.suite for one in catalog.select([], sys.executable)} == {"published"}
+    with pytest.raises(UsageError, match="unknown suite 'tinny'; did you mean 'tiny'"):
+        catalog.require_known([], suite="tinny")
+
+
+def test_a_scenario_of_any_suite_is_found_by_its_name(mine: Path) -> None:
+    chosen = catalog.select(["resnet8", "iris_mlp", "gpt2/small", str(mine)], sys.executable)
+    assert [(one.label, one.entry.suite) for one in chosen] == [
+        ("mine/a", ""),
+        ("mine/b", ""),
+        ("iris_mlp", "published"),
+        ("gpt2/small", "modern"),
+        ("resnet8", "tiny"),
+    ]
+
+
+def test_a_regime_is_named_by_its_own_name_alone(mine: Path) -> None:
+    def named(*patterns: str) -> list[str]:
+        return [one.label for one in catalog.select(patterns, sys.executable) if one.named]
+
+    assert named("mnist_mlp", str(mine)) == []
+    assert named("mnist_mlp/t*", "mnist_mlp", f"{mine}/b", str(mine)) == ["mine/b", "mnist_mlp/tiny"]

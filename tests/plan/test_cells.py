@@ -175,3 +175,13 @@ def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
         dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
     )
     assert {cell.subject for cell, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [(False, ["dense torch gpu"]), (True, ["dense torch cpu", "dense torch gpu"])],
+)
+def test_a_large_regime_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
+    chosen = made.selected()
+    large = dataclasses.replace(chosen, regime=dataclasses.replace(chosen.regime, large=True), named=named)
+    assert labels(plan_cells.make(Asked(), [large], {"torch": TORCH}, made.MACHINE).cells) == expected

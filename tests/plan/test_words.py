@@ -83,3 +83,9 @@ def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
 def test_a_batch_of_no_samples_is_none(batch: int) -> None:
     with pytest.raises(UsageError, match="--batch-size takes a whole number from 1 to"):
         words.run(Words(batch=batch))
+
+
+def test_a_suite_is_asked_for_in_place_of_scenarios() -> None:
+    assert words.run(Words(suite="tiny")) == Asked(suite="tiny")
+    with pytest.raises(UsageError, match="--suite and --scenario exclude each other"):
+        words.run(Words(["resnet8"], suite="tiny"))

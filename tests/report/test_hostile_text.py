@@ -59,7 +59,7 @@ def pages(found: Record, text: str) -> list[str]:
         brief(run),
         drawn(comparison.changes(compared, text, text)),
         drawn(comparison.side_by_side([(text, run.summary)])),
-        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
+        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios], {}),
     ]
 
 

@@ -18,7 +18,9 @@ FIGURE = Figure(
 
 
 def page(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense") -> str:
-    known = {(figure.scenario, figure.regime): figure for figure in figures}
+    known: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        known.setdefault((figure.scenario, figure.regime), []).append(figure)
     monkeypatch.setattr(published, "figures", lambda: known)
     trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
     return drawn(beside_published(summarize(made.record(*trials))))
@@ -69,3 +71,9 @@ def test_a_published_zero_is_a_figure() -> None:
 def test_a_row_of_which_nothing_was_published_is_in_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert page(monkeypatch, FIGURE, name="mine") == ""
     assert page(monkeypatch) == ""
+
+
+def test_each_machine_has_a_line_with_its_batch_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = dataclasses.replace(FIGURE, hardware="A100", software="Keras 3", batch=128, precision="float16")
+    lines = table.rows(page(monkeypatch, dataclasses.replace(FIGURE, hardware="a PC"), other))[1:]
+    assert [line[4] for line in lines] == ["a PC; TensorFlow 2.9", "A100; Keras 3; batch 128; float16"]

@@ -69,6 +69,9 @@ def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
         has_real_data=dataset.load is not None,
         keras_only=_keras_only(scenario, regime),
         predicts_only=not scenario.trains,
+        parameters=scenario.parameters_of(regime),
+        operations=scenario.operations_of(regime),
+        large=regime.large,
     )
 
 

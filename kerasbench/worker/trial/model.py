@@ -36,9 +36,9 @@ def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: T
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
-    counted = model.count_params()
-    if scenario.parameters is not None and counted != scenario.parameters and regime.width == 1:
-        raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {scenario.parameters:,}")
+    counted, wanted = model.count_params(), scenario.parameters_of(regime)
+    if wanted is not None and counted != wanted and regime.width == 1:
+        raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit
     model.jit_compile = jit_default(model, backend, request.device) if asked is None else asked

@@ -14,6 +14,15 @@ OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few en
 # What Keras' layers that draw random numbers call the amount: Dropout and its kin, GaussianNoise, LSTM and its cells.
 AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
 
+# What Keras' layers are called by which backends differ more than others; analysis/parity.py says why, and how much.
+SENSITIVE = ("BatchNormalization", "Embedding")
+
+
+def sensitive(model: Any) -> list[str]:
+    """Return which of these kinds a model has, layers derived from them included."""
+    bases = {base.__name__ for layer in model._flatten_layers(include_self=False) for base in type(layer).__mro__}
+    return [kind for kind in SENSITIVE if kind in bases]
+
 
 def random_layers(model: Any) -> list[Any]:
     """Return the layers that draw random numbers in training, cells of recurrent layers included."""
@@ -40,7 +49,8 @@ def check_silenced(model: Any, feed: Feed) -> Parity:
     for layer in silenced:
         for amount in _amounts(layer):
             setattr(layer, amount, 0.0)
-    return Parity(single_steps(model, feed, 1 + PARITY_STEPS).losses, [layer.name for layer in silenced])
+    losses = single_steps(model, feed, 1 + PARITY_STEPS).losses
+    return Parity(losses, [layer.name for layer in silenced], sensitive=sensitive(model))
 
 
 def outputs(model: Any, feed: Feed) -> list[list[float]]:

@@ -39,6 +39,7 @@ from kerasbench.worker.sources.resolve import resolve
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
 from kerasbench.worker.trial.feed import Feed, prepare
+from kerasbench.worker.trial.recurrent import RecurrentSpy
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.trial.usage import peak_rss_bytes
 from kerasbench.worker.turns import Turns
@@ -81,6 +82,7 @@ class Findings:
     proof: Proof = field(init=False)
     resolved: Resolved = field(init=False)
     peak_rss_bytes: int = field(init=False)
+    recurrent: list[str] = field(default_factory=list)
     peak_device_bytes: int | None = None
     first_step_ns: int | None = None
     again_ns: list[int] = field(default_factory=list)
@@ -163,24 +165,27 @@ def first_steps(subject: Subject, found: Findings) -> None:
     from kerasbench.worker.trial import train
 
     model, feed = subject.model, subject.feed
-    with subject.pipe.phase("first step"), models.own_step(model, subject.request.backend):
+    own = models.own_step(model, subject.request.backend)
+    with subject.pipe.phase("first step"), own, RecurrentSpy(model) as spy:
         found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
+    found.recurrent = spy.found
     learn = train.learn_briefly if subject.request.protocol.kind == "sweep" else train.learn
     with subject.pipe.phase("learn"):
         found.learning, following = learn(model, feed, first_loss)
     found.again_ns = following.fits_ns
     if not parity.random_layers(model):
-        found.parity = Parity([first_loss, *following.losses], [])
+        found.parity = Parity([first_loss, *following.losses], [], sensitive=parity.sensitive(model))
 
 
 def published_epochs(subject: Subject, found: Findings) -> None:
     """Run all published epochs in one `fit`."""
     from kerasbench.worker.trial import train
 
-    with subject.pipe.phase("published"):
+    with subject.pipe.phase("published"), RecurrentSpy(subject.model) as spy:
         found.published, found.learning, found.batch = train.run_published(
             subject.model, subject.feed, subject.callbacks
         )
+    found.recurrent = spy.found
 
 
 def steps(subject: Subject, found: Findings) -> None:
@@ -222,7 +227,8 @@ def finish(subject: Subject, found: Findings) -> None:
     with subject.pipe.phase("finish"):
         found.proof = proof.gather(backend, request.device, model, _output(subject))
         proof.check(request.device, found.proof)
-        found.resolved = terms.resolve(model, backend, request.device)
+        resolved = terms.resolve(model, backend, request.device)
+        found.resolved = dataclasses.replace(resolved, recurrent=found.recurrent)
         terms.check(request.options, found.resolved, _usage(subject, found))
         found.peak_rss_bytes = peak_rss_bytes()
         found.peak_device_bytes = backend.peak_device_bytes(request.device)

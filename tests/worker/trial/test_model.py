@@ -1,5 +1,6 @@
 """How a model is made ready to be measured, with models that are made of a few attributes."""
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,6 +81,13 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
 def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, object], complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         models.build(scenario(made(True, **different), parameters=10), REGIME, TORCH, request())
+
+
+def test_a_regime_s_own_count_is_the_one_that_is_checked() -> None:
+    own = dataclasses.replace(REGIME, parameters=10)
+    assert models.build(scenario(made(True), parameters=11), own, TORCH, request()).jit_compile is False
+    with pytest.raises(ScenarioError, match="the model has 10 parameters, the scenario says 11"):
+        models.build(scenario(made(True), parameters=11), REGIME, TORCH, request())
 
 
 def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:

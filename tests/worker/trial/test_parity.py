@@ -67,3 +67,18 @@ def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
     with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
         parity.outputs(model, Feed(Regime(train=1), rows, rows, rows))
     assert raised.value.failure.code is Code.NONFINITE
+
+
+class Embedding: ...
+
+
+class Mine(Embedding): ...
+
+
+class BatchNormalization: ...
+
+
+def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_that_it_is_derived_from() -> None:
+    assert parity.sensitive(Model([DENSE])) == []
+    assert parity.sensitive(Model([Mine(), DENSE])) == ["Embedding"]
+    assert parity.sensitive(Model([Embedding(), BatchNormalization(), Mine()])) == ["BatchNormalization", "Embedding"]

@@ -1,0 +1,28 @@
+"""EfficientNetV2-B0 from keras.applications, without its weights.
+
+Convolutions of both kinds, squeeze-and-excitation, dropout of whole blocks, and pictures that are scaled inside the
+model. `base` has the size for ImageNet; `small` sees 8 pictures of 64 x 64 in ten classes.
+"""
+
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+
+def build(regime):
+    model = keras.applications.EfficientNetV2B0(weights=None, **regime.settings)
+    optimizer = keras.optimizers.SGD(0.0001, momentum=0.9)
+    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def regime(name, size, classes, **counts):
+    shape = (size, size, 3)
+    settings = {"input_shape": shape, "classes": classes}
+    return Regime(name=name, data=datasets.images(shape, classes), settings=settings, **counts)
+
+
+small = regime("small", 64, 10, train=512, test=64, batch=8, parameters=5_932_122, operations=118_949_632)
+large = {"large": True, "parameters": 7_200_312, "operations": 1_436_172_352}
+base = regime("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
+scenario = Scenario(build=build, data=small.data, regimes=(small, base))

@@ -1,0 +1,55 @@
+"""A language model like GPT-2: what is the next word?
+
+`base` is GPT-2 in its smallest published size: 124,439,808 parameters, texts of 1,024 words, here in batches of 8.
+`small` has two of its layers at a sixth of their width, and knows 4,096 words. Neither has dropout.
+"""
+
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+
+def tied_embedding(words, width):
+    class TiedEmbedding(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.vectors = self.add_weight((words, width), "random_normal", name="vectors")
+
+        def call(self, inputs, reverse=False):
+            if reverse:
+                return keras.ops.matmul(inputs, keras.ops.transpose(self.vectors))
+            return keras.ops.take(self.vectors, inputs, axis=0)
+
+    return TiedEmbedding()
+
+
+def block(x, width, heads):
+    y = keras.layers.LayerNormalization(epsilon=1e-5)(x)
+    x = x + keras.layers.MultiHeadAttention(heads, width // heads)(y, y, use_causal_mask=True)
+    y = keras.layers.Dense(4 * width, activation="gelu")(keras.layers.LayerNormalization(epsilon=1e-5)(x))
+    return x + keras.layers.Dense(width)(y)
+
+
+def build(regime):
+    size = regime.settings
+    inputs = keras.Input((size["length"],), dtype="int32")
+    embedding = tied_embedding(size["words"], size["width"])
+    positions = keras.ops.zeros_like(inputs) + keras.ops.arange(size["length"])
+    x = embedding(inputs) + keras.layers.Embedding(size["length"], size["width"])(positions)
+    for _ in range(size["layers"]):
+        x = block(x, size["width"], size["heads"])
+    model = keras.Model(inputs, embedding(keras.layers.LayerNormalization(epsilon=1e-5)(x), reverse=True))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.AdamW(6e-4), loss=loss)
+    return model
+
+
+def regime(name, words, length, width, depth, **counts):
+    settings = {"words": words, "length": length, "width": width, "layers": depth, "heads": width // 64}
+    return Regime(name=name, data=datasets.next_words(length, words), settings=settings, **counts)
+
+
+small = regime("small", 4_096, 128, 128, 2, train=1_024, test=32, batch=16, parameters=937_472, operations=251_658_240)
+large = {"large": True, "parameters": 124_439_808, "operations": 291_648_307_200}
+base = regime("base", 50_257, 1_024, 768, 12, train=800, test=8, batch=8, **large)
+scenario = Scenario(build=build, data=small.data, regimes=(small, base))

@@ -1,0 +1,28 @@
+"""ResNet-50 from keras.applications, without its weights.
+
+What people train on pictures: 50 layers, batch normalisation after each. `base` has the size for ImageNet, in batches
+of 128 as published for Apple's and NVIDIA's GPUs; `small` sees 8 pictures of 64 x 64 in ten classes.
+"""
+
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+
+def build(regime):
+    model = keras.applications.ResNet50(weights=None, **regime.settings)
+    optimizer = keras.optimizers.SGD(0.0001, momentum=0.9)
+    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def regime(name, size, classes, **counts):
+    shape = (size, size, 3)
+    settings = {"input_shape": shape, "classes": classes}
+    return Regime(name=name, data=datasets.images(shape, classes), settings=settings, **counts)
+
+
+small = regime("small", 64, 10, train=512, test=64, batch=8, parameters=23_608_202, operations=629_579_776)
+large = {"large": True, "parameters": 25_636_712, "operations": 7_715_946_496}
+base = regime("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
+scenario = Scenario(build=build, data=small.data, regimes=(small, base))

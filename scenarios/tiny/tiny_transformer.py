@@ -1,0 +1,39 @@
+"""A language model of two layers on four texts of 64 words.
+
+From an issue of 2026 that asked what Keras adds to plain torch and JAX. The issue timed the forward pass on an Apple
+GPU; this trains the same network. Of its size the issue says 2.1 million parameters, which 1,000 words give.
+"""
+
+import keras
+
+from kerasbench import Regime, Scenario, datasets
+
+WORDS, WIDTH, HEADS = 1_000, 256, 4
+
+
+def block(x):
+    y = keras.layers.LayerNormalization()(x)
+    x = x + keras.layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(y, y, use_causal_mask=True)
+    y = keras.layers.Dense(4 * WIDTH, activation="gelu")(keras.layers.LayerNormalization()(x))
+    return x + keras.layers.Dense(WIDTH)(y)
+
+
+def build(regime):
+    inputs = keras.Input((64,), dtype="int32")
+    x = keras.layers.Embedding(WORDS, WIDTH)(inputs)
+    for _ in range(2):
+        x = block(x)
+    model = keras.Model(inputs, keras.layers.Dense(WORDS)(keras.layers.LayerNormalization()(x)))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer="adam", loss=loss)
+    return model
+
+
+scenario = Scenario(
+    build=build,
+    data=datasets.next_words(64, words=WORDS),
+    parameters=2_093_032,
+    operations=242_483_200,
+    regimes=(Regime(train=4_000, test=100, batch=4),),
+    source="keras-team/keras issue 22561 (2026-03)",
+)
