@@ -119,7 +119,7 @@ def one(column: Column, protocol: Protocol) -> Outcome:
 def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]:
     """Return the steps, in ms, of so many trials of one column, each by itself."""
     summary = bouts([column], count, protocol)[column.name]
-    return [measured.training.median_ns / 1e6 for _, measured in summary.trials]
+    return [measured.training.median_ns / 1e6 for _, measured in summary.trials if measured.training]
 
 
 def shorter(protocol: Protocol, slices_s: float) -> Protocol:

@@ -40,7 +40,7 @@ def sleeping_ms(backend: str) -> float:
     protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
     (selected,) = chosen(str(SLEEPS))
     measured = one(Column(backend, selected, backend), protocol).measurement
-    assert measured is not None
+    assert measured is not None and measured.training is not None
     return measured.training.median_ns / 1e6
 
 

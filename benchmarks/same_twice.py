@@ -59,7 +59,7 @@ def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -
     parts, ratio = spread(a, b, STEADY), between(a, b, STEADY)
     assert parts is not None and ratio is not None and ratio.half_width is not None
     each = [one for index in range(len(a.trials)) if (one := of_bout(a, b, index)) is not None]
-    slices = statistics.median(len(measured.training.blocks) for _, measured in a.trials)
+    slices = statistics.median(len(measured.slices) for _, measured in a.trials)
     print(
         f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts.within:.3f}, between "
         f"{parts.between:.3f}; {slices:.0f} slices), in sequence {statistics.stdev(sequential):.3f}; ratio "

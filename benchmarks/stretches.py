@@ -62,7 +62,7 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
     entrants = [Entrant(sys.executable, column.request(STEPS), LIMITS) for column in columns]
     outcome = bout.measure(entrants, Rules(orders, enough, lambda: True), Silent(), alone=True)[subject]
     assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
-    steps = [block.unit_ns for block in outcome.measurement.training.blocks]
+    steps = [block.unit_ns for block in outcome.measurement.slices]
     found = []
     for start in range(0, GROUPS * (IN_TURN + STRETCH), IN_TURN + STRETCH):
         before, unbroken = steps[start : start + IN_TURN], steps[start + IN_TURN : start + IN_TURN + STRETCH]

@@ -166,6 +166,12 @@ def trained(found: Measurement) -> Training:
     return found.training
 
 
+def taught(found: Measurement) -> Learning:
+    """What a trial that trained has learned."""
+    assert found.learning is not None
+    return found.learning
+
+
 def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
     """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
     slices = [Block(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms)]

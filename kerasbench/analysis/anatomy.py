@@ -103,7 +103,7 @@ def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[Break
     bare = [step_ms(found.bare) for _, found in parts]
     compiling = row.cells[column].values(BY_NAME["compile_ms"])
     explained = [_explained_ms(measurement, found) for measurement, found in parts]
-    epochs = [whole_ns / NS_PER_MS for one in measured if (whole_ns := epoch_ns(one)) is not None]
+    epochs = [whole / NS_PER_MS for measurement in measured if (whole := epoch_ns(measurement)) is not None]
     return Anatomy(
         row=row,
         column=column,

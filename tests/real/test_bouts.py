@@ -14,6 +14,7 @@ from kerasbench.exchange.measurement import Block, Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.scenario import content_hash
+from tests import made
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
@@ -40,7 +41,7 @@ def entrant(file: Path, backend: str) -> Entrant:
 def stages(found: Measurement) -> list[list[Block]]:
     predicted = [latency.slices for latency in found.prediction]
     assert found.throughput is not None
-    return [found.training.blocks, found.training.epochs, *predicted, found.throughput.slices]
+    return [made.trained(found).blocks, made.trained(found).epochs, *predicted, found.throughput.slices]
 
 
 @pytest.mark.parametrize("alone", [True, False])

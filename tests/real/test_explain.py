@@ -12,6 +12,7 @@ from kerasbench.exchange.requests import CountRequest
 from kerasbench.plan import catalog
 from kerasbench.runs.cycles import PARTS_CYCLES
 from kerasbench.scenario import content_hash
+from tests import made
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
@@ -23,7 +24,7 @@ BLOCKS = 2  # of each way in a slice
 def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: str) -> None:
     protocol = dataclasses.replace(trials.SHORTEST, parts=True)
     outcome = trials.run(faults / "fine.py", backend, protocol=protocol)
-    training = trials.measured(outcome).training
+    training = made.trained(trials.measured(outcome))
     parts = training.parts
     assert parts is not None
     for blocks in (parts.arrays, parts.ready, parts.bare):

@@ -90,9 +90,9 @@ def test_the_published_protocol_runs_every_epoch() -> None:
         ("loss", "accuracy", "val_loss", "val_accuracy"), 10
     )
     assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
-    assert measurement.learning.steps == 250
-    assert measurement.training.first_step_ns is None
-    assert len(measurement.training.epochs) >= 1
+    assert made.taught(measurement).steps == 250
+    assert made.trained(measurement).first_step_ns is None
+    assert len(made.trained(measurement).epochs) >= 1
 
 
 def test_a_model_that_never_learns_is_found(faults: Path) -> None:
@@ -112,7 +112,7 @@ def record_of(file: Path, measurement: Measurement) -> Record:
 
 def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
     frozen = dataclasses.replace(trials.SHORTEST, steps_per_block=4, warmup_blocks=2, min_cycles=3)
-    training = trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)).training
+    training = made.trained(trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)))
     assert [block.count for block in training.warmup] == [4] * 2
     assert [(block.count, block.cycle, block.position) for block in training.blocks] == [(4, n, 0) for n in range(3)]
 

@@ -12,6 +12,7 @@ import pytest
 from kerasbench.children import questions
 from kerasbench.cli import main
 from kerasbench.exchange.messages import Code, Failure
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -50,9 +51,9 @@ def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_pat
     gone = served | {"SMALL_MNIST_URL": "file:///gone"}
     second = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real", kept=gone))
     assert first.batch.x == "float32[16, 28, 28]"
-    assert first.learning.first_loss == second.learning.first_loss
+    assert made.taught(first).first_loss == made.taught(second).first_loss
     synthetic = trials.measured(trials.run(faults / "small_mnist.py", "jax"))
-    assert synthetic.learning.first_loss != first.learning.first_loss
+    assert made.taught(synthetic).first_loss != made.taught(first).first_loss
 
 
 def fetch(file: Path, served: dict[str, str]) -> str | Failure:

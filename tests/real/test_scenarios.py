@@ -14,6 +14,7 @@ from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, counts_epochs
 from kerasbench.plan import catalog
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -77,7 +78,7 @@ def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
         if protocol_of(key, backend) is trials.SHORTEST:
             phases_come_in_order(ended[backend], measurement)
             learns(measurement, easy=key in EASY)
-            assert bool(measurement.training.epochs) is (measurement.training.unit == "step")
+            assert bool(made.trained(measurement).epochs) is (made.trained(measurement).unit == "step")
         assert measurement.parity is not None
         assert len(set(measurement.parity.losses)) == 6
         silenced = [name.partition("_")[0] for name in measurement.parity.silenced]
@@ -103,9 +104,9 @@ def is_the_published_model(found: Measurement, wanted: Publication) -> None:
         wanted.steps,
     )
     assert (closed(found.batch.x, wanted.x), closed(found.batch.y, wanted.y)) == (wanted.x, wanted.y)
-    assert found.training.unit == ("epoch" if counts_epochs(found.steps_per_epoch) else "step")
-    assert len(found.training.blocks) == 2
-    assert all(block.count == found.training.steps_per_block for block in found.training.blocks)
+    assert made.trained(found).unit == ("epoch" if counts_epochs(found.steps_per_epoch) else "step")
+    assert len(made.trained(found).blocks) == 2
+    assert all(block.count == made.trained(found).steps_per_block for block in made.trained(found).blocks)
 
 
 def ran_where_it_was_asked_to(found: Measurement, backend: str) -> None:
@@ -120,14 +121,14 @@ def phases_come_in_order(ended: Outcome, found: Measurement) -> None:
     assert found.parity is not None
     assert [phase.name for phase in ended.phases] == [
         "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train",
-        *["epoch"] * (found.training.unit == "step"), "predict", "finish", *["parity"] * bool(found.parity.silenced),
-        "exit",
+        *["epoch"] * (made.trained(found).unit == "step"), "predict", "finish",
+        *["parity"] * bool(found.parity.silenced), "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in zip(ended.phases, ended.phases[1:], strict=False))
 
 
 def learns(found: Measurement, easy: bool) -> None:
-    learning = found.learning
+    learning = made.taught(found)
     assert learned(learning.batch_loss_before, learning.batch_loss_after)
     if easy:
         assert learning.loss < learning.first_loss
@@ -139,9 +140,9 @@ def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
     assert twin.parameters == keras.parameters
     assert twin.batch.x == keras.batch.x
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}
-    assert len(twin.training.blocks) == 2
+    assert len(made.trained(twin).blocks) == 2
 
 
 def learns_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert twin.learning.loss == pytest.approx(keras.learning.loss, rel=0.05)  # after 65 steps of Adam
-    assert twin.learning.accuracy == pytest.approx(keras.learning.accuracy, abs=0.01)
+    assert made.taught(twin).loss == pytest.approx(made.taught(keras).loss, rel=0.05)  # after 65 steps of Adam
+    assert made.taught(twin).accuracy == pytest.approx(made.taught(keras).accuracy, abs=0.01)

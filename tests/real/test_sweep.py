@@ -9,6 +9,7 @@ import pytest
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
 from kerasbench.results.store import load
+from tests import made
 from tests.real import trials
 from tests.real.test_command import kerasbench
 
@@ -26,7 +27,7 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
     for trial in record.trials:
         assert trial.measurement is not None
         assert trial.measurement.batch.x == f"float32[{trial.options.batch}, 4]"
-        assert trial.measurement.prediction == [] and trial.measurement.training.epochs == []
+        assert trial.measurement.prediction == [] and made.trained(trial.measurement).epochs == []
         assert trial.measurement.parity is not None
     assert "| fine       | 4 " in tables
     page = data.with_suffix(".md").read_text()
@@ -56,4 +57,4 @@ def test_a_full_batch_is_cut_into_minibatches(faults: Path) -> None:
     file = Path(__file__).parents[2] / "scenarios" / "iris_mlp.py"
     found = trials.measured(trials.run(file, "jax", protocol=protocol, options=Options(batch=16)))
     assert found.batch.x == "float32[16, 4]"
-    assert found.training.unit == "step"
+    assert made.trained(found).unit == "step"

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from kerasbench.analysis.standings import Standing
@@ -63,8 +65,8 @@ def test_the_fastest_is_bold_and_those_that_are_level_are_marked() -> None:
 
 def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
     idle = made.measurement()
-    unmoved = vars(idle.learning) | {"batch_loss_before": 2.3, "batch_loss_after": 2.3}
-    still = type(idle)(**(vars(idle) | {"learning": type(idle.learning)(**unmoved)}))
+    unmoved = dataclasses.replace(made.taught(idle), batch_loss_before=2.3, batch_loss_after=2.3)
+    still = dataclasses.replace(idle, learning=unmoved)
     trials = [made.trial(backend="jax", found=still, noise=NOISE), made.trial(backend="torch", failure=made.FAILURE)]
     (row,) = summed(*trials).rows
     assert timed(row, JAX, ALONE).shown == "2.10 ms ⚠"

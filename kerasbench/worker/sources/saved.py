@@ -92,7 +92,21 @@ def load(file: Path, given: Given, found: Outline) -> Any:
         raise ModelError(
             f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
         )
+    if model.run_eagerly or model.steps_per_execution != 1:
+        raise ModelError(
+            f"{file.name}: it was compiled with run_eagerly or steps_per_execution, which cannot be measured: compile "
+            "it without them, and save it again"
+        )
+    _with_whole_optimizer(model)
     return model
+
+
+def _with_whole_optimizer(model: Any) -> None:
+    """Begin with a fresh optimizer where loading left one for other weights, as that of an .h5 file does on Keras 3."""
+    optimizer = getattr(model, "optimizer", None)
+    known = len(getattr(optimizer, "_trainable_variables", []))
+    if optimizer is not None and optimizer.built and known != len(model.trainable_variables):
+        model.optimizer = type(optimizer).from_config(optimizer.get_config())
 
 
 def require_safe_keras(given: Given, version: str) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
             ImportError("Layer TextVectorization requires TensorFlow. Install it"),
             "its layer TextVectorization needs Tens",
         ),
-        (ModuleNotFoundError("import of torch halted; None in sys.modules"), "a layer of it needs torch, which is not"),
+        (ModuleNotFoundError("No module named 'torch'"), "a layer of it needs torch, which is not"),
     ],
 )
 def test_a_layer_of_one_framework_is_not_supported_elsewhere(error: Exception, said: str) -> None:
@@ -97,3 +98,30 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
 def test_a_trusted_file_has_no_limit() -> None:
     with saved.limited_memory(None):
         assert len(np.empty(1 << 30, np.uint8)) == 1 << 30
+
+
+class Optimizer:
+    """One that was built for so many weights."""
+
+    def __init__(self, weights: int) -> None:
+        self.built = weights >= 0
+        self._trainable_variables = [0] * weights
+
+    def get_config(self) -> dict[str, int]:
+        return {"weights": -1}
+
+    @classmethod
+    def from_config(cls, config: dict[str, int]) -> "Optimizer":
+        return cls(**config)
+
+
+@pytest.mark.parametrize(("known", "stays"), [(2, True), (0, False), (-1, True)])
+def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, stays: bool) -> None:
+    optimizer = Optimizer(known)
+    model = SimpleNamespace(optimizer=optimizer, trainable_variables=[0, 0])
+    saved._with_whole_optimizer(model)
+    assert (model.optimizer is optimizer) is stays
+
+
+def test_a_model_without_an_optimizer_needs_none() -> None:
+    saved._with_whole_optimizer(SimpleNamespace(trainable_variables=[]))
