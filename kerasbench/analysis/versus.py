@@ -160,7 +160,17 @@ def _unjudged(pair: Pair, metric: str) -> Difference | None:
         return None
     again = pair.ratio(pair.again, metric)
     control = Control(pair.base, again) if again else None
-    return Difference(pair, metric, base, head, ratio, control, Verdict.INCONCLUSIVE)
+    return Difference(pair, metric, base, head, _widened(ratio, again), control, Verdict.INCONCLUSIVE)
+
+
+def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
+    """Return a ratio of one or two bouts with the control's deviation in its error.
+
+    Its slices do not know by how much processes differ; what the base shows against itself is one observation of it.
+    """
+    if ratio.log_error is None or ratio.basis != "slices" or again is None:
+        return ratio
+    return dataclasses.replace(ratio, log_error=math.hypot(ratio.log_error, again.log_centre))
 
 
 def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:

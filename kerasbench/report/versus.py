@@ -157,7 +157,7 @@ def _notes(found: Versus) -> Iterator[str]:
         f"cannot be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
     )
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
-        yield "Fewer than three rounds: intervals come from the slices of each round, widened."
+        yield "Fewer than three rounds: intervals come from each round's slices, widened by what base / base shows."
 
 
 def _others(found: Versus, summary: Summary) -> Section | None:

@@ -161,3 +161,15 @@ def test_bouts_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_n
     assert {one.what for one in concerns(summarize(found))} == set()
     one_by_one = [dataclasses.replace(one, bout=index) for index, one in enumerate(trials(SLOWER, bouts=1), start=1)]
     assert {one.what for one in concerns(summarize(record(*one_by_one)))} == {Warned.APART}
+
+
+def test_a_single_bout_believes_no_more_than_its_control_allows() -> None:
+    def ratio_of(again_ms: float) -> tuple[float, Verdict]:
+        found = only(*trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.6}, AGAIN: {"step_ms": again_ms}}, bouts=1))
+        (one,) = found.of(HEADLINE)
+        assert one.ratio.half_width is not None
+        return one.ratio.half_width, one.verdict
+
+    (narrow, sure), (wide, unsure) = ratio_of(2.0), ratio_of(1.95)
+    assert (sure, unsure) == (Verdict.SLOWER, Verdict.SLOWER) and wide > narrow
+    assert ratio_of(2.4)[1] is Verdict.INCONCLUSIVE

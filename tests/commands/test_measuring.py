@@ -247,3 +247,19 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
     assert command.ended() == 0, command.output()
     (resumed,) = command.results.glob("*.json")
     assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}
+
+
+def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
+    arguments = labelled(command, 2.2)
+    assert compare(command, *arguments)[0] == 0
+    (data,) = command.results.glob("*.json")
+    whole = load(data)
+    cut = [trial for trial in whole.trials if trial.round < 2]
+    data.unlink()
+    interrupted = dataclasses.replace(whole, trials=cut, stopped_because="interrupted", rounds_completed=1)
+    Store(data.with_suffix(".jsonl")).finish(interrupted)
+    command.start("--resume", *arguments[2:])
+    assert command.ended() == 0, command.output()
+    resumed = load(data)
+    assert sorted(trial.cell for trial in resumed.trials) == sorted(trial.cell for trial in whole.trials)
+    assert "## new against old" in command.output()[0]

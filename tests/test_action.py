@@ -1,0 +1,111 @@
+"""The action that compares two versions on GitHub: its steps, run as shell with a stand-in for python."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ACTION = ROOT / ".github" / "actions" / "versus"
+TABLE = "| scenario | head / base |"
+
+
+class Job:
+    """What GitHub gives a step: a folder, files for its outputs and the summary, and a stand-in for python."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.output, self.summary, self.asked = (folder / name for name in ("output", "summary", "asked"))
+        python = folder / "bin" / "python"
+        python.parent.mkdir()
+        python.write_text(
+            f'#!/bin/sh\nprintf "%s\\n" "$@" >"{self.asked}"\necho "{TABLE}"\nexit ${{STAND_IN_CODE:-0}}\n'
+        )
+        python.chmod(0o755)
+
+    def step(self, script: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        given = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "GITHUB_ACTION_PATH": str(ACTION),
+            "GITHUB_OUTPUT": str(self.output),
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+            "RESULTS": str(self.folder / "results"),
+        }
+        # As GitHub starts a bash step.
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", f'bash "$GITHUB_ACTION_PATH/{script}"']
+        return subprocess.run(command, env=given | variables, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+COMPARE = {"BASE": "./base dir", "HEAD": "keras==3.15.*", "BACKEND": "torch,jax", "THRESHOLD": "5%"}
+
+
+def test_it_compares_what_it_is_given_and_keeps_the_table(job: Job) -> None:
+    done = job.step("compare.sh", **COMPARE, SCENARIO="mnist_*", ARGUMENTS="--rounds 5  --seed 1")
+    assert done.returncode == 0, done.stderr
+    results = str(job.folder / "results")
+    assert job.asked.read_text().splitlines() == [
+        "-m", "kerasbench", "versus", "./base dir", "keras==3.15.*", "--threshold", "5%", "--results", results,
+        "--fail-on", "regression", "--backend", "torch,jax", "--scenario", "mnist_*", "--rounds", "5", "--seed", "1",
+    ]  # fmt: skip
+    assert job.output.read_text() == "code=0\n"
+    assert job.summary.read_text() == (job.folder / "results" / "table.md").read_text() == f"{TABLE}\n" == done.stdout
+
+
+def test_what_is_empty_is_left_to_kerasbench(job: Job) -> None:
+    assert job.step("compare.sh", **COMPARE | {"BACKEND": ""}, SCENARIO="", ARGUMENTS="").returncode == 0
+    asked = job.asked.read_text().splitlines()
+    assert asked[-2:] == ["--fail-on", "regression"] and "--scenario" not in asked and "--backend" not in asked
+
+
+@pytest.mark.parametrize("code", ["1", "2", "3", "130"])
+def test_a_comparison_that_ends_otherwise_still_shows_its_table_and_hands_its_code_on(job: Job, code: str) -> None:
+    done = job.step("compare.sh", **COMPARE, STAND_IN_CODE=code)
+    assert (done.returncode, job.output.read_text()) == (0, f"code={code}\n")
+    assert TABLE in job.summary.read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "fail", "ended", "said"),
+    [
+        ("0", "true", 0, "No regression beyond 5%."),
+        ("3", "true", 1, "::error::A figure is worse by more than 5%"),
+        ("3", "false", 0, "::warning::A figure is worse"),
+        ("2", "false", 1, "::error::Something could not be measured"),
+        ("1", "true", 1, "::error::kerasbench ended with 1"),
+        ("", "true", 1, "::error::kerasbench ended with nothing"),
+    ],
+)
+def test_a_regression_fails_the_job_unless_it_is_to_warn(job: Job, code: str, fail: str, ended: int, said: str) -> None:
+    done = job.step("judge.sh", CODE=code, FAIL=fail, THRESHOLD="5%")
+    assert done.returncode == ended
+    assert done.stdout.startswith(said)
+
+
+def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
+    assert job.step("install.sh", BACKEND="torch,jax", INDEX="").returncode == 0
+    assert job.asked.read_text().splitlines() == ["-m", "pip", "install", "--quiet", f"{ROOT}[torch,jax]"]
+    job.step("install.sh", BACKEND="", INDEX="https://index.example/cpu")
+    assert job.asked.read_text().splitlines()[3:] == [
+        "--quiet", "--extra-index-url", "https://index.example/cpu", f"{ROOT}[all]",
+    ]  # fmt: skip
+    assert job.step("install.sh", BACKEND="torch", STAND_IN_CODE="1").returncode == 1
+
+
+def test_every_script_is_a_step_and_every_variable_of_it_is_given_there() -> None:
+    text = (ACTION / "action.yml").read_text()
+    steps = dict(re.findall(r"      env:\n((?:        .*\n)+)      run: bash \"\$GITHUB_ACTION_PATH/(\w+\.sh)\"", text))
+    given = {script: set(re.findall(r"^        (\w+):", block, re.M)) for block, script in steps.items()}
+    assert given.keys() == {file.name for file in ACTION.glob("*.sh")}
+    for script, names in given.items():
+        used = set(re.findall(r"\$\{?([A-Z]+)\b", (ACTION / script).read_text()))
+        assert used - {"GITHUB", "PIPESTATUS"} == names, script
+    inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code"}
+    assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
+    assert "shell: bash" in text and text.count("run: ") == text.count("shell: bash")
