@@ -26,7 +26,7 @@ def measured(step_ms: float, bout: int, first_ms: float = 300, mib: float = 512,
     """A trial whose slices drift, and whose other figures scatter by a thousandth from bout to bout."""
     off = SCATTER[bout % 3]
     found = made.sliced([step_ms * off * (1 + 0.05 * cycle) for cycle in range(10)])
-    training = dataclasses.replace(found.training, first_step_ns=int(first_ms * off * made.MS))
+    training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * off * made.MS))
     assert found.throughput is not None
     passes = [int(ns / rate / off) for ns in found.throughput.passes_ns]
     return dataclasses.replace(
