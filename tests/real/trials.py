@@ -12,12 +12,13 @@ from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.children.variables import NOTHING
 from kerasbench.exchange.devices import Device
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.exchange.requests import DataKind, Protocol, TrialRequest
 from kerasbench.plan import catalog
 from kerasbench.runs import cycles, orders
-from kerasbench.scenario import content_hash
+from kerasbench.scenario import source_hash
 
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
@@ -51,13 +52,15 @@ def run(
     memory_bytes: int | None = None,
     python: str = sys.executable,
     kept: Mapping[str, str] = NOTHING,
+    given: Given | None = None,
 ) -> Outcome:
-    """Run one trial: a bout of a single column."""
+    """Run one trial: a bout of a single column. ``given`` is said of a saved model, which has one regime."""
+    said = given or Given()
     request = TrialRequest(
         scenario=file.stem,
         file=str(file),
-        file_hash=content_hash(file),
-        regime=regime,
+        file_hash=source_hash(file, said),
+        regime=regime if given is None else given.regime,
         backend=backend,
         device=device or Device("cpu"),
         seed=0,
@@ -65,6 +68,7 @@ def run(
         protocol=protocol,
         options=options,
         twin_hash=catalog.twins(file)[backend] if options.native else "",
+        given=said,
     )
     limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
     (outcome,) = together([Entrant(python, request, limits)], kept=kept)
