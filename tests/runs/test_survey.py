@@ -74,7 +74,7 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
     def probe(backend: str, python: str, *rest: object) -> ProbeReport | Failure:
         return made.FAILURE if python == "/old/python" else ProbeReport(backend, python, {}, [made.CPU])
 
-    def select(names: list[str], python: str, describer: str | None, kept: object) -> list[catalog.Selected]:
+    def select(names: list[str], python: str, describer: str | None, *besides: object) -> list[catalog.Selected]:
         described.append((python, describer))
         return [made.selected()]
 
