@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.datasets import Dataset
-from kerasbench.exchange.given import Given
+from kerasbench.exchange.given import STRUCTURE, Given
 from kerasbench.scenario import ModelError, Regime, Scenario
 from kerasbench.worker.nested import leaves, mapped
 from kerasbench.worker.sources import targets
 from kerasbench.worker.sources.inputs import DEFAULT_BATCH, UNNAMED, Spec, fitted, steps_of
-
-STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
 
 
 @dataclass(frozen=True)
