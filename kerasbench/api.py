@@ -19,6 +19,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import live, words
 from kerasbench.plan.words import Words
+from kerasbench.plan.words import several as _words
 from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
 from kerasbench.report.sections import Page
 from kerasbench.results import shelf
@@ -188,9 +189,8 @@ def run(
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
-    and measured on every backend. ``data=(x, y)`` are then its rows. ``inputs``, ``batch_size``, ``custom`` and
-    ``trust`` are for saved models, as the options --input, --batch-size, --custom and --trust are.
-    ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
+    and measured on every backend, on the rows ``data=(x, y)``. ``inputs``, ``batch_size``, ``custom`` and ``trust`` are
+    for saved models; they, ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` are options of those names.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
@@ -250,12 +250,15 @@ def sweep(
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    inputs: str | Sequence[str] = (),
+    custom: Place = "",
+    trust: bool = False,
     folder: Place | None = None,
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
 
-    ``batch_sizes`` are ``"1..4096"`` (doubled; what is measured where neither sizes nor widths are named), or a list of
-    numbers; ``widths`` are factors on the hidden layers.
+    ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are factors
+    on the hidden layers.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -281,6 +284,9 @@ def sweep(
             seed=seed,
             data=data,
             keep_env=_words(keep_env),
+            inputs=_words(inputs),
+            custom=str(custom),
+            trust=trust,
         )
     )
     return Results([_measured(asked, _place(results, folder), python, wait)])
@@ -300,6 +306,10 @@ def explain(
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    inputs: str | Sequence[str] = (),
+    batch_size: int | None = None,
+    custom: Place = "",
+    trust: bool = False,
     folder: Place | None = None,
 ) -> Explained:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
@@ -319,6 +329,10 @@ def explain(
             memory_limit=memory_limit_bytes,
             seed=seed,
             keep_env=_words(keep_env),
+            inputs=_words(inputs),
+            batch=batch_size,
+            custom=str(custom),
+            trust=trust,
         )
     )
     return Explained([_measured(asked, _place(results, folder), python, wait)])
@@ -333,11 +347,8 @@ def _place(results: Place, folder: Place | None) -> Place:
 
 
 def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:
-    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where they were not kept.
-
-    Imported late: to read results needs nothing that measures.
-    """
-    from kerasbench import backends
+    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where they were not kept."""
+    from kerasbench import backends  # late, as those below: to read results needs nothing that measures
     from kerasbench.environments import interpreters
     from kerasbench.report.audience import ConsoleAudience
     from kerasbench.report.drawn import draw
@@ -378,10 +389,6 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     names = [str(side) if not isinstance(side, Results) else name for side, name in ((old, "old"), (new, "new"))]
     return Compared(changes.compare(sides[0].records, sides[1].records), *names)
-
-
-def _words(given: str | float | Sequence[str | float]) -> list[str]:
-    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
 
 
 def _pandas() -> Any:

@@ -1,6 +1,7 @@
 """What a user asks for, in words: the one place where those of the command line and of Python become ``Asked``."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import backends
@@ -108,6 +109,11 @@ def known(asked: Asked) -> Asked:
         backends=arguments.parse_backends(asked.backends, backends.names()),
         devices=arguments.parse_devices(asked.devices),
     )
+
+
+def several(given: str | float | Sequence[str | float]) -> list[str]:
+    """Return one value, or each of several, as the command line would have it."""
+    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
 
 
 def _seconds(budget: str | float | None) -> float | None:
