@@ -190,7 +190,7 @@ def run(
 
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
     and measured on every backend, on the rows ``data=(x, y)``. ``inputs``, ``batch_size``, ``custom`` and ``trust`` are
-    for saved models; they, ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` are options of those names.
+    for saved models. They and ``jit``, ``dtype``, ``fp32``, ``threads``, ``data``, ``protocol`` are options of that name.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
@@ -257,8 +257,8 @@ def sweep(
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
 
-    ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are factors
-    on the hidden layers.
+    ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are
+    factors on the hidden layers.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -347,7 +347,7 @@ def _place(results: Place, folder: Place | None) -> Place:
 
 
 def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:
-    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where they were not kept."""
+    """Measure, keep the files in a folder, and return what was measured; raise ResultsError where there are none."""
     from kerasbench import backends  # late, as those below: to read results needs nothing that measures
     from kerasbench.environments import interpreters
     from kerasbench.report.audience import ConsoleAudience
