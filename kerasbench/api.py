@@ -190,7 +190,7 @@ def run(
 
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
     and measured on every backend, on the rows ``data=(x, y)``. ``inputs``, ``batch_size``, ``custom`` and ``trust`` are
-    for saved models. They and ``jit``, ``dtype``, ``fp32``, ``threads``, ``data``, ``protocol`` are options of that name.
+    for saved models. They, ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` are words of options.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
