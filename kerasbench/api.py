@@ -12,6 +12,7 @@ from kerasbench.analysis import changes
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import live, words
 from kerasbench.plan.words import Words
+from kerasbench.plan.words import several as _words
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
 from kerasbench.results.merge import by_machine, outline
@@ -58,10 +59,9 @@ def run(
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
-    and measured on every backend. ``data=(x, y)`` are then its rows. ``inputs``, ``batch_size``, ``custom`` and
-    ``trust`` are for saved models, as the options --input, --batch-size, --custom and --trust are. ``suite``: all of
-    its scenarios, where none are named.
-    ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` take the words of the options of those names.
+    and measured on every backend, on the rows ``data=(x, y)``. ``inputs``, ``batch_size``, ``custom`` and ``trust`` are
+    for saved models. They, ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` are words of options.
+    ``suite``: all of its scenarios, where none are named.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
     more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
@@ -123,12 +123,15 @@ def sweep(
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    inputs: str | Sequence[str] = (),
+    custom: Place = "",
+    trust: bool = False,
     folder: Place | None = None,
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
 
-    ``batch_sizes`` are ``"1..4096"`` (doubled; what is measured where neither sizes nor widths are named), or a list of
-    numbers; ``widths`` are factors on the hidden layers.
+    ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are
+    factors on the hidden layers.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -154,6 +157,9 @@ def sweep(
             seed=seed,
             data=data,
             keep_env=_words(keep_env),
+            inputs=_words(inputs),
+            custom=str(custom),
+            trust=trust,
         )
     )
     return Results([_measured(asked, _place(results, folder), python, wait)])
@@ -173,6 +179,10 @@ def explain(
     python: Mapping[str, Place] | None = None,
     keep_env: str | Sequence[str] = (),
     wait: bool = False,
+    inputs: str | Sequence[str] = (),
+    batch_size: int | None = None,
+    custom: Place = "",
+    trust: bool = False,
     folder: Place | None = None,
 ) -> Explained:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
@@ -192,6 +202,10 @@ def explain(
             memory_limit=memory_limit_bytes,
             seed=seed,
             keep_env=_words(keep_env),
+            inputs=_words(inputs),
+            batch=batch_size,
+            custom=str(custom),
+            trust=trust,
         )
     )
     return Explained([_measured(asked, _place(results, folder), python, wait)])
@@ -310,7 +324,3 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     names = [str(side) if not isinstance(side, Results) else name for side, name in ((old, "old"), (new, "new"))]
     return Compared(changes.compare(sides[0].records, sides[1].records), *names)
-
-
-def _words(given: str | float | Sequence[str | float]) -> list[str]:
-    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]

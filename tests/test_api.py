@@ -5,10 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kerasbench
 from kerasbench.errors import ResultsError, UsageError
+from kerasbench.exchange.given import Given, Input
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
@@ -176,6 +178,27 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
+
+
+def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
+    model = SimpleNamespace(save=lambda place: Path(place).touch(), predict=len, name="net")
+    kerasbench.run(model, data=(np.ones(3), np.ones(3)), batch_size=2, trust=True)
+    (asked,) = runs.asked
+    assert [Path(one).name for one in asked.scenarios] == ["net.keras"]
+    assert (asked.given.samples, asked.given.batch, asked.given.trust, asked.data) == (3, 2, True, "synthetic")
+    assert not Path(asked.scenarios[0]).exists()  # the run is over
+
+
+def test_what_is_said_of_a_saved_model_is_said_in_each_function(runs: Runs) -> None:
+    kerasbench.run("net.keras", inputs=["a=3", "b=4"], batch_size=8)
+    kerasbench.sweep("net.keras", inputs="3")
+    kerasbench.explain("net.keras", inputs="3", batch_size=8, trust=True)
+    three = Input("", [3])
+    assert [one.given for one in runs.asked] == [
+        Given([Input("a", [3]), Input("b", [4])], 8),
+        Given([three]),
+        Given([three], 8, trust=True),
+    ]
 
 
 def test_the_folder_s_old_name_works_with_a_warning(runs: Runs, tmp_path: Path) -> None:

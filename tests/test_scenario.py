@@ -1,9 +1,22 @@
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from kerasbench.scenario import MAX_FILE_BYTES, Regime, Scenario, ScenarioError, content_hash, load
+from kerasbench.exchange.given import Given
+from kerasbench.scenario import (
+    MAX_FILE_BYTES,
+    ModelError,
+    Regime,
+    Scenario,
+    ScenarioError,
+    content_hash,
+    is_named,
+    load,
+    require_unchanged,
+    source_hash,
+)
 
 
 def build(regime: Regime) -> None: ...
@@ -150,3 +163,31 @@ def test_a_scenario_has_a_regime_for_a_cpu() -> None:
     assert scenario(small, large).regimes == (small, large)
     with pytest.raises(ScenarioError, match="one regime must not be large"):
         scenario(large)
+
+
+def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path) -> None:
+    file, custom = tmp_path / "net.keras", tmp_path / "layers.py"
+    file.write_bytes(b"a" * (MAX_FILE_BYTES + 1))
+    custom.write_text("one")
+    alone, both = source_hash(file), source_hash(file, Given(custom=str(custom)))
+    assert alone == hashlib.sha256(b"a" * (MAX_FILE_BYTES + 1)).hexdigest()
+    assert both != alone
+    require_unchanged(file, both, Given(custom=str(custom)))
+    custom.write_text("two")
+    with pytest.raises(ScenarioError, match="changed while the run was going on"):
+        require_unchanged(file, both, Given(custom=str(custom)))
+    with pytest.raises(ModelError, match=r"none.keras: cannot be read: No such file"):
+        source_hash(tmp_path / "none.keras")
+
+
+def test_a_name_stands_for_itself() -> None:
+    names = [Path(f"keras.applications.{name}") for name in ("A", "B")]
+    assert len({source_hash(name) for name in names}) == 2
+    assert all(map(is_named, names))
+    assert not is_named(Path("mine.py"))
+
+
+@pytest.mark.parametrize("weights", [{"a": 1.0}, {0: "much"}, [1.0, 2.0]])
+def test_weights_of_classes_are_numbers_by_numbers(weights: object) -> None:
+    with pytest.raises(ScenarioError, match="class_weight must be numbers by the class"):
+        Scenario(build=build, data=data, regimes=(Regime(train=8),), class_weight=weights)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_NAME = 64  # what a regime's name may have
+STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
 UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.errors import UsageError
-from kerasbench.exchange.given import UNFIT
+from kerasbench.exchange.given import STRUCTURE, UNFIT
 from kerasbench.plan.words import Words
 
 if TYPE_CHECKING:
     import numpy as np
 
 FOLDER = "kerasbench-model-"
-STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
 STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
 
 

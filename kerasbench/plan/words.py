@@ -1,6 +1,7 @@
 """What a user asks for, in words: the one place where those of the command line and of Python become ``Asked``."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import backends
@@ -125,6 +126,11 @@ def _suite(words: Words) -> str:
             "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
         )
     return words.suite or Asked().suite
+
+
+def several(given: str | float | Sequence[str | float]) -> list[str]:
+    """Return one value, or each of several, as the command line would have it."""
+    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
 
 
 def _seconds(budget: str | float | None) -> float | None:

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -6,6 +7,7 @@ import pytest
 
 from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.trial import Outcome
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.measurement import Block
 from kerasbench.plan.cells import Cell
 from kerasbench.results.asked import exactly
@@ -38,6 +40,29 @@ def test_a_bout_is_asked_for_by_interpreters_requests_limits_and_rules() -> None
     assert worker.rules.enough("train", same)
     assert not worker.rules.enough("train", [column[:5] for column in same])
     assert worker.rules.fits()
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "asked_bytes", "allowed_bytes"),
+    [
+        ("net.keras", Given(), None, 6 << 30),  # of eight GiB
+        ("net.keras", Given(), 1 << 30, 1 << 30),
+        ("net.keras", Given(trust=True), None, None),
+        ("net.py", Given(), None, None),
+    ],
+)
+def test_a_saved_model_may_not_hold_all_memory(
+    file: str, given: Given, asked_bytes: int | None, allowed_bytes: int | None
+) -> None:
+    entry = dataclasses.replace(CELLS[0].selected.entry, file=Path(file), given=given)
+    cell = dataclasses.replace(CELLS[0], selected=dataclasses.replace(CELLS[0].selected, entry=entry))
+    planned = made.plan(cell)
+    planned = dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, memory_limit_bytes=asked_bytes))
+    worker = Keeping(torch=noisy(1))
+    (row,) = rows_of(planned)
+    Bouts(planned, worker, Quiet(), Silent(), lambda backend: "python").measure(row, row.cells, 1, 1)
+    assert worker.entrants[0].limits.memory_bytes == allowed_bytes
+    assert worker.entrants[0].request.given == given
 
 
 def test_an_observer_hears_which_column_a_bout_is_at() -> None:

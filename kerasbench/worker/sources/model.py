@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.datasets import Dataset
-from kerasbench.exchange.given import Given
+from kerasbench.exchange.given import STRUCTURE, Given
 from kerasbench.scenario import ModelError, Regime, Scenario
 from kerasbench.worker.nested import leaves, mapped
 from kerasbench.worker.sources import targets
 from kerasbench.worker.sources.inputs import DEFAULT_BATCH, UNNAMED, Spec, fitted, steps_of
 
-STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
+TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def regime_of(specs: list[Spec], given: Given) -> Regime:
     """Return the size in which it is measured: whole batches, as many as a pool of rows holds, or the user's rows."""
     batch = given.batch or DEFAULT_BATCH
     samples = given.samples or batch * steps_of(specs, batch)
-    return Regime(name=given.regime, train=samples, batch=batch)
+    return Regime(name=given.regime, train=samples, test=TEST_BATCHES * batch, batch=batch)
 
 
 class Source:

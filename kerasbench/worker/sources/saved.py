@@ -56,9 +56,11 @@ def resolve(file: Path, given: Given) -> Sourced:
 
 
 def _specs(found: Outline, given: Given) -> list[Spec]:
+    if given.rows:
+        return []  # they have the sizes that they have
     if found.inputs is not None:
         return fitted(found.inputs, given.inputs)
-    if not given.inputs and not given.rows:
+    if not given.inputs:
         raise ModelError(
             "it does not say what it takes: give its inputs, as in --input 28x28 or --input a=8 --input b=4"
         )

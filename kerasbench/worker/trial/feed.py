@@ -73,7 +73,8 @@ class Feed:
     @property
     def evaluated(self) -> Rows:
         """Unseen rows to judge learning by; training rows where the publication had no others."""
-        return (self.test or self.train)[:EVALUATED_SAMPLES]
+        rows = self.test or self.train
+        return rows[: min(EVALUATED_SAMPLES, max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
     def arguments(self, rows: Rows) -> dict[str, Any]:
         """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the regime's pipeline."""

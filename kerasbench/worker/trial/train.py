@@ -20,6 +20,7 @@ from kerasbench.worker.trial.window import EpochSpans, EpochWindow, StepWindow, 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
 LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
+LEARN_BYTES = 64 << 20  # and of so many bytes: a network that takes pictures of 224 pixels needs seconds for each step
 PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
@@ -103,7 +104,8 @@ def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
     """
     before = _evaluate(model, feed, feed.train[: feed.batch])
     following = single_steps(model, feed, PARITY_STEPS, first=1)
-    steps = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch) - PARITY_STEPS
+    large = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
+    steps = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch, large) - PARITY_STEPS
     if steps <= 0:
         return _judged(model, feed, 1 + PARITY_STEPS, first_loss, before), following
     in_one_epoch = min(steps, len(feed.train) // feed.batch)

@@ -258,8 +258,6 @@ def silenced_parity(subject: Subject, found: Findings) -> None:
             if silences:
                 found.parity = parity.check_silenced(again, subject.feed)
             found.parity = dataclasses.replace(found.parity or Parity([], []), outputs=outputs)
-        except TrialFailure:
-            raise
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return  # what has been measured stands, and the page says that it was not compared
 

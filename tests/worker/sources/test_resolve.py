@@ -53,6 +53,12 @@ def test_what_is_open_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
         resolve(model(tmp_path / "mine.keras", compiled=True), Given())
 
 
+def test_rows_of_one_s_own_have_their_sizes(tmp_path: Path) -> None:
+    given = Given(rows="rows.npz", samples=90)
+    (regime,) = resolve(model(tmp_path / "mine.keras", compiled=True), given).scenario.regimes
+    assert (regime.train, regime.batch_size) == (90, 32)
+
+
 def test_a_name_of_keras_applications_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def net(weights: object) -> None:
         pass

@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench import datasets
 from kerasbench.scenario import Regime, Scenario, ScenarioError
-from kerasbench.worker.trial.feed import POOL_BYTES, Feed, pool_samples, prepare, weights_of
+from kerasbench.worker.trial.feed import POOL_BYTES, Feed, Rows, pool_samples, prepare, weights_of
 
 IMAGES = datasets.images((8, 8), classes=3)
 
@@ -165,3 +165,9 @@ def test_a_pipeline_makes_its_own_weights() -> None:
     regime = Regime(train=64, batch=16, feed=lambda x, y, batch: [(x, y)])
     with pytest.raises(ScenarioError, match="let the batches that it makes be"):
         prepare(scenario(regime, several), regime, seed=0)
+
+
+def test_large_rows_are_judged_by_fewer_of_them() -> None:
+    row = np.zeros((1, 1 << 20), np.float32)
+    rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
+    assert len(Feed(Regime(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22

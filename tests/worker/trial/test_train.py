@@ -148,6 +148,12 @@ def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, regime: Regime,
     assert twin.evaluated[:1] == [feed.batch]
 
 
+def test_large_rows_are_learned_for_fewer_steps(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
+    learning, _ = train.learn(begun()[1], fed(), 1.0)
+    assert learning.steps == 9
+
+
 def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
     twin, model = begun()
     learning, following = train.learn_briefly(model, fed(), train.first_step(model, fed())[1])
