@@ -67,3 +67,13 @@ def test_what_the_machine_showed_before_the_run_is_said() -> None:
 def test_the_terms_of_a_column_are_said() -> None:
     terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
     assert f"| torch cpu | {terms} |" in headed(made.trial()).splitlines()
+
+
+def test_how_recurrent_layers_were_computed_is_said_of_each_cell() -> None:
+    def by(way: str) -> Measurement:
+        found = made.measurement()
+        return dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, recurrent=[f"lstm: {way}"]))
+
+    text = headed(made.trial(backend="jax", found=by("keras")), made.trial(backend="torch", found=by("cudnn")))
+    assert "How recurrent layers were computed: dense jax cpu: lstm: keras; dense torch cpu: lstm: cudnn." in text
+    assert "recurrent" not in headed(made.trial())
