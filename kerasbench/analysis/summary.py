@@ -162,7 +162,6 @@ def _said(resolved: Resolved, chosen: bool) -> list[str]:
         f"float32 products {resolved.fp32}",
         resolved.image_data_format,
         f"{threads}{where}",
-        *resolved.recurrent,
     ]
 
 

@@ -41,12 +41,25 @@ def _run(summary: Summary) -> Iterator[str]:
     yield from _versions(record)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _let_in(summary)
+    yield from _recurrent(summary)
 
 
 def measured(summary: Summary) -> Section | None:
     """Return what each row is: its data, its batch, and the steps of an epoch."""
     rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.regime.steps)] for row in summary.plain.rows]
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
+
+
+def _recurrent(summary: Summary) -> Iterator[str]:
+    """Say by what the recurrent layers of each cell were computed, where there are any."""
+    said = [
+        f"{row.label} {column_name(column)}: {way}"
+        for row in summary.rows
+        for column, cell in row.cells.items()
+        for way in dict.fromkeys(way for _, measurement in cell.trials for way in measurement.resolved.recurrent)
+    ]
+    if said:
+        yield f"How recurrent layers were computed: {'; '.join(said)}."
 
 
 def _let_in(summary: Summary) -> Iterator[str]:

@@ -92,3 +92,13 @@ def test_that_nothing_differs_is_said_too() -> None:
     said = headed(*(of_label(label, keras="3.15.1") for label in ("old", "new"))).split("\n\n")
     assert "The same in all columns: keras 3.15.1." in said
     assert "No version differs between the columns: what does, their labels alone tell." in said
+
+
+def test_how_recurrent_layers_were_computed_is_said_of_each_cell() -> None:
+    def by(way: str) -> Measurement:
+        found = made.measurement()
+        return dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, recurrent=[f"lstm: {way}"]))
+
+    text = headed(made.trial(backend="jax", found=by("keras")), made.trial(backend="torch", found=by("cudnn")))
+    assert "How recurrent layers were computed: dense jax cpu: lstm: keras; dense torch cpu: lstm: cudnn." in text
+    assert "recurrent" not in headed(made.trial())

@@ -27,8 +27,10 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
         went.append(name)
         return made.FAILURE if name == "jax" else ProbeReport(name, "3.11.7", {}, [made.CPU])
 
-    def select(names: list[str], python: str, describer: str | None, *besides: object) -> list[catalog.Selected]:
-        went.append(f"described by {describer}")
+    def select(
+        names: list[str], python: str, describer: str | None, kept: object, given: object, suite: str
+    ) -> list[catalog.Selected]:
+        went.append(f"{suite} described by {describer}")
         return [made.selected()]
 
     monkeypatch.setattr(survey, "observe", observe)
@@ -37,7 +39,7 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
     out = io.StringIO()
     asked = Asked(backends=["jax", "torch"])
     found = survey.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
-    assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "described by torch")
+    assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "published described by torch")
     assert (found.here, found.probes["jax"], found.selected) == (made.MACHINE, made.FAILURE, [made.selected()])
     assert out.getvalue() == "asking jax, torch what they see\n"
 
