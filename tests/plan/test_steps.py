@@ -36,7 +36,7 @@ def test_the_fastest_column_of_the_newest_run_is_remembered() -> None:
     assert steps.recalled() == {(HASH, "default"): Taken(1.0, "jax cpu")}
     remember(took(3.0, "torch"))
     (again,) = steps.recalled().values()
-    assert (again.ms, again.column) == (pytest.approx(3.0), "torch cpu")
+    assert again.ms == pytest.approx(3.0) and again.column == "torch cpu"
 
 
 def test_other_scenarios_stay_remembered() -> None:
