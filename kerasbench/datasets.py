@@ -33,7 +33,7 @@ class Dataset:
     """A named source of rows.
 
     ``draw`` makes rows; ``load`` returns all real ones, None where there are no other than those that are drawn;
-    ``prepare`` is applied to the x of either. ``shape`` is a raw row's.
+    ``prepare`` is applied to the x of either. ``shape`` is a raw row's. ``random``: nothing can be learned from them.
     """
 
     title: str
@@ -42,6 +42,7 @@ class Dataset:
     load: Load | None = None
     prepare: Prepare = lambda x: x
     encode: Prepare = lambda y: y
+    random: bool = False
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
         """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test.

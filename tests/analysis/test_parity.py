@@ -122,7 +122,7 @@ def predicting(*outputs: list[float], losses: tuple[float, ...] = (), kind: str 
 
 
 def test_outputs_are_compared_by_their_largest_number() -> None:
-    near, far = [[100.0, 0.005], [1.0]], [[100.0, 0.05], [1.0]]
+    near, far = [[100.0, 0.001], [1.0]], [[100.0, 0.05], [1.0]]
     same = predicting([100.0, 0.0], [1.0])
     assert judged(jax=same, tensorflow=same, torch=predicting(*near)) == []
     assert judged(jax=same, tensorflow=same, torch=predicting(*far)) == ["torch"]
@@ -139,7 +139,7 @@ def test_what_is_said_of_outputs_names_the_bound() -> None:
     failure = parity.judge(cells)["torch", "cpu", ""]
     assert failure.code is Code.PARITY
     assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
-    assert "(bound: 0.0001 of it)" in failure.cause
+    assert "(bound: 2e-05 of it)" in failure.cause
 
 
 @pytest.mark.parametrize(

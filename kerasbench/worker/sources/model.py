@@ -77,7 +77,9 @@ class Source:
     @property
     def data(self) -> Dataset:
         """Its rows under a name for the tables."""
-        return Dataset("its own rows" if self._given.rows else "random rows", (), self.draw)
+        if self._given.rows:
+            return Dataset("its own rows", (), self.draw)
+        return Dataset("random rows", (), self.draw, random=True)
 
     def look(self) -> None:
         """Load a model and look at it: what it takes, and what it returns for that."""

@@ -161,7 +161,7 @@ def _rows(scenario: Scenario, regime: Regime, request: TrialRequest) -> Feed:
 
 
 def first_steps(subject: Subject, found: Findings) -> None:
-    """Train one step by itself, and a fixed number of steps after it; fewer of them in a sweep."""
+    """Train one step by itself, and a fixed number of steps after it; fewer in a sweep, and where all is random."""
     from kerasbench.worker.trial import train
 
     model, feed = subject.model, subject.feed
@@ -169,7 +169,8 @@ def first_steps(subject: Subject, found: Findings) -> None:
     with subject.pipe.phase("first step"), own, RecurrentSpy(model) as spy:
         found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
     found.recurrent = spy.found
-    learn = train.learn_briefly if subject.request.protocol.kind == "sweep" else train.learn
+    brief = subject.request.protocol.kind == "sweep" or subject.scenario.dataset(feed.regime).random
+    learn = train.learn_briefly if brief else train.learn
     with subject.pipe.phase("learn"):
         found.learning, following = learn(model, feed, first_loss)
     found.again_ns = following.fits_ns
