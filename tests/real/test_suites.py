@@ -38,7 +38,7 @@ from kerasbench import Regime, Scenario, datasets
 
 def build(regime):
     inputs = keras.Input((8,), dtype="int32")
-    x = keras.layers.Embedding(50, 8)(inputs)
+    x = keras.layers.Rescaling(2.0)(keras.layers.Embedding(50, 8)(inputs))
     x = x + keras.layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
     x = keras.layers.BatchNormalization()(keras.layers.LSTM(8)(x))
     model = keras.Model(inputs, keras.layers.Dense(2)(x))
