@@ -168,6 +168,6 @@ def test_a_pipeline_makes_its_own_weights() -> None:
 
 
 def test_large_rows_are_judged_by_fewer_of_them() -> None:
-    row = np.zeros((1, 1 << 20), np.float32)
+    row: np.ndarray = np.zeros((1, 1 << 20), np.float32)
     rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
     assert len(Feed(Regime(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
