@@ -75,7 +75,7 @@ def test_a_file_that_changes_during_the_run_is_refused(
 ) -> None:
     file = tmp_path / "fine.py"
     file.write_text((faults / "fine.py").read_text())
-    monkeypatch.setattr(trials, "content_hash", lambda path: "what it was before")
+    monkeypatch.setattr(trials, "source_hash", lambda *path: "what it was before")
     failure = trials.run(file, "jax").failure
     assert failure is not None
     assert (failure.code, "changed while the run was going on" in failure.cause) == (Code.INVALID, True)
