@@ -100,7 +100,7 @@ def run(
 
 
 def sweep(
-    scenario: str,
+    scenario: Place,
     batch_sizes: str | int | Sequence[str | int] = (),
     widths: str | float | Sequence[str | float] = (),
     backends: str | Sequence[str] = (),
@@ -138,7 +138,7 @@ def sweep(
     """
     asked = words.sweep(
         Words(
-            scenarios=[scenario],
+            scenarios=_files(scenario),
             backends=_words(backends),
             devices=_words(devices),
             quick=quick,
@@ -166,7 +166,7 @@ def sweep(
 
 
 def explain(
-    scenarios: str | Sequence[str],
+    scenarios: Place | Sequence[Place],
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
@@ -193,7 +193,7 @@ def explain(
     """
     asked = words.explanation(
         Words(
-            scenarios=_words(scenarios),
+            scenarios=_files(scenarios),
             backends=_words(backends),
             devices=_words(devices),
             quick=quick,
@@ -214,7 +214,7 @@ def explain(
 def versus(
     base: Place,
     head: Place,
-    scenarios: str | Sequence[str] = (),
+    scenarios: Place | Sequence[Place] = (),
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
     *,
@@ -235,7 +235,7 @@ def versus(
     """Compare two versions side by side, as the command ``versus`` does; all else is as for ``run``.
 
     ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
-    ``threshold`` is the smallest difference that is called one, as a share.
+    ``threshold`` is the smallest difference that counts as faster or slower, as a share: 0.03 or more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist or could not be made, or another run holds the
@@ -246,7 +246,7 @@ def versus(
     from kerasbench.runs import versions
 
     said = Words(
-        scenarios=_words(scenarios),
+        scenarios=_files(scenarios),
         backends=_words(backends),
         devices=_words(devices),
         quick=quick,
@@ -260,8 +260,16 @@ def versus(
         keep_env=_words(keep_env),
         threshold=threshold,
     )
-    asked, chosen = versions.asked_for(str(base), str(head), said, _chosen(python), Preparation(to_stderr()).say)
+    say = Preparation(to_stderr()).say
+    asked, chosen = versions.asked_for(str(base), str(head), said, _chosen(python), say, wait)
     return Versions([_measured_by(asked, results, chosen, wait)])
+
+
+def _files(scenarios: Any) -> list[str]:
+    """Return the names and files of scenarios; raise UsageError for a live model, which only ``run`` takes."""
+    if live.is_model(scenarios):
+        raise UsageError("only run() takes a model object: save it, model.save('mine.keras'), and name the file here")
+    return _words(scenarios)
 
 
 def _place(results: Place, folder: Place | None) -> Place:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kerasbench.machine import lock
+from tests.whole_command import prepare
 
 FORMS = ("_repr_html_", "_repr_png_")  # in the order in which a notebook prefers them
 
@@ -47,5 +47,5 @@ def shown(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    lock.LOCK = Path("kerasbench.lock").absolute()  # of its own: other tests run side by side with this one
+    prepare(Path("kerasbench.lock").absolute())
     print(json.dumps({name: shown(value) for name, value in execute(Path(sys.argv[1]))}))

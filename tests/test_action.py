@@ -58,6 +58,13 @@ def test_it_compares_what_it_is_given_and_keeps_the_table(job: Job) -> None:
     assert job.summary.read_text() == (job.folder / "results" / "table.md").read_text() == f"{TABLE}\n" == done.stdout
 
 
+def test_arguments_may_have_several_lines_and_an_index_is_for_pip(job: Job) -> None:
+    job.folder.joinpath("bin", "python").write_text('#!/bin/sh\necho "$PIP_EXTRA_INDEX_URL"\nprintf "%s\\n" "$@"\n')
+    done = job.step("compare.sh", **COMPARE, ARGUMENTS="--rounds 5\n--device cpu\n", INDEX="https://example.org/cpu")
+    said = done.stdout.splitlines()
+    assert (done.returncode, said[0], said[-4:]) == (0, "https://example.org/cpu", ["--rounds", "5", "--device", "cpu"])
+
+
 def test_what_is_empty_is_left_to_kerasbench(job: Job) -> None:
     assert job.step("compare.sh", **COMPARE | {"BACKEND": ""}, SCENARIO="", ARGUMENTS="").returncode == 0
     asked = job.asked.read_text().splitlines()

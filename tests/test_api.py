@@ -1,6 +1,7 @@
 import dataclasses
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -270,3 +271,15 @@ def test_a_failed_cell_is_a_row_of_the_data(tmp_path: Path) -> None:
     found = kerasbench.load(stored(tmp_path, record=made.record(made.trial(failure=made.FAILURE))))
     ((_, _, failure),) = found.summary.failures
     assert failure.code is Code.CRASH
+
+
+def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) -> None:
+    file = Path("mine.py")
+    kerasbench.explain(file)
+    kerasbench.sweep(file, [1, 8])
+    kerasbench.explain([file, "dense"])
+    assert [one.scenarios for one in runs.asked] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
+    model = SimpleNamespace(save=print, predict=print)
+    for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
+        with pytest.raises(UsageError, match=r"only run\(\) takes a model object: save it"):
+            call(model)  # type: ignore[arg-type]

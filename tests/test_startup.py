@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 # What measures, what starts processes, what computes, and what only some of the commands need.
 SLOW = {
     "concurrent",

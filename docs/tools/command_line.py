@@ -29,7 +29,7 @@ BEGINNING = """\
 | 0 | everything was measured |
 | 1 | a mistake in the command line or in the environment |
 | 2 | some cells failed |
-| 3 | `compare --fail-on regression` found one |
+| 3 | `compare` or `versus` with `--fail-on regression` found a regression |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
 After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.

@@ -9,7 +9,7 @@ from kerasbench.analysis.estimates import LogEstimate, estimate, welch
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import is_native
+from kerasbench.exchange.options import is_control, is_native
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import told_apart
 from kerasbench.results.keys import CellKey
@@ -116,6 +116,8 @@ class _Side:
         side = cls(record, {}, {}, {})
         for row in summarize(record).rows:
             for column, cell in row.cells.items():
+                if is_control(column[2]):  # it is the column that it repeats
+                    continue
                 key = row.key(column)
                 if cell.failure is not None:
                     side.failed[key] = cell.failure

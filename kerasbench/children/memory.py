@@ -46,6 +46,13 @@ class MemoryWatch:
         return shortage(self._kills, linux.oom_kills(), self._left_share)
 
 
+def available_bytes() -> int:
+    """Return how much more memory may be taken: what the machine has, or what a control group leaves of it."""
+    left_bytes = linux.memory_left()
+    available = psutil.virtual_memory().available
+    return available if left_bytes is None else min(available, left_bytes)
+
+
 def group_bytes(group: int) -> int:
     """Return the resident memory of a process group; pages that its processes share count for each of them."""
     held_bytes = 0

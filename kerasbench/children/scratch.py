@@ -1,4 +1,4 @@
-"""The folder that a child keeps its files in: gone with the child, or removed after a parent that was killed."""
+"""A folder for a child's files, or for files of a run: gone with it, or removed after a parent that was killed."""
 
 import fcntl
 import os
@@ -12,12 +12,12 @@ PREFIX = "kerasbench-scratch-"
 
 
 @contextmanager
-def scratch_folder() -> Iterator[str]:
-    """Make a folder for one child and remove it at the end.
+def scratch_folder(prefix: str = PREFIX) -> Iterator[str]:
+    """Make a folder and remove it at the end. ``prefix`` begins its name, and with PREFIX.
 
     The kernel's lock on it says that its parent lives; it is free once the parent has gone, however it went.
     """
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         descriptor = _lock(folder)
         try:
             yield folder

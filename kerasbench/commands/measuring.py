@@ -13,6 +13,7 @@ from kerasbench.commands.parameters import (
     Backends,
     BatchSizes,
     Budget,
+    Compared,
     Control,
     Custom,
     Data,
@@ -192,7 +193,7 @@ def versus(
         typer.Argument(metavar="BASE", help="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
     ],
     head: Annotated[str, typer.Argument(metavar="HEAD", help="What is compared with it, in the same words.")],
-    scenario: Scenarios = None,
+    scenario: Compared = None,
     backend: Backends = None,
     device: Devices = None,
     quick: Quick = False,
@@ -239,7 +240,7 @@ def versus(
         threshold=threshold,
     )
     chosen = interpreters.find(split(python), backends.names())
-    asked, both = versions.asked_for(base, head, said, chosen, Preparation(to_stderr()).say)
+    asked, both = versions.asked_for(base, head, said, chosen, Preparation(to_stderr()).say, wait)
     drawn = _drawn_by(asked, results, both, wait)
     code = _tell(drawn)
     worse = any(one.is_worse for one in drawn.found.versus)

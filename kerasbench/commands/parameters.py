@@ -43,6 +43,16 @@ Scenarios = Annotated[
         rich_help_panel=WHAT,
     ),
 ]
+Compared = Annotated[
+    Names,
+    typer.Option(
+        "--scenario",
+        metavar="PATTERN|FILE",
+        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. "
+        "Default: all published scenarios.",
+        rich_help_panel=WHAT,
+    ),
+]
 Suite = Annotated[
     str,
     typer.Option(
@@ -151,7 +161,7 @@ Rounds = Annotated[
         rich_help_panel=LONG,
     ),
 ]
-Rigorous = Annotated[bool, typer.Option("--rigorous", help="Twelve rounds, with --control.", rich_help_panel=LONG)]
+Rigorous = Annotated[bool, typer.Option("--rigorous", help="Twelve rounds, and a control.", rich_help_panel=LONG)]
 Budget = Annotated[
     str | None,
     typer.Option(
@@ -164,7 +174,9 @@ Budget = Annotated[
 Threshold = Annotated[
     str,
     typer.Option(
-        metavar="PERCENT", help="The smallest difference that is called one. At least 3%.", rich_help_panel=SHOW
+        metavar="PERCENT",
+        help="The smallest difference that counts as faster or slower. At least 3%.",
+        rich_help_panel=SHOW,
     ),
 ]
 FailOn = Annotated[

@@ -1,7 +1,7 @@
 """Environments for one comparison: a few packages on top of an interpreter's own, whose other packages they share.
 
 What differs between two of them is what was asked for and nothing else, and it takes seconds to make one. They are
-kept in the user's cache folder; one with a checkout is made anew each time, because its files may have changed.
+kept in the user's cache folder. One from a path or an address is made again each time, because that may have changed.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from kerasbench.environments import interpreters, requirements, venvs
 from kerasbench.errors import EnvironmentFailed
 
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the environment's own
+UNFINISHED = ".unfinished-"  # begins the name of a folder in which an environment is being made
 FOLDERS = (
     "import site; print('\\n'.join([*site.getsitepackages(), *([site.getusersitepackages()] "
     "if site.ENABLE_USER_SITE else [])]))"
@@ -30,7 +31,7 @@ def folder() -> Path:
 def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     """Return the interpreter of an environment with these requirements on top of what another interpreter has.
 
-    It is made where there is none yet, and where a requirement is a path; ``say`` hears so.
+    It is made where there is none yet, and where a requirement is a path or an address; ``say`` hears so.
 
     Raises:
         EnvironmentFailed: it could not be made.
@@ -38,19 +39,26 @@ def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str
     place = folder() / _name(python, wanted)
     interpreter = interpreters.inside(place)
     words = " ".join(wanted)
-    if interpreters.runs(str(interpreter)) and not any(requirements.is_path(one) for one in wanted):
+    if interpreters.runs(str(interpreter)) and not any(_may_change(one) for one in wanted):
         say(f"{words}: made earlier, in {place}")
         return str(interpreter)
     say(f"{words}: making an environment on top of {python}, in {place}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        for left in place.parent.glob(f"{UNFINISHED}*"):  # by a run that was killed: the machine is this one's
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=place.parent) as scratch:
             _make(Path(scratch) / place.name, python, wanted)
             shutil.rmtree(place, ignore_errors=True)
             (Path(scratch) / place.name).rename(place)
     except OSError as error:
         raise EnvironmentFailed(f"{place}: cannot be made: {error.strerror}") from None
     return str(interpreter)
+
+
+def _may_change(requirement: str) -> bool:
+    """Tell whether the same words may be other code tomorrow: a path, or an address such as a branch's."""
+    return requirements.is_path(requirement) or "://" in requirement
 
 
 def _make(place: Path, python: str, wanted: Sequence[str]) -> None:

@@ -113,9 +113,11 @@ def _label(text: str) -> str:
 
 
 def _told_apart(given: Sequence[Side]) -> dict[str, Side]:
-    """Return both by their labels; the same one twice, which tests the machine, has another the second time."""
+    """Return both by their labels. The same one twice, which tests the machine, is told apart, and so are namesakes."""
     base, head = given
-    return {base.label: base, (f"{head.label}-again" if base.label == head.label else head.label): head}
+    if base.label != head.label:
+        return {base.label: base, head.label: head}
+    return {base.label: base, f"{head.label}-{'again' if head == base else 'head'}": head}
 
 
 def _path(side: Side, backend: str, chosen: Interpreters, made: Callable[[str, Sequence[str]], str]) -> str | None:

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import tomlkit
 
@@ -190,13 +190,26 @@ def _options(wish: Wish) -> list[str]:
 def run(command: Sequence[str], failure: str, quiet: bool = False) -> str:
     """Run a command, its words on stderr; raise EnvironmentFailed where it fails. Return what it printed, if quiet."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    with suppress(OSError):
+    piped = quiet or not _has_descriptor(sys.stderr)
+    try:
         done = subprocess.run(
-            command, stdout=subprocess.PIPE if quiet else sys.stderr, env=variables, encoding="utf-8", check=False
+            command, stdout=subprocess.PIPE if piped else sys.stderr, env=variables, encoding="utf-8", check=False
         )
-        if done.returncode == 0:
-            return done.stdout or ""
+    except OSError as error:
+        raise EnvironmentFailed(f"{failure}: {command[0]}: {error.strerror}") from None
+    if piped and not quiet:
+        print(done.stdout, end="", file=sys.stderr)
+    if done.returncode == 0:
+        return done.stdout or ""
     raise EnvironmentFailed(f"{failure}: its last words are above; what was there before is there again")
+
+
+def _has_descriptor(stream: IO[str]) -> bool:
+    """Tell whether a child can write to a stream: not in some notebooks."""
+    try:
+        return stream.fileno() >= 0
+    except (OSError, AttributeError):  # io.UnsupportedOperation is an OSError
+        return False
 
 
 def _head(backend: str, made_for: Target) -> str:

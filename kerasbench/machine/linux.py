@@ -16,6 +16,11 @@ OWN_CGROUP = Path("/proc/self/cgroup")
 # Version 1 mounts the CPU controller under either name, most systems under both.
 CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
 MEMORY_CONTROLLERS = ("memory",)
+# The limit, what is used of it, and the line of memory.stat with the files that were not used lately: versions 2 and 1.
+MEMORY_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 VMSTAT = Path("/proc/vmstat")
 # memory.events (version 2), memory.oom_control (version 1) and /proc/vmstat all have it as a line.
 OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
@@ -193,6 +198,24 @@ def parse_oom_kills(text: str) -> int | None:
     """Return the counter, None where the text has none (kernels before 4.13)."""
     found = OOM_KILLS.search(text)
     return int(found[1]) if found else None
+
+
+def memory_left(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> int | None:
+    """Return how many bytes this process' control groups may still take, None without a limit.
+
+    What they hold of files that were not used lately is left too: the kernel takes it back before it kills.
+    """
+    left = [_memory_left(level) for level in _levels(root, own_cgroup, MEMORY_CONTROLLERS)]
+    return min((one for one in left if one is not None), default=None)
+
+
+def _memory_left(level: Path) -> int | None:
+    for limit, used, idle in MEMORY_FILES:
+        bounds = _text(level / limit), _text(level / used)
+        if all(map(_whole, bounds)):
+            idle_bytes = parse_pairs(_text(level / "memory.stat")).get(idle, 0)
+            return max(0, int(bounds[0]) - int(bounds[1]) + idle_bytes)
+    return None
 
 
 def _levels(root: Path, own_cgroup: Path, controllers: tuple[str, ...] = CPU_CONTROLLERS) -> list[Path]:

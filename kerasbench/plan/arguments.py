@@ -54,7 +54,7 @@ def parse_inputs(given: Sequence[str]) -> list[Input]:
         if one is not None
     ]
     if len({one.name for one in parsed}) < len(parsed):
-        raise UsageError("--input names each input once, and all of them where there are several")
+        raise UsageError("--input: give each input once; if you give several, each needs its name")
     return parsed
 
 

@@ -5,13 +5,13 @@ It is asked for nothing but its own ``save`` and ``name``, so that this process 
 
 import dataclasses
 import json
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kerasbench.children import scratch
 from kerasbench.errors import UsageError
 from kerasbench.exchange.given import STRUCTURE, UNFIT
 from kerasbench.plan.words import Words
@@ -19,7 +19,7 @@ from kerasbench.plan.words import Words
 if TYPE_CHECKING:
     import numpy as np
 
-FOLDER = "kerasbench-model-"
+FOLDER = f"{scratch.PREFIX}model-"
 STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
 
 
@@ -56,6 +56,11 @@ def is_model(given: object) -> bool:
     return callable(getattr(given, "save", None)) and hasattr(given, "predict")
 
 
+def is_gone(scenarios: Sequence[str]) -> bool:
+    """Tell whether a live model was measured whose file is gone: it lasts as long as its run."""
+    return any(Path(one).parent.name.startswith(FOLDER) and not Path(one).exists() for one in scenarios)
+
+
 @contextmanager
 def saved(model: Any, data: object = None) -> Iterator[Live]:
     """Save a model, and its rows (x, y), for as long as this lasts.
@@ -63,7 +68,7 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
     Raises:
         UsageError: it cannot be saved, or the rows are not such as `fit` takes.
     """
-    with tempfile.TemporaryDirectory(prefix=FOLDER, ignore_cleanup_errors=True) as folder:
+    with scratch.scratch_folder(FOLDER) as folder:
         file = Path(folder, f"{_name(model)}.keras")
         try:
             model.save(str(file))
@@ -115,6 +120,8 @@ def _stored(given: object, name: str, arrays: "dict[str, np.ndarray[Any, Any]]")
     array = np.asarray(given)
     if array.ndim == 0 or array.dtype.kind not in STORED:
         raise UsageError(f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}")
+    if array.dtype.kind in "iu" and array.size and not -(2**31) <= int(array.min()) <= int(array.max()) < 2**31:
+        raise UsageError(f"data: {name} has whole numbers beyond 32 bits ({array.min()} to {array.max()})")
     key = f"array{len(arrays)}"
     arrays[key] = array if array.dtype == np.uint8 else array.astype(STORED[array.dtype.kind])
     return key

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kerasbench import backends
 from kerasbench.children import variables
@@ -68,8 +69,12 @@ def explanation(words: Words) -> Asked:
 
 def versus(words: Words) -> Asked:
     """Return what is asked for where versions are compared; whose, is known when they are there."""
-    asked = _asked(words, "steady", _terms(words))
-    return dataclasses.replace(asked, control=True, threshold=arguments.parse_share(words.threshold))
+    from kerasbench.analysis.verdicts import MINIMAL_EFFECT  # late: most commands judge nothing
+
+    asked, threshold = _asked(words, "steady", _terms(words)), arguments.parse_share(words.threshold)
+    if 0 < threshold < MINIMAL_EFFECT:
+        raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, and {threshold:.3g} is {threshold:.2%}")
+    return dataclasses.replace(asked, control=True, threshold=threshold)
 
 
 def _terms(words: Words) -> list[Options]:
@@ -128,9 +133,9 @@ def _suite(words: Words) -> str:
     return words.suite or Asked().suite
 
 
-def several(given: str | float | Sequence[str | float]) -> list[str]:
+def several(given: str | float | Path | Sequence[str | float | Path]) -> list[str]:
     """Return one value, or each of several, as the command line would have it."""
-    return [str(one) for one in ([given] if isinstance(given, str | float | int) else given)]
+    return [str(one) for one in ([given] if isinstance(given, str | float | int | Path) else given)]
 
 
 def _seconds(budget: str | float | None) -> float | None:

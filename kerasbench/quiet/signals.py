@@ -135,11 +135,9 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
 
 
 def _load(state: State) -> Iterator[Signal]:
-    yield from _graded(
-        "load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, "{:.0%} of the CPU in use before the run"
-    )
+    yield from _graded("load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, "{:.0%} of the CPU in use")
     if state.load_per_core > LOAD_PER_CORE_WARN:
-        yield Signal("load", Severity.WARN, f"load average {state.load_per_core:.2f} per processor before the run")
+        yield Signal("load", Severity.WARN, f"load average {state.load_per_core:.2f} per processor")
 
 
 def _hypervisor(seen: Surroundings, cores: int) -> Iterator[Signal]:

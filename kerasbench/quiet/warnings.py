@@ -48,12 +48,14 @@ class Words(NamedTuple):
 WORDS: dict[Warned, Words] = {
     Warned.IDLE: Words("does not learn: training did not change the loss", "check the model, its loss and its data"),
     Warned.DISTURBED: Words("other load disturbed at least one round", "close other programs and run again"),
-    Warned.UNJUDGED: Words("its losses were not compared with the others", "make the model deterministic"),
-    Warned.SCATTERED: Words(
-        f"its trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"
+    Warned.UNJUDGED: Words(
+        "the losses were not compared with those of the other backends", "make the model deterministic"
     ),
+    Warned.SCATTERED: Words(f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"),
     Warned.UNSTEADY: Words("warm-up ended before times had settled, in most trials", "run again on a quiet machine"),
-    Warned.FALLBACK: Words("the CPU did what the GPU cannot", "avoid these operations in the model"),
+    Warned.FALLBACK: Words(
+        "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
+    ),
     Warned.SLICES: Words("interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more"),
     Warned.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),
     Warned.CONTROL: Words("no verdict: a column measured twice differs from itself", "run again on a quiet machine"),
@@ -74,7 +76,7 @@ WORDS: dict[Warned, Words] = {
     Warned.STEAL: Words("the hypervisor gave processors to other machines", "use a machine that is not shared"),
     Warned.BLOCKS: Words("times within the trial vary widely", "run more rounds on a quieter machine"),
     Warned.SHARE: Words("fewer processors were busy than in other trials", "close other programs"),
-    Warned.PARKED: Words("it worked while others had their turns", "measure it alone"),
+    Warned.PARKED: Words("the process used the CPU while it was stopped", "measure it alone"),
     Warned.GPU: Words("the GPU was shared or could not be observed", "end other processes on the GPU"),
     Warned.GPU_HEAT: Words("the GPU slowed down from heat or a power limit", "let the GPU cool down"),
     Warned.GPU_CLOCK: Words("the GPU ran at a lower clock than in other trials", "let the GPU cool down"),

@@ -52,7 +52,10 @@ def predicted(summary: Summary) -> Section | None:
         summary,
         "Real epochs and a + b · steps",
         ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
-        ["The mean of the published epochs after the first, which compiles; measured seconds apart."],
+        [
+            "Measured: the mean of all epochs after the first, which compiles. Predicted: a + b · steps, where a is "
+            "what an epoch costs once and b the time of a step. They are measured seconds apart."
+        ],
         needed="total_s",
     )
 
@@ -70,8 +73,8 @@ def prediction(summary: Summary) -> Section | None:
             "predict_samples_per_s",
         ),
         [
-            "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the scenario's batch: its training batch, or "
-            "32 where that is the whole set or was published so.",
+            "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the "
+            "whole data set, or if the publication used 32).",
             "Throughput: predict over the test samples.",
             "In a single round, ± of a percentile is its order-statistic interval over the calls of one process.",
         ],
@@ -92,13 +95,13 @@ def repaid(found: Findings) -> Section | None:
     if not found.break_evens:
         return None
     lines = [
-        f"{one.row.label}: {column_name(one.slow_start)} repays its {significant(one.extra_ms / 1e3)} s over "
-        f"{column_name(one.rival)} after {whole_steps(one.steps)}."
+        f"{one.row.label}: {column_name(one.slow_start)} starts {significant(one.extra_ms / 1e3)} s slower than "
+        f"{column_name(one.rival)}, and has made up for it after {whole_steps(one.steps)}."
         for one in found.break_evens
     ]
     explanation = (
-        "What the first step takes longer, over what each later one takes less. Only where both are significant, "
-        "corrected for the number of pairs by Holm's method."
+        "Steps: the extra time of the first step, over the time that each later step saves. Only where both are "
+        "significant, corrected for the number of pairs by Holm's method."
     )
     return Section("When compiling has paid", lines=lines, notes=[explanation], folded=True)
 

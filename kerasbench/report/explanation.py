@@ -37,7 +37,8 @@ def sentences(one: Anatomy) -> Iterator[str]:
     yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
     yield _feeding(one)
     yield _framework(one)
-    yield f"Computation: {_step(one, one.computation_ms)}: Keras' own step by itself, on a batch that is on the device."
+    computing = "Keras' own step alone, on a batch that is already on the device"
+    yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
     if abs(one.unexplained_ms) > WORTH_SAYING * one.epoch_ms.value:
         yield _unexplained(one)
     if one.rate is not None and one.peak is not None:
@@ -61,20 +62,20 @@ def _once(one: Anatomy) -> str:
         case 1:
             return f"; {_duration(found)} of it ({percent(found.value / one.epoch_ms.value)}) is {what}"
         case 0:
-            return f"; {what}, {_not_told(found)}"
+            return f"; {what}, is {_not_told(found)}"
         case _:
-            return f"; {what}, was not seen: short epochs took {_less(found)} than as many steady steps"
+            return f"; {what}, was not seen: short epochs took {_less(found)} than the same number of steady steps"
 
 
 def _feeding(one: Anatomy) -> str:
-    what = "what a batch from arrays costs beyond one that lies ready"
-    instead = "from arrays a step took {} than with a batch that lies ready"
+    what = "the extra time of a batch from arrays, compared with a prepared batch"
+    instead = "from arrays a step took {} than with a prepared batch"
     return f"Feeding: {_part(one, one.feeding_ms, what, instead)}."
 
 
 def _framework(one: Anatomy) -> str:
     what = "what fit does around the compiled step"
-    return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than by itself')}."
+    return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than alone')}."
 
 
 def _part(one: Anatomy, found: Amount, what: str, instead: str) -> str:
@@ -101,7 +102,8 @@ def _compiling(found: Amount) -> str:
         case 1:
             return f"The first step takes {_duration(found)} longer than the same call later: tracing and compiling."
         case 0:
-            return f"Tracing and compiling {_not_told(found)}: what the first step takes beyond the same call later."
+            how = "the time of the first step, minus that of the same call later"
+            return f"Tracing and compiling are {_not_told(found)}: {how}."
         case _:
             return f"The first step takes {_less(found)} than the same call later: no compiling was seen."
 
@@ -110,16 +112,16 @@ def _warming(found: Amount) -> str:
     match found.sign:
         case 1:
             return (
-                f"Until it was steady, the training took {_duration(found)} longer than as many steady steps: "
-                "the price of the first epoch besides."
+                f"Until it was steady, the training took {_duration(found)} longer than the same number of "
+                "steady steps. The first epoch pays this once."
             )
         case 0:
             return (
-                f"What warming up cost {_not_told(found)}: the time until the training was steady, less that of as "
-                "many steady steps."
+                f"The cost of warming up is {_not_told(found)}: the time until the training was steady, minus that of "
+                "the same number of steady steps."
             )
         case _:
-            return f"Until it was steady, the training took {_less(found)} than as many steady steps."
+            return f"Until it was steady, the training took {_less(found)} than the same number of steady steps."
 
 
 def _repaid(one: Anatomy, paid: BreakEven) -> str:
@@ -140,7 +142,7 @@ def _advice(advice: Advice) -> str:
         case Help.DEVICE:
             return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
         case Help.PREPARED:
-            return f"Prepared data would help: with batches that lie ready, a step needs {left}."
+            return f"Prepared data would help: with prepared batches, a step needs {left}."
 
 
 def _step(one: Anatomy, part: Amount) -> str:
@@ -148,7 +150,7 @@ def _step(one: Anatomy, part: Amount) -> str:
 
 
 def _not_told(ms: Amount, of: str = "") -> str:
-    """Return that an amount cannot be told from zero, with its interval, or that there is none."""
+    """Return that an amount is not significantly above zero, with its interval, or that there is none."""
     if ms.low is None or ms.high is None:
         return f"{NOT_TOLD} ({significant(ms.value)} ms{of}, in too few rounds for an interval)"
     return f"{NOT_TOLD} ({significant(ms.low)} to {significant(ms.high)} ms{of})"

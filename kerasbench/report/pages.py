@@ -227,8 +227,8 @@ def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
 def _index(rows: list[list[str]]) -> str:
     headers = ["machine", "cores", "memory", "GPU", "columns", "regimes", "runs", "newest"]
     explanation = (
-        "Each page holds, of every regime, the newest run that measured it in enough rounds for intervals, where there "
-        "is one. Made by `python -m kerasbench report` from the result files beside it; do not edit."
+        "For each model and size, a machine's page shows the newest run with enough rounds for intervals, if there is "
+        "one. Made by `python -m kerasbench report` from the result files in this folder; do not edit."
     )
     return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n"
 

@@ -22,8 +22,8 @@ def beside_published(summary: Summary) -> Section | None:
     table = Table(["scenario", *names, *column_names(summary.columns)], rows)
     lines = [f"{row.label}: {'; '.join(remarks)}." for row, figure in shown if (remarks := figure.remarks)]
     notes = [
-        "Milliseconds a step with validation and all else that an epoch had: the published total over its steps, or "
-        "what was published of an epoch or a step.",
+        "All figures are milliseconds a step, with validation and everything else in an epoch. A published total or "
+        "epoch is divided by its steps.",
         "GPU / CPU above 1: the author's GPU was the slower one. ⚠ at a published figure: it cannot be right.",
     ]
     return Section("Published figures", table=table, lines=lines, notes=notes, folded=True)

@@ -83,7 +83,7 @@ def crossovers(found: Findings) -> Section | None:
         "for the number of sizes and pairs by Holm's method.",
         "A crossover lies between two sizes at which different columns are significantly faster.",
         "Its place: the ratio's logarithm, interpolated over log2 of the size, with a 95 % interval by parametric "
-        "bootstrap. Nothing is said beyond these sizes.",
+        "bootstrap. It holds only for the sizes measured.",
     ]
     return Section("Crossovers", lines=lines, notes=notes)
 
@@ -109,12 +109,14 @@ def _one_sided(axis: Axis, duel: Duel) -> str:
     span = f"({size_along(axis, sizes[0])} to {size_along(axis, sizes[-1])})"
     slower = next((found for found in duel.signs if found), 0)
     if not slower:
-        return f"{column_name(duel.a)} and {column_name(duel.b)} cannot be told apart at any size measured {span}"
+        return (
+            f"{column_name(duel.a)} and {column_name(duel.b)} do not differ significantly at any size measured {span}"
+        )
     loser, winner = (duel.a, duel.b) if slower > 0 else (duel.b, duel.a)
     unsettled = [size_along(axis, size) for size, found in zip(sizes, duel.signs, strict=True) if not found]
     known = f"every size measured {span}"
     if unsettled:
-        known = f"the sizes measured {span}, but for {', '.join(unsettled)}, where they cannot be told apart"
+        known = f"the sizes measured {span}, but for {', '.join(unsettled)}, where they do not differ significantly"
     return f"{column_name(loser)} is slower than {column_name(winner)} at {known}"
 
 

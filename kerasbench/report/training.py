@@ -36,7 +36,7 @@ def verdicts(summary: Summary) -> Section | None:
     notes = [
         f"The fastest cell's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
         f"Faster: significantly, by more than {effect}. Same: significantly within {effect}.",
-        "Rounds: about how many in all would decide at this scatter, of one comparison by itself.",
+        "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
     ]
     return Section("Verdicts", table=table, notes=notes, folded=True)
 

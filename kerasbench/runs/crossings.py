@@ -49,8 +49,8 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
 
 
 def _bare(options: Options) -> Options:
-    """Return what is asked for, whichever interpreter runs it."""
-    return dataclasses.replace(options, environment="")
+    """Return what is asked for, whichever interpreter runs it; a control is asked for once, for all rows."""
+    return dataclasses.replace(options, environment="", control=False)
 
 
 def _up_to(rounds: int, effort: Effort) -> Effort:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import psutil
-
+from kerasbench.children.memory import available_bytes
 from kerasbench.exchange.devices import CUDA, Device, cuda_visibility
 from kerasbench.machine import nvidia
 
@@ -62,7 +61,7 @@ class Room:
 
 def room(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> Room:
     """Return what tells of a bout on these devices whether one more fits, by the peaks that are known (0: not yet)."""
-    supplies = [Supply(lambda: psutil.virtual_memory().available, peaks_bytes)]
+    supplies = [Supply(available_bytes, peaks_bytes)]
     for card in {cuda_visibility(one)["CUDA_VISIBLE_DEVICES"] for one in devices if one.platform == CUDA}:
         supplies.append(Supply(partial(nvidia.free_bytes, card), _on(card, devices, on_card_bytes)))
     return Room(supplies)

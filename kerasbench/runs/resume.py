@@ -7,6 +7,7 @@ from pathlib import Path
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.messages import Failure, ProbeReport
 from kerasbench.machine import Machine
+from kerasbench.plan import live
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.results.shelf import records
@@ -25,24 +26,27 @@ class Interrupted:
 def find(folder: Path, here: Machine) -> Interrupted:
     """Return the newest run of a folder that is not finished and was begun on this machine.
 
-    Newer ones of other machines, which share the folder, are passed over, and said.
+    Newer ones are passed over, and said, if another machine began them, which shares the folder, or if they measured a
+    live model, which is gone.
 
     Raises:
         ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
     """
-    elsewhere: list[str] = []
+    passed: list[tuple[str, str]] = []  # what it is, and what to do about it
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
         if not record.unfinished:
             continue
-        if _is_same_host(record.machine, here):
-            for begun in elsewhere:
+        if not _is_same_host(record.machine, here):
+            advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
+            passed.append((f"{file}: begun on another machine ({record.machine.title})", advice))
+        elif live.is_gone(record.asked.scenarios):
+            passed.append((f"{file}: measured a model object of a Python process, which is gone", "; measure it again"))
+        else:
+            for begun, _ in passed:
                 complain(f"{begun}; passed over")
             return Interrupted(file, record)
-        elsewhere.append(f"{file}: begun on another machine ({record.machine.title})")
-    if elsewhere:
-        raise ResultsError(
-            f"{elsewhere[0]}, and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
-        )
+    if passed:
+        raise ResultsError("".join(passed[0]))
     raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
 
 

@@ -29,6 +29,7 @@ from kerasbench.runs import crossings, resume
 from kerasbench.runs.bouts import Launch, Observer
 from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Run
+from kerasbench.runs.rows import seconds
 from kerasbench.runs.surroundings import Watch, Watcher
 from kerasbench.runs.survey import Surveyed, Telling, columns, plan, survey
 
@@ -170,7 +171,8 @@ def _executed(planned: Plan, earlier: Record | None, execute: Execute) -> Record
     """Run the plan, and the further sizes that a sweep then wants."""
     began_s = time.monotonic()
     record = execute(planned, earlier)
-    return _refined(planned, record, time.monotonic() - began_s, execute)
+    earlier_s = seconds(earlier.trials) if earlier else 0.0
+    return _refined(planned, record, earlier_s + time.monotonic() - began_s, execute)
 
 
 def _refined(planned: Plan, record: Record, spent_s: float, execute: Execute) -> Record:

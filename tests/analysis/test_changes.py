@@ -137,3 +137,17 @@ def test_cells_that_were_measured_by_another_protocol_have_no_verdict() -> None:
     text = drawn(comparison.changes(found, "old", "new"))
     assert "Different protocols in 1 cell (the published epochs hold the compilation): there descriptive only" in text
     assert "Welch" in text
+
+
+def test_a_control_is_no_cell_of_its_own() -> None:
+    def twice(factor: float) -> Record:
+        options = (Options(), Options(control=True))
+        trials = [
+            made.trial(index, options=one, found=made.measurement(factor * (2 + index / 100)))
+            for index in (1, 2, 3)
+            for one in options
+        ]
+        return made.record(*trials, rounds=3)
+
+    (change,) = compare([twice(1.0)], [twice(1.5)]).changes
+    assert (change.cell, change.verdict) == (TORCH, Verdict.SLOWER)

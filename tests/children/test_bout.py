@@ -16,6 +16,8 @@ from tests import made, stand_in
 from tests.children.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
 
+pytestmark = pytest.mark.processes
+
 
 def stopped(number: int) -> bool:
     return psutil.Process(number).status() == psutil.STATUS_STOPPED

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -16,6 +17,8 @@ import pytest
 from kerasbench.children import group, process
 from tests import stand_in
 from tests.children.columns import Clock
+
+pytestmark = pytest.mark.processes
 
 HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
 BUSY_S = 0.3  # thirty ticks of the kernel's clock
@@ -38,9 +41,12 @@ class Run:
         self.accept = True
         self.on_line: Callable[[], None] = lambda: None
 
-    def __call__(self, body: str, timeout_s: float = 300, request: bytes = b"{}\n") -> process.Exit:
+    def __call__(
+        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", poll_s: float = process.POLL_S
+    ) -> process.Exit:
         self._script.write_text(HEAD + body)
-        return process.run(sys.executable, os.environ, request, timeout_s, self._take, worker=self._script)
+        given = (sys.executable, os.environ, request, timeout_s, self._take)
+        return process.run(*given, worker=self._script, poll_s=poll_s)
 
     @contextmanager
     def child(
@@ -322,3 +328,13 @@ def test_a_second_ctrl_c_while_a_child_is_being_ended_closes_what_leads_to_it(
         raise KeyboardInterrupt
     assert psutil.Process().num_fds() == before
     assert not psutil.pid_exists(child.number)
+
+
+def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(run: Run) -> None:
+    """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
+    stop = f"kill -STOP {os.getpid()}; sleep 1.6; kill -CONT {os.getpid()}"
+    waiting = threading.Timer(0.2, lambda: subprocess.run(["/bin/sh", "-c", stop], check=True))
+    waiting.start()
+    ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=1.5, poll_s=0.05)
+    waiting.join()
+    assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)

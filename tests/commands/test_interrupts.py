@@ -28,6 +28,8 @@ from tests import stand_in
 from tests.stand_in import Command
 from tests.untraced import untraced
 
+pytestmark = pytest.mark.processes
+
 ROUNDS = 6
 BOTH = ("--backend", "jax,torch", "--rounds", str(ROUNDS))
 CHILDREN = 3 + ROUNDS * len(stand_in.BACKENDS)  # one describes the file, one probes each backend, at least

@@ -22,6 +22,8 @@ from kerasbench.runs.run import Ended
 from tests import made, stand_in
 from tests.stand_in import Command
 
+pytestmark = pytest.mark.processes
+
 SHORT = made.regime("short", steps=MIN_STEPS_FOR_BLOCKS - 1)
 TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
 
@@ -192,7 +194,7 @@ def test_two_interpreters_need_no_label(command: Command) -> None:
     command.start("versus", str(command.folder / "python"), str(command.folder / "new" / "python"), "--quick",
                   "--scenario", str(command.folder / "mine.py"), "--backend", "torch")  # fmt: skip
     assert command.ended() == 0
-    assert "## python-again against python\n" in command.output()[0]
+    assert "## python-head against python\n" in command.output()[0]
 
 
 def test_a_version_that_computes_something_else_fails_and_that_is_a_regression(command: Command) -> None:

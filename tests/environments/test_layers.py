@@ -90,3 +90,17 @@ def test_a_cache_that_cannot_be_written_is_said(pip: Pip, tmp_path: Path) -> Non
     (tmp_path / "environments").write_text("in the way")
     with pytest.raises(EnvironmentFailed, match=r"environments/keras-3\.14-.*: cannot be made: "):
         layers.built(sys.executable, KERAS, print)
+
+
+def test_a_branch_by_its_address_is_installed_each_time(pip: Pip, tmp_path: Path) -> None:
+    wanted = ["git+https://example.org/keras@master"]
+    layers.built(sys.executable, wanted, print)
+    layers.built(sys.executable, wanted, print)
+    assert pip.installed[::2] == [["--ignore-installed", "--no-deps", *wanted]] * 2
+
+
+def test_what_a_killed_run_has_left_half_made_is_removed(pip: Pip, tmp_path: Path) -> None:
+    left = tmp_path / "environments" / f"{layers.UNFINISHED}x" / "keras"
+    left.mkdir(parents=True)
+    layers.built(sys.executable, KERAS, print)
+    assert not left.parent.exists()

@@ -125,3 +125,8 @@ def test_requirements_tell_which_backends_matter() -> None:
     assert sides.about("torch==2.6", "torch==2.7", packages, []) == ["torch"]
     assert sides.about("keras==3.14 jax==0.9", "torch==2.7", packages, []) == ["jax", "torch"]
     assert sides.about("keras==3.14", "old", packages, ["old"]) == []
+
+
+def test_two_things_of_one_name_are_not_said_to_be_the_same(built: list[tuple[str, Sequence[str]]]) -> None:
+    found = sides.sides("keras>=3.14", "keras==3.14", Interpreters({"torch": "/one/python"}), ["torch"], print)
+    assert found.labels == ["keras-3.14", "keras-3.14-head"]

@@ -1,5 +1,6 @@
 """Making environments, with a pip and a venv that only note down what they were asked."""
 
+import io
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -261,9 +262,16 @@ def test_what_a_command_prints_is_returned_where_it_is_to_be_quiet(monkeypatch: 
     assert venvs.run([sys.executable, "-c", code], "it failed", quiet=True) == "[]\n"
 
 
-@pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(3)"], ["/gone/python"], ["/"]])
-def test_a_command_that_fails_or_does_not_start_is_told_what_it_was_for(command: list[str]) -> None:
-    with pytest.raises(EnvironmentFailed, match=r"^pip did not install jax: its last words are above"):
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([sys.executable, "-c", "raise SystemExit(3)"], "its last words are above"),
+        (["/gone/python"], "/gone/python: No such file or directory"),
+        (["/"], "/: Permission denied"),
+    ],
+)
+def test_a_command_that_fails_or_does_not_start_is_told_what_it_was_for(command: list[str], said: str) -> None:
+    with pytest.raises(EnvironmentFailed, match=f"^pip did not install jax: {said}"):
         venvs.run(command, "pip did not install jax", quiet=True)
 
 
@@ -331,3 +339,12 @@ def test_an_environment_that_cannot_be_set_aside_is_left_as_it_was(
     with pytest.raises(EnvironmentFailed, match="Permission denied; it is as it was"):
         venvs._set_aside(place)
     assert place.is_dir()
+
+
+def test_where_a_child_cannot_write_to_stderr_its_words_are_shown_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = io.StringIO()  # as in some notebooks: it has no descriptor
+    monkeypatch.setattr(sys, "stderr", shown)
+    assert venvs.run([sys.executable, "-c", "print('installed')"], "it failed")
+    assert shown.getvalue() == "installed\n"

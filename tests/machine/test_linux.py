@@ -261,3 +261,21 @@ def test_an_instruction_set_s_name(version: int, name: str) -> None:
 def test_amd_s_driver(tmp_path: Path) -> None:
     assert linux.amd_driver(tree(tmp_path, {"version": "6.12.12\n"}) / "version") == "6.12.12"
     assert linux.amd_driver(tmp_path / "missing") == ""
+
+
+def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path: Path) -> None:
+    files = {
+        "own": "9:memory:/a\n0::/c\n",
+        "root/c/memory.max": "1000\n",
+        "root/c/memory.current": "700\n",
+        "root/c/memory.stat": "anon 500\ninactive_file 150\n",  # which the kernel takes back first
+        "root/memory.max": "max\n",
+        "root/memory.current": "5000\n",
+        "root/memory/a/memory.limit_in_bytes": "9000\n",
+        "root/memory/a/memory.usage_in_bytes": "1000\n",
+    }
+    tree(tmp_path, files)
+    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 450
+    tree(tmp_path, {"root/c/memory.current": "1200\n"})
+    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 0
+    assert linux.memory_left(tmp_path / "no", tmp_path / "no") is None

@@ -79,7 +79,7 @@ def test_what_is_no_input_is_said(text: str) -> None:
 
 @pytest.mark.parametrize("texts", [["a=1", "a=2"], ["1", "2"]])
 def test_an_input_is_named_once(texts: list[str]) -> None:
-    with pytest.raises(UsageError, match="names each input once"):
+    with pytest.raises(UsageError, match="give each input once"):
         arguments.parse_inputs(texts)
 
 

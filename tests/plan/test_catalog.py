@@ -15,6 +15,8 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.plan import catalog
 from kerasbench.scenario import content_hash, twin_file
 
+pytestmark = pytest.mark.processes
+
 SOURCE = '''"""Mine.
 
 More of it.

@@ -24,7 +24,9 @@ def model(name: str = "my model", fails: str = "") -> Any:
 def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
     with live.saved(model()) as found:
         assert (found.file.name, found.file.read_text(), found.rows) == ("my_model.keras", "saved", "")
+        assert not live.is_gone([str(found.file), "mnist_dense"])
     assert not found.file.parent.exists()
+    assert live.is_gone([str(found.file)])
 
 
 @pytest.mark.parametrize(("name", "file"), [("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")])
@@ -68,6 +70,7 @@ def test_too_few_rows_are_taken_again(tmp_path: Path) -> None:
         ((np.ones(2), np.ones(3)), r"equally many rows, and they have \[2, 3\]"),
         ((np.ones(0), np.ones(0)), "equally many rows"),
         ((np.array(["a"]), np.ones(1)), "x must be an array of numbers, not ndarray of <U1"),
+        ((np.array([2**31]), np.ones(1)), r"x has whole numbers beyond 32 bits \(2147483648 to 2147483648\)"),
         (({"a": None}, np.ones(1)), "x.a must be an array of numbers, not NoneType of object"),
     ],
 )

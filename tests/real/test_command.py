@@ -11,13 +11,13 @@ import psutil
 import pytest
 
 from kerasbench.results.store import load
-from tests import own_lock
+from tests import whole_command
 
 pytestmark = pytest.mark.real
 
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = own_lock.command(folder, *arguments, "--results", str(folder))
+    command = whole_command.command(folder, *arguments, "--results", str(folder))
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c)
 
 

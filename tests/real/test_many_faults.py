@@ -12,7 +12,7 @@ from kerasbench.children.group import MARK
 from kerasbench.exchange.messages import Code
 from kerasbench.results.record import Record
 from kerasbench.results.store import load
-from tests import own_lock
+from tests import whole_command
 
 pytestmark = pytest.mark.real
 
@@ -59,7 +59,7 @@ def test_every_fault_is_a_row_and_the_fine_one_is_complete(faults: Path, tmp_pat
 def run_over(faults: Path, folder: Path) -> Ended:
     chosen = ",".join(str(faults / f"{name}.py") for name in ("fine", *EXPECTED))
     options = ["--backend", "jax", "--quick", "--memory-limit", "1g", "--results", str(folder)]
-    command = own_lock.command(folder, "--scenario", chosen, *options)
+    command = whole_command.command(folder, "--scenario", chosen, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     tables, progress = process.communicate(timeout=400)
     return Ended(process.pid, process.returncode, tables, progress)

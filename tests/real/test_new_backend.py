@@ -9,7 +9,7 @@ import pytest
 
 import kerasbench
 from kerasbench.results import store
-from tests import own_lock
+from tests import whole_command
 
 pytestmark = pytest.mark.real
 
@@ -29,7 +29,7 @@ def package(tmp_path: Path) -> Path:
 
 def test_one_more_file_among_the_backends_is_one_more_column(package: Path, faults: Path) -> None:
     options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
-    command = own_lock.command(package, *options, "--results", str(package / "results"))
+    command = whole_command.command(package, *options, "--results", str(package / "results"))
     environment = os.environ | {"PYTHONPATH": str(package)}
     ended = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

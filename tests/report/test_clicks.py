@@ -16,7 +16,10 @@ from tests import made
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed"),
+]
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
 
 # It clicks, and leaves what it saw in place of the page.

@@ -101,7 +101,7 @@ HALF = made.estimate(0.5, 0.56, 3)
         (Help.BATCH, ("torch", "cpu", "batch=128"), "A larger batch would help: batch=128 needs"),
         (Help.JIT, ("torch", "cpu", "jit=on"), "jit=on would help: a step needs"),
         (Help.DEVICE, ("torch", "gpu", ""), "Another device would help: on torch gpu a step needs"),
-        (Help.PREPARED, MINE, "Prepared data would help: with batches that lie ready, a step needs"),
+        (Help.PREPARED, MINE, "Prepared data would help: with prepared batches, a step needs"),
     ],
 )
 def test_each_kind_of_help_is_told_with_what_is_left(what: Help, column: Column, text: str) -> None:

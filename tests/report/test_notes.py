@@ -56,7 +56,7 @@ def test_a_version_that_is_no_version_stays_text() -> None:
 
 def test_a_cell_whose_first_losses_could_not_be_compared_is_named() -> None:
     unjudged = dataclasses.replace(made.measurement(), parity=None)
-    said = "its losses were not compared with the others"
+    said = "the losses were not compared with those of the other backends"
     assert table.rows(notes_of(made.trial(backend="jax"), made.trial(found=unjudged)))[1][:3] == [
         "dense", "torch cpu", said,
     ]  # fmt: skip
@@ -84,7 +84,8 @@ def test_what_fell_back_is_named_by_cell_with_how_often() -> None:
     notes = notes_of(made.trial(found=found, device=M1), made.trial(backend="jax", device=M1))
     assert table.rows(notes)[1][1:3] == [
         "torch gpu",
-        "the CPU did what the GPU cannot: aten::linalg_cholesky_ex.L (1 a step), aten::sgn.out (2 a step)",
+        "the CPU ran operations that the GPU does not support: "
+        "aten::linalg_cholesky_ex.L (1 a step), aten::sgn.out (2 a step)",
     ]
     assert "jax gpu" not in notes
 

@@ -57,11 +57,11 @@ def test_a_crossover_is_said_with_its_interval() -> None:
     [
         ((1.0, 1.1, 4.0, 30.0), "torch cpu is slower than jax cpu at every size measured (1 to 512)"),
         ((0.1, 0.1, 1.0, 6.0), "jax cpu is slower than torch cpu at every size measured (1 to 512)"),
-        ((0.2, 0.5, 3.0, 24.0), "jax cpu and torch cpu cannot be told apart at any size measured (1 to 512)"),
+        ((0.2, 0.5, 3.0, 24.0), "jax cpu and torch cpu do not differ significantly at any size measured (1 to 512)"),
         (
             (1.0, 1.1, 3.0, 24.0),
-            "torch cpu is slower than jax cpu at the sizes measured (1 to 512), but for 64, 512, where they cannot be "
-            "told apart",
+            "torch cpu is slower than jax cpu at the sizes measured (1 to 512), but for 64, 512, where they "
+            "do not differ significantly",
         ),
         ((1.0, 0.4, 4.0, 30.0), "not monotone; torch cpu overtakes jax cpu at batch"),
     ],
@@ -92,7 +92,7 @@ def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
     ("amount", "said"),
     [
         (Parameter(0.05, 0.04, 0.06), "0.0500 (0.0400 to 0.0600)"),
-        (Parameter(0.05, -1.0, 1.1), "cannot be told from zero (-1.00 to 1.10)"),
+        (Parameter(0.05, -1.0, 1.1), "not significantly above zero (-1.00 to 1.10)"),
         (Parameter(-0.5, -0.8, -0.2), "below zero (-0.800 to -0.200)"),
     ],
 )

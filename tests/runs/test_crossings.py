@@ -63,6 +63,15 @@ def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cros
     assert found.warnings == ["more sizes where series cross: batch=16, batch=32"]
 
 
+def test_a_control_is_asked_for_once_for_all_rows() -> None:
+    planned = swept_plan()
+    with_control = dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, control=True))
+    found = crossings.finer(with_control, crossing(), 100.0)
+    assert found is not None
+    assert any(cell.options.control for cell in found.cells)
+    assert not any(options.control for options in found.asked.options)
+
+
 def test_it_is_done_once() -> None:
     planned = swept_plan()
     found = crossings.finer(planned, crossing(), 0.0)

@@ -5,6 +5,7 @@ import psutil
 import pytest
 
 from kerasbench.exchange.devices import Device
+from kerasbench.machine import linux
 from kerasbench.runs import memory
 from tests import made
 from tests.nvml import ONE, FakeCard, Nvml
@@ -46,8 +47,12 @@ def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     card = FakeCard(ONE, free_bytes=10 * GIB)
     monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(linux, "memory_left", lambda: None)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
     room = memory.room([made.CPU, CUDA, CUDA], [GIB] * 3, [0, 5 * GIB, 5 * GIB])
     assert (room(), room()) == (True, False)
     room = memory.room([made.CPU, made.CPU], [60 * GIB] * 2, [0, 0])
     assert not room()
+    monkeypatch.setattr(linux, "memory_left", lambda: 10 * GIB)  # a container's
+    assert not memory.room([made.CPU, made.CPU], [5 * GIB] * 2, [0, 0])()
+    assert memory.room([made.CPU, made.CPU], [4 * GIB] * 2, [0, 0])()

@@ -8,6 +8,7 @@ from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import ProbeReport
 from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
+from kerasbench.plan import live
 from kerasbench.plan.cells import Plan
 from kerasbench.results import asked, record
 from kerasbench.results.record import Record, TrialRecord
@@ -171,3 +172,16 @@ def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> 
     other = dataclasses.replace(same, versions={"keras": "3.16.0"})
     assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": same}) == [True, True]
     assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": other}) == [False, False]
+
+
+def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, lived = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
+    gone = dataclasses.replace(interrupted(made.trial(1)), asked=asked.Asked([f"/tmp/{live.FOLDER}x/net.keras"]))
+    lived.begin(gone)
+    with pytest.raises(ResultsError, match="measured a model object of a Python process, which is gone; measure it"):
+        resume.find(tmp_path, HERE)
+    mine.begin(interrupted(made.trial(1)))
+    assert resume.find(tmp_path, HERE).file == mine.journal
+    assert capsys.readouterr().err.endswith("which is gone; passed over\n")

@@ -6,7 +6,8 @@ import pytest
 
 from kerasbench.environments import layers
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import UsageError
+from kerasbench.errors import MachineBusy, UsageError
+from kerasbench.machine.lock import machine_lock
 from kerasbench.plan.words import Words
 from kerasbench.runs import versions
 
@@ -41,6 +42,7 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
         (("keras==3.14", "gone"), Words(), "'gone' is neither a label"),
         (("keras==3.14", "keras==3.15"), Words(["no_such"]), "no_such"),
         (("keras==3.14", "keras==3.15"), Words(threshold="100%"), "--threshold takes a share of less than 100 %"),
+        (("keras==3.14", "keras==3.15"), Words(threshold="1%"), "--threshold takes 3% or more, and 0.01 is 1.00%"),
         (("keras==3.14", "keras==3.15"), Words(threshold="much"), "--threshold takes .* not 'much'"),
     ],
 )
@@ -50,3 +52,9 @@ def test_what_means_nothing_is_refused_before_anything_is_made(
     monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
     with pytest.raises(UsageError, match=complaint):
         versions.asked_for(*words, said, Interpreters(), print)
+
+
+def test_nothing_is_made_while_another_run_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
+    with machine_lock(), pytest.raises(MachineBusy, match="another kerasbench run is measuring"):
+        versions.asked_for("keras==3.14", "keras==3.15", Words(), Interpreters(), print)

@@ -90,7 +90,7 @@ def forks() -> Iterator["subprocess.Popen[str]"]:
             stdout=subprocess.PIPE,
             text=True,
             cwd=HERE.parents[1],
-            env=os.environ | {"LET_IN": "yes"},
+            env=os.environ | {"LET_IN": "yes", "OPENBLAS_NUM_THREADS": "1"},  # threads do not outlive a fork
         )
     with process:
         yield process

@@ -4,7 +4,8 @@ set -euo pipefail
 words=("$BASE" "$HEAD" --threshold "$THRESHOLD" --results "$RESULTS" --fail-on regression)
 [ -z "${BACKEND:-}" ] || words+=(--backend "$BACKEND")
 [ -z "${SCENARIO:-}" ] || words+=(--scenario "$SCENARIO")
-read -r -a more <<<"${ARGUMENTS:-}"
+read -r -d "" -a more <<<"${ARGUMENTS:-}" || true # it ends without a NUL
+[ -z "${INDEX:-}" ] || export PIP_EXTRA_INDEX_URL="$INDEX"
 mkdir -p "$RESULTS"
 code=0
 python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} | tee "$RESULTS/table.md" || code=${PIPESTATUS[0]}

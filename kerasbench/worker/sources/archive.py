@@ -4,7 +4,9 @@ What claims to unpack into far more than it is, or outside of itself, is refused
 """
 
 import json
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,6 +20,18 @@ MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
 CONFIG, METADATA = "config.json", "metadata.json"
+MAX_WORD = 80  # characters of what a file says and pages repeat
+# RuntimeError is what zipfile says of an encrypted member.
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ def _of_zip(file: Path) -> Outline:
             _require_harmless(file, archive)
             config = _read_json(file, archive, CONFIG)
             metadata = _read_json(file, archive, METADATA) if METADATA in archive.namelist() else {}
-    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, OSError) as error:
+    except UNREADABLE as error:
         raise damaged(file, error) from None
     return _outline(file, config, str(metadata.get("keras_version", "")), config.get("compile_config"))
 
@@ -107,7 +121,7 @@ def _outline(file: Path, config: dict[str, Any], version: str, compiled: object)
         inputs = list(_inputs(config)) or None
     except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
-    return Outline(str(config.get("class_name", "")), version, inputs, bool(compiled))
+    return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, bool(compiled))
 
 
 def _inputs(config: dict[str, Any]) -> Iterator[Spec]:

@@ -31,10 +31,13 @@ class Sourced:
 
 
 def regime_of(specs: list[Spec], given: Given) -> Regime:
-    """Return the size in which it is measured: whole batches, as many as a pool of rows holds, or the user's rows."""
+    """Return the size in which it is measured: whole batches, as many as a pool of rows holds, or the user's rows.
+
+    Of the user's rows none is left for a test: all of them are trained on.
+    """
     batch = given.batch or DEFAULT_BATCH
     samples = given.samples or batch * steps_of(specs, batch)
-    return Regime(name=given.regime, train=samples, test=TEST_BATCHES * batch, batch=batch)
+    return Regime(name=given.regime, train=samples, test=0 if given.rows else TEST_BATCHES * batch, batch=batch)
 
 
 class Source:

@@ -28,7 +28,9 @@ def draw(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any:
     if name in CLASSES:
         return rng.integers(0, max(1, shape[-1] if shape else 1), whole[:-1] if shape else whole, dtype=np.int32)
     if name in SHARES:
-        return np.eye(shape[-1], dtype=np.float32)[rng.integers(0, shape[-1], whole[:-1])]
+        shares: Any = np.zeros(whole, np.float32)
+        np.put_along_axis(shares, rng.integers(0, shape[-1], (*whole[:-1], 1)), 1.0, -1)
+        return shares
     if name in BITS:
         return rng.integers(0, 2, whole).astype(np.float32)
     if name in SIGNS:

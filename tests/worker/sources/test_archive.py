@@ -124,3 +124,19 @@ def test_a_configuration_that_is_too_large_is_not_read_to_its_end(file: Path, mo
     monkeypatch.setattr(archive, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ModelError, match="its configuration is larger than"):
         outline(written(file, {"class_name": "x" * 1001}))
+
+
+def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
+    written(file, ONE)
+    with zipfile.ZipFile(file) as content:
+        member = content.getinfo("config.json")
+    inside = bytearray(file.read_bytes())
+    begin = member.header_offset + 30 + len("config.json")
+    inside[begin : begin + member.compress_size] = b"\xff" * member.compress_size  # no deflate stream begins so
+    file.write_bytes(inside)
+    with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
+        outline(file)
+
+
+def test_what_a_file_says_of_itself_is_as_long_as_a_word(file: Path) -> None:
+    assert outline(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * archive.MAX_WORD

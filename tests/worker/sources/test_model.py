@@ -98,4 +98,6 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
 def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
     regime = regime_of([Spec("x", (1 << 15,))], Given(batch=8))
     assert (regime.train, regime.test, regime.batch_size, regime.name) == (64 * 8, 16 * 8, 8, "batch-8")
+    own = regime_of([], Given(samples=100, rows="rows.npz"))
+    assert (own.train, own.test) == (100, 0)  # none is left that was not trained on
     assert (regime_of([], Given(samples=100)).train, regime_of([], Given(samples=100)).batch_size) == (100, 32)

@@ -64,3 +64,9 @@ def test_what_cannot_be_made_is_said() -> None:
 )
 def test_each_output_has_its_loss(loss: Any, outputs: Any, found: list[Any]) -> None:
     assert list(targets.losses(loss, outputs, ["first", "second"])) == found
+
+
+def test_one_row_of_very_many_classes_takes_no_more_than_a_row() -> None:
+    found = targets.draw("categorical_crossentropy", (500_000,), 2, np.random.default_rng(0))
+    assert found.shape == (2, 500_000)
+    assert found.sum(-1).tolist() == [1, 1]
