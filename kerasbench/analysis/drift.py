@@ -10,7 +10,7 @@ from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error
 from kerasbench.analysis.verdicts import Claim, Verdict, claim, significant
 from kerasbench.exchange.measurement import Block, Measurement
-from kerasbench.quiet.signals import PARKED_WARN
+from kerasbench.quiet.signals import PARKED_WARN, parked_share
 from kerasbench.results.keys import Column
 
 WORTH_NAMING = 0.01  # smaller changes than that are what two processes of one cell differ by
@@ -70,9 +70,7 @@ def awake(rows: Sequence[Row]) -> list[Awake]:
     found = []
     for row in rows:
         for column, cell in row.cells.items():
-            used = [measurement.usage for _, measurement in cell.trials]
-            parked_ns = sum(one.parked_ns for one in used)
-            share = sum(one.parked_cpu_ns for one in used) / parked_ns if parked_ns else 0.0
+            share = parked_share(*(measurement.usage for _, measurement in cell.trials))
             if share > PARKED_WARN:
                 found.append(Awake(row, column, share))
     return found

@@ -117,9 +117,11 @@ def test_a_column_alone_and_old_files_have_no_drift() -> None:
     assert drifts(rows(made.record(made.trial(), made.trial(backend="jax")))) == []
 
 
-@pytest.mark.parametrize(("cpu_ns", "named"), [(4_000, 0), (6_000, 1)])
-def test_a_column_that_computes_while_it_is_stopped_is_named(cpu_ns: int, named: int) -> None:
-    found = dataclasses.replace(made.sliced([1.0]), usage=Usage(19 * made.MS, 10 * made.MS, 0, 1_000_000, cpu_ns))
+@pytest.mark.parametrize(("cpu_ms", "named"), [(4, 0), (6, 1)])
+def test_a_column_that_computes_while_it_is_stopped_is_named(cpu_ms: int, named: int) -> None:
+    found = dataclasses.replace(
+        made.sliced([1.0]), usage=Usage(19 * made.MS, 10 * made.MS, 0, 1_000 * made.MS, cpu_ms * made.MS)
+    )
     record = made.record(made.in_bout(1, found), made.in_bout(1, made.sliced([1.0]), backend="jax"))
     assert len(awake(rows(record))) == named
     text = document(findings(record))
