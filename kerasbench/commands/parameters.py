@@ -18,6 +18,8 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "For experts",
 )
 
+CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
+
 
 def backend_names() -> list[str]:
     """Return what a shell offers for --backend."""
@@ -38,8 +40,7 @@ Scenarios = Annotated[
     Names,
     typer.Option(
         metavar="PATTERN|FILE",
-        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. "
-        "Default: all of --suite.",
+        help=f"{CHOICE} Default: all of --suite.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -48,8 +49,7 @@ Compared = Annotated[
     typer.Option(
         "--scenario",
         metavar="PATTERN|FILE",
-        help="Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME. "
-        "Default: all published scenarios.",
+        help=f"{CHOICE} Default: all published scenarios.",
         rich_help_panel=WHAT,
     ),
 ]

@@ -73,7 +73,7 @@ def versus(words: Words) -> Asked:
 
     asked, threshold = _asked(words, "steady", _terms(words)), arguments.parse_share(words.threshold)
     if 0 < threshold < MINIMAL_EFFECT:
-        raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, and {threshold:.3g} is {threshold:.2%}")
+        raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
     return dataclasses.replace(asked, control=True, threshold=threshold)
 
 

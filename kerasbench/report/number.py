@@ -7,10 +7,8 @@ from kerasbench.exchange.options import Axis
 
 DIGITS = 3
 WHOLE_BATCH = 100  # from here on a crossover is told to the sample
-NOT_TOLD, BELOW = (
-    "not significantly above zero",
-    "below zero",
-)  # said of a cost that is none, in place of a negative number
+# Said of a cost that is none, in place of a negative number.
+NOT_TOLD, BELOW = "not significantly above zero", "below zero"
 
 
 def significant(value: float) -> str:

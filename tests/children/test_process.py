@@ -332,9 +332,9 @@ def test_a_second_ctrl_c_while_a_child_is_being_ended_closes_what_leads_to_it(
 
 def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(run: Run) -> None:
     """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
-    stop = f"kill -STOP {os.getpid()}; sleep 1.6; kill -CONT {os.getpid()}"
+    stop = f"kill -STOP {os.getpid()}; sleep 2.2; kill -CONT {os.getpid()}"
     waiting = threading.Timer(0.2, lambda: subprocess.run(["/bin/sh", "-c", stop], check=True))
     waiting.start()
-    ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=1.5, poll_s=0.05)
+    ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=2, poll_s=0.05)
     waiting.join()
     assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)

@@ -1,0 +1,88 @@
+"""Models that are chosen by their file or their name, and described without Keras."""
+
+import hashlib
+import json
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import UnusableScenario
+from kerasbench.exchange.descriptions import Description
+from kerasbench.exchange.given import Given, Input
+from kerasbench.plan import catalog
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    file = tmp_path / "net.keras"
+    inputs = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [None, None], "dtype": "float32"}}
+    with zipfile.ZipFile(file, "w") as content:
+        content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [inputs]}}))
+    return file
+
+
+def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
+    given = Given([Input("a", [3])], 4)
+    (found,) = catalog.select([str(saved)], sys.executable, given=given)
+    assert (found.label, found.regime.batch, found.regime.predicts_only) == ("net/a-3-batch-4", 4, True)
+    assert (found.entry.given, found.entry.is_saved, found.entry.place) == (given, True, str(saved.resolve()))
+    assert found.entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
+    assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, given=given) == [found]
+
+
+def test_a_model_s_own_layers_count_as_its_source(saved: Path, tmp_path: Path) -> None:
+    custom = tmp_path / "layers.py"
+    custom.write_text("one = 1")
+    given = Given([Input("", [3])], custom=str(custom))
+    first = catalog.describe(saved, sys.executable, given=given)
+    custom.write_text("one = 2")
+    assert first.file_hash != catalog.describe(saved, sys.executable, given=given).file_hash
+    assert first.given.custom == str(custom.resolve())
+
+
+def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
+    with pytest.raises(UnusableScenario, match=r"net.keras cannot be used: its input a is open, \?: say its size"):
+        catalog.select([str(saved)], sys.executable)
+
+
+def test_a_hostile_file_hurts_nobody_who_describes_it(saved: Path) -> None:
+    with zipfile.ZipFile(saved, "a") as content:
+        content.writestr("../../evil.txt", b"x")
+    with pytest.raises(UnusableScenario, match="which would be written outside: refused"):
+        catalog.select([str(saved)], sys.executable)
+
+
+def test_a_name_of_keras_applications_is_a_scenario() -> None:
+    def ask(files: Sequence[str], python: str, backend: str | None) -> list[Description]:
+        assert files == ["keras.applications.ResNet50"]
+        return [Description("ResNet50", "", "", "", None, True, [])]
+
+    entry = catalog.describe(Path("keras.applications.ResNet50"), "", ask=ask)
+    assert (entry.name, entry.place, entry.is_saved) == ("ResNet50", "keras.applications.ResNet50", False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("net.onnx", "this is an ONNX model: save the Keras model itself"),
+        ("net.pt", "this is a torch file"),
+        ("hf://user/net", "nothing is downloaded: get the file yourself"),
+    ],
+)
+def test_another_form_of_a_model_is_said_to_be_one(pattern: str, said: str) -> None:
+    with pytest.raises(UnusableScenario, match=said):
+        catalog.require_known([pattern])
+
+
+@pytest.mark.parametrize(
+    ("holds", "said"), [("saved_model.pb", "this is a SavedModel, which"), ("config.json", "this is a folder")]
+)
+def test_a_folder_is_no_model(tmp_path: Path, holds: str, said: str) -> None:
+    (tmp_path / holds).touch()
+    with pytest.raises(UnusableScenario, match=said):
+        catalog.require_known([str(tmp_path)])
