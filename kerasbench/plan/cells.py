@@ -17,7 +17,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.results.asked import Asked, Counted, Effort
 from kerasbench.results.keys import CellKey
 
-DOCTOR = "python -m kerasbench doctor says what is wrong, and what mends it"
+DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself, of each of its labelled interpreters
 Shared = tuple[str, str, Size | None, str]  # scenario, regime, size; for a pair the column but for its label

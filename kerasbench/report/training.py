@@ -13,6 +13,8 @@ SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 def training(summary: Summary) -> Section:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
+    if not summary.rows:
+        return Section("Training step", lines=["Nothing was measured."])
     body = [
         [Cell(row.label), *(timed(row, column, standing) for column in summary.columns)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)

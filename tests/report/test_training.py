@@ -127,3 +127,9 @@ def test_columns_that_did_not_fit_into_memory_together_are_named() -> None:
     text = document(found_in(*apart))
     assert "for lack of memory: dense jax cpu, tensorflow cpu; dense jax cpu, torch cpu." in text
     assert "for lack of memory" not in document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 1.0, 3)))
+
+
+def test_a_run_without_a_trial_says_so_in_place_of_a_table() -> None:
+    text = document(findings(made.record(rounds=0)))
+    assert "## Training step\n\n- Nothing was measured.\n" in text
+    assert "| scenario |" not in text
