@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from kerasbench.analysis.findings import Findings
     from kerasbench.environments.interpreters import Interpreters
     from kerasbench.report.drawn import Drawn
-    from kerasbench.results.asked import Asked
+    from kerasbench.results.asked import Asked, Resumed
 
 
 def run(
@@ -90,6 +90,7 @@ def run(
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
     from kerasbench.plan import words
+    from kerasbench.results.asked import Resumed
 
     said = words.Words(
         scenarios=split(scenario),
@@ -118,11 +119,13 @@ def run(
         trust=trust,
     )
     asked = words.run(said)
-    if resume and said != words.Words():
+    if not resume:
+        return _tell(_drawn(asked, results, python, wait))
+    if said != words.Words(budget=budget):
         raise UsageError(
-            "--resume reuses the interrupted run's options; only --results, --python and --wait may be added"
+            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be added"
         )
-    return _tell(_drawn(None if resume else asked, results, python, wait))
+    return _tell(_drawn(Resumed(asked.effort.budget_s), results, python, wait))
 
 
 def sweep(
@@ -308,7 +311,7 @@ def _explained_as_json(found: "Findings") -> str:
     return json.dumps(explanation.as_data(found.anatomies), indent=2)
 
 
-def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
+def _drawn(asked: "Asked | Resumed", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
     """Measure what was asked for, or go on with what was interrupted; save the data, the tables and the plot."""
     from kerasbench import backends
     from kerasbench.environments import interpreters
@@ -316,7 +319,7 @@ def _drawn(asked: "Asked | None", results: Path, python: list[str] | None, wait:
     return _drawn_by(asked, results, interpreters.find(split(python), backends.names()), wait)
 
 
-def _drawn_by(asked: "Asked | None", results: Path, chosen: "Interpreters", wait: bool) -> "Drawn":
+def _drawn_by(asked: "Asked | Resumed", results: Path, chosen: "Interpreters", wait: bool) -> "Drawn":
     """The same, by interpreters that are known."""
     from kerasbench.report.audience import ConsoleAudience
     from kerasbench.report.drawn import draw

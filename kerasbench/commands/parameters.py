@@ -228,7 +228,12 @@ Results = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder for the result file and the tables.", rich_help_panel=FILES)
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue the interrupted run in --results.", rich_help_panel=FILES)
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue the interrupted run in --results. With --budget TIME: so much longer.",
+        rich_help_panel=FILES,
+    ),
 ]
 
 Control = Annotated[

@@ -35,7 +35,7 @@ def _run(summary: Summary) -> Iterator[str]:
         f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {machine.system} "
         f"{machine.architecture}."
     )
-    resumed = f", interrupted and resumed {' and '.join(record.resumed)}" if record.resumed else ""
+    resumed = f", resumed {' and '.join(record.resumed)}" if record.resumed else ""
     stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
     yield f"Begun {record.started}{resumed}, {rounds}, seed {record.asked.seed}{stopped}."
     yield from _versions(record)

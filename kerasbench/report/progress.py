@@ -166,9 +166,8 @@ def announce(planned: Plan, left: str, ahead: Outlook) -> list[str]:
     cells = count(len(planned.cells), "cell")
     lines = [*planned.warnings, f"{cells}, {rounds}: {left}"]
     if planned.effort.budget_s is not None:
-        lines.append(
-            f"no round will start that would exceed {seconds(planned.effort.budget_s)}; the first always completes"
-        )
+        limit = seconds(planned.effort.budget_s)
+        lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
     return [*lines, _sight(ahead)]
 
 

@@ -87,6 +87,13 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Resumed:
+    """Asks for no new run, but for the rest of one; for ``more_s`` from now on, else for what its budget leaves."""
+
+    more_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Counted:
     """The floating-point operations that a training step of a regime takes for each sample, as torch counts them."""
 

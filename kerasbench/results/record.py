@@ -20,6 +20,7 @@ from kerasbench.results.upgrade import SCHEMA
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
+BUDGET = "--budget"  # stands in the reason of every run that ended for want of time
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,11 @@ class Record:
     def unfinished(self) -> bool:
         """Whether the run was ended before it had decided that there was enough."""
         return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether its budget ended it: more time would make it more precise."""
+        return BUDGET in self.stopped_because
 
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""

@@ -88,4 +88,6 @@ def earlier(record: Record) -> Record:
 def joined(first: Record, going_on: Record) -> Record:
     """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
     stopped = going_on.stopped_because if going_on.unfinished else first.stopped_because
-    return dataclasses.replace(going_on, rounds_completed=first.rounds_completed, stopped_because=stopped)
+    effort = going_on.asked.effort if going_on.unfinished else first.asked.effort
+    asked = dataclasses.replace(going_on.asked, effort=effort)
+    return dataclasses.replace(going_on, asked=asked, rounds_completed=first.rounds_completed, stopped_because=stopped)

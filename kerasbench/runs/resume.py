@@ -17,24 +17,27 @@ from kerasbench.text import complain
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A run that was ended before it had enough, and the file that holds it."""
+    """A run that ended before it had enough, and the file that holds it."""
 
     file: Path
     record: Record
 
 
-def find(folder: Path, here: Machine) -> Interrupted:
+def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     """Return the newest run of a folder that is not finished and was begun on this machine.
 
-    Newer ones are passed over, and said, if another machine began them, which shares the folder, or if they measured a
-    live model, which is gone.
+    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Newer runs are
+    passed over, and said, if another machine began them, which shares the folder, or if they measured a live model,
+    which is gone.
 
     Raises:
         ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
     """
     passed: list[tuple[str, str]] = []  # what it is, and what to do about it
+    ended = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
-        if not record.unfinished:
+        if not (record.unfinished or (longer and record.out_of_time)):
+            ended = ended or (f"; {file.name} ended for want of time: add --budget TIME" if record.out_of_time else "")
             continue
         if not _is_same_host(record.machine, here):
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
@@ -47,7 +50,7 @@ def find(folder: Path, here: Machine) -> Interrupted:
             return Interrupted(file, record)
     if passed:
         raise ResultsError("".join(passed[0]))
-    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one")
+    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one{ended}")
 
 
 def _is_same_host(began: Machine, here: Machine) -> bool:

@@ -22,7 +22,7 @@ from kerasbench.plan.cells import Plan
 from kerasbench.plan.duration import History
 from kerasbench.quiet.gate import Gate, product_canary
 from kerasbench.results import store as results_store
-from kerasbench.results.asked import Asked
+from kerasbench.results.asked import Asked, Resumed
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs import crossings, resume
@@ -69,28 +69,29 @@ class Session:
 
 @contextmanager
 def measured(
-    asked: Asked | None, folder: Path, interpreters: Interpreters, audience: Audience, wait: bool = False
+    asked: Asked | Resumed, folder: Path, interpreters: Interpreters, audience: Audience, wait: bool = False
 ) -> Iterator[Ended]:
     """Survey, plan, run and save; then hold the machine until the block ends, because drawing would disturb others.
 
-    ``asked`` None: go on with the newest run of the folder that was begun on this machine and interrupted.
+    ``Resumed``: go on with the newest run of the folder that was begun on this machine and did not finish.
     ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    if asked is not None:
+    if isinstance(asked, Asked):
         asked = with_columns(asked, interpreters)
         _require_there(asked, interpreters)  # before it waits
     with machine_lock(on_wait=audience.say if wait else None):
         scratch.remove_abandoned()
         here = machine.fingerprint()
-        interrupted = None
-        if asked is None:
-            interrupted = resume.find(folder, here)  # not before: it may have held the machine
+        interrupted, more_s = None, None
+        if isinstance(asked, Resumed):
+            more_s = asked.more_s
+            interrupted = resume.find(folder, here, more_s is not None)  # not before: it may have held the machine
             asked = _asked_again(interrupted, interpreters)
-        yield _measured(asked, here, folder, interpreters, audience, interrupted)
+        yield _measured(asked, here, folder, interpreters, audience, interrupted, more_s)
 
 
 def with_columns(asked: Asked, interpreters: Interpreters) -> Asked:
@@ -125,14 +126,23 @@ def _measured(
     interpreters: Interpreters,
     audience: Audience,
     interrupted: Interrupted | None,
+    more_s: float | None,
 ) -> Ended:
     """Measure on a machine that is held. Each step may refuse; the name is reserved when nothing else can."""
     found = survey(asked, here, interpreters, audience)
     planned = plan(asked, found, interpreters, audience)
     session = _session(planned, found.state, folder, interpreters, audience)
     store, earlier = _reserved(folder, planned, found, interrupted)
+    if earlier is not None and more_s is not None:
+        planned = _with_more_time(planned, earlier, more_s)
     record = _executed(planned, earlier, partial(session.execute, store))
     return _saved(store, record)
+
+
+def _with_more_time(planned: Plan, earlier: Record, more_s: float) -> Plan:
+    """Return the plan with so much more time than those trials took that still count."""
+    effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
+    return dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, effort=effort))
 
 
 def _session(planned: Plan, state: State, folder: Path, interpreters: Interpreters, audience: Audience) -> Session:

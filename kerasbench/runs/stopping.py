@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.verdicts import minimal_effect
 from kerasbench.results.asked import Effort
 from kerasbench.results.keys import CellKey
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.record import BUDGET, TrialRecord
 from kerasbench.text import count
 
 PRECISION = 0.02  # half-width of every ratio's interval at which further bouts add nothing that matters
@@ -73,8 +73,8 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
         return ""
     if spent_s > budget_s:
         taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
-        return f"--budget {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
-    return f"another round would not have fitted into --budget {budget_s:g} s"
+        return f"{BUDGET} {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
+    return f"another round would not have fitted into {BUDGET} {budget_s:g} s"
 
 
 def said(one: Ending, effort: Effort, precision: float, several: bool = True) -> str:

@@ -251,6 +251,22 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
     assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}
 
 
+def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
+    command.start("--scenario", str(command.folder / "mine.py"), "--backend", "jax,torch", "--budget", "0.1s")
+    assert command.ended() == 0, command.output()
+    (data,) = command.results.glob("*.json")
+    first = load(data)
+    assert (first.rounds_completed, first.out_of_time) == (1, True)
+    command.start("--resume")
+    assert command.ended() == 1
+    assert f"{data.name} ended for want of time: add --budget TIME" in command.output()[1]
+    command.start("--resume", "--budget", "10m")
+    assert command.ended() == 0, command.output()
+    whole = load(data)
+    assert whole.rounds_completed >= 3 and not whole.out_of_time
+    assert whole.trials[: len(first.trials)] == first.trials
+
+
 def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
     arguments = labelled(command, 2.2)
     assert compare(command, *arguments)[0] == 0

@@ -50,7 +50,7 @@ def test_a_run_says_when_it_began_and_why_it_ended() -> None:
 
 def test_a_run_that_was_resumed_names_each_time() -> None:
     text = headed(made.trial(), started="one", resumed=["two", "three"])
-    assert "Begun one, interrupted and resumed two and three, " in text
+    assert "Begun one, resumed two and three, " in text
 
 
 def test_each_package_is_named_once_with_every_version_that_ran() -> None:

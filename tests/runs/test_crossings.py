@@ -119,6 +119,17 @@ def test_both_parts_are_one_record() -> None:
     assert crossings.joined(first, interrupted).rounds_completed == 3
 
 
+def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_for() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = dataclasses.replace(crossing(), asked=planned.asked)
+    finer = crossings.finer(planned, first, 100.0)
+    assert finer is not None
+    going_on = dataclasses.replace(crossing(), asked=finer.asked)
+    joined = crossings.joined(first, going_on)
+    assert joined.asked == dataclasses.replace(finer.asked, effort=planned.effort)
+    assert finer.effort != planned.effort
+
+
 def test_a_plan_s_absent_cells_are_not_carried() -> None:
     record = crossing()
     record.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))

@@ -13,7 +13,7 @@ from kerasbench.plan.cells import Plan
 from kerasbench.results import asked, record
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs import resume
+from kerasbench.runs import resume, stopping
 from tests import made
 
 JAX, TORCH = made.cell(backend="jax"), made.cell(backend="torch")
@@ -103,6 +103,16 @@ def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
     assert resume.find(tmp_path, HERE).file == older.journal
+
+
+def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:
+    ended = Store.create(tmp_path, "2026-01-02T00:00:00Z")
+    why = stopping.out_of_budget(15.0, 9.0, 9.0, 1)
+    ended.finish(dataclasses.replace(interrupted(made.trial(1)), stopped_because=why))
+    Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
+    assert resume.find(tmp_path, HERE, longer=True).file == ended.data
+    with pytest.raises(ResultsError, match=rf"no run here was interrupted; .*{ended.data.name} ended .*--budget TIME"):
+        resume.find(tmp_path, HERE)
 
 
 def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passed_over_unsaid(

@@ -13,10 +13,11 @@ from kerasbench.errors import MachineBusy, ResultsError, UsageError
 from kerasbench.machine.lock import machine_lock
 from kerasbench.plan.cells import Plan
 from kerasbench.report.audience import ConsoleAudience
-from kerasbench.results.asked import Asked
+from kerasbench.results.asked import Asked, Effort, Resumed
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs import run
+from kerasbench.runs.rows import seconds
 from tests import made
 from tests.runs.test_crossings import crossing, swept_plan
 
@@ -62,9 +63,17 @@ def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
     audience = ConsoleAudience(Console(file=io.StringIO()))
     with (
         pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"),
-        run.measured(None, tmp_path, Interpreters(), audience),
+        run.measured(Resumed(), tmp_path, Interpreters(), audience),
     ):
         pytest.fail("it measured")
+
+
+def test_more_time_is_added_to_what_the_trials_took_that_count() -> None:
+    planned = made.plan(made.cell(), effort=Effort(budget_s=60.0))
+    earlier = made.record(*(dataclasses.replace(made.trial(index), bout=index) for index in (1, 2)))
+    assert seconds(earlier.trials) == 18
+    assert run._with_more_time(planned, earlier, 600.0).effort == Effort(budget_s=618.0)
+    assert run._with_more_time(planned, made.record(), 600.0).effort == Effort(budget_s=600.0)
 
 
 def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: Path) -> None:
@@ -75,7 +84,7 @@ def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: P
     audience = ConsoleAudience(Console(file=io.StringIO()))
     with (
         pytest.raises(UsageError, match=r"measured torch@old: name its interpreter again, --python torch@old=PATH"),
-        run.measured(None, tmp_path, Interpreters({"torch@new": "/python"}), audience),
+        run.measured(Resumed(), tmp_path, Interpreters({"torch@new": "/python"}), audience),
     ):
         pytest.fail("it measured")
 
