@@ -14,6 +14,7 @@ from kerasbench.text import print_document
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kerasbench.results.record import Record
     from kerasbench.results.shelf import Tell
 
 FORMATS = ("markdown", "csv", "json", "html")
@@ -142,20 +143,39 @@ def compare(
     from kerasbench.report import comparison
     from kerasbench.report.printed import print_page
     from kerasbench.report.sections import Page
-    from kerasbench.results import shelf
     from kerasbench.results.merge import merge
 
     require_regression(fail_on)
     if len(places) < 2:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
-    sides = [[record for _, record in shelf.records(place)] for place in places]
+    sides = [_side(place) for place in places]
     if len(places) > 2:
         if fail_on:
             raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-        names = [place.stem or str(place) for place in places]
-        summaries = [(name, summarize(merge(side))) for name, side in zip(names, sides, strict=True)]
+        summaries = [(name, summarize(merge(side))) for name, side in zip(_names(places), sides, strict=True)]
         print_page(Page("", [comparison.side_by_side(summaries)]))
         return EXIT_OK
     found = changes.compare(*sides)
     print_page(comparison.changes(found, *(str(place) for place in places)))
     return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
+
+
+def _side(place: Path) -> "list[Record]":
+    """Return the runs of a folder or a file; raise UsageError where they are of several machines."""
+    from kerasbench.machine import told_apart
+    from kerasbench.results import shelf
+
+    found = [record for _, record in shelf.records(place)]
+    machines = [found[indices[0]].machine.title for indices in told_apart([record.machine for record in found])]
+    if len(machines) > 1:
+        raise UsageError(f"{place} has runs of {len(machines)} machines ({'; '.join(machines)}): name files of one")
+    return found
+
+
+def _names(places: "Sequence[Path]") -> list[str]:
+    """Return what each place is called in a table; the same place twice is numbered."""
+    words = [str(place) for place in places]
+    return [
+        word if words.count(word) == 1 else f"{word} ({1 + words[:index].count(word)})"
+        for index, word in enumerate(words)
+    ]

@@ -41,9 +41,11 @@ def _notes(found: Comparison) -> Iterator[str]:
 
 
 def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
-    """Return the training step of several machines as columns of one table; descriptive only."""
+    """Return the training step of several machines, or sets of results, as columns of one table; descriptive only.
+
+    Each has a name of its own.
+    """
     columns, rows = abreast(summaries)
-    machines = list(dict.fromkeys(name for name, _ in columns))
     body = []
     for row in rows:
         times = [_abreast(row.cells.get(column), column in row.firsts, row.ratios.get(column)) for column in columns]
@@ -51,10 +53,10 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
         body.append([Cell(row.label), winner, *times])
     headers = ["scenario", "fastest measured", *(_machine_column(column) for column in columns)]
     notes = [
-        "Bold: the fastest measured on each machine. ×: the time over that of the fastest of all.",
-        "Ratios between machines are descriptive: they differ in too many ways for a verdict.",
+        "Bold: the fastest measured in each set of results. ×: the time over that of the fastest of all.",
+        "These ratios are descriptive: machines and days differ in too many ways for a verdict.",
     ]
-    return Section(f"Training step on {count(len(machines), 'machine')}", table=Table(headers, body), notes=notes)
+    return Section("Training step, side by side", table=Table(headers, body), notes=notes)
 
 
 def _machine_column(column: MachineColumn) -> str:

@@ -57,13 +57,35 @@ def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_as
     assert cli.main(["compare", str(old), str(new), "--fail-on", "regression"]) == code
 
 
-def test_more_than_two_stand_side_by_side_under_their_names(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_more_than_two_stand_side_by_side_under_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    others = [stored(tmp_path / name, 1.0, 1.0, 1.0) for name in ("mid", "new")]
-    assert cli.main(["compare", str(old), *map(str, others)]) == 0
-    header = capsys.readouterr().out.splitlines()
-    assert any(all(name in line for name in ("old", "mid", "new")) for line in header)
+    monkeypatch.chdir(tmp_path)
+    places = {"a/results": 1.0, "b/results": 2.0, "keras-3.14": 3.0, "keras-3.15": 4.0}
+    for place, step_ms in places.items():
+        stored(Path(place), step_ms)
+    assert cli.main(["compare", *places, "keras-3.15"]) == 0
+    out = capsys.readouterr().out
+    header, row = ([cell.strip() for cell in line.split("|")[3:-1]] for line in out.splitlines() if "| " in line)
+    named = [*list(places)[:3], "keras-3.15 (1)", "keras-3.15 (2)"]
+    assert header == [f"{name}: torch cpu" for name in named]
+    assert [cell.strip("*").split(" ms")[0] for cell in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
+    assert "machine" not in out.partition("|")[0]
+
+
+@pytest.mark.parametrize("places", [["both", "one"], ["one", "one", "both"]])
+def test_a_side_of_two_machines_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], places: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(Path("one"), 1.0)
+    stored(Path("both"), 1.0)
+    other = dataclasses.replace(made.MACHINE, chip="Chip 10")
+    record = dataclasses.replace(made.record(made.trial()), machine=other)
+    Store.create(Path("both"), "2026-01-03T03:04:05Z").finish(record)
+    assert cli.main(["compare", *places]) == 1
+    err = capsys.readouterr().err
+    assert "both has runs of 2 machines (Chip 9," in err and "Chip 10" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
