@@ -95,7 +95,7 @@ def make(
 
     A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
     named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
-    out where the other is there.
+    out where the other is there, nor is a device that only one of them sees.
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
@@ -113,7 +113,7 @@ def make(
     judged = [
         (cell, _failure(asked, cell, report, here.cores))
         for whom, report in wanted.items()
-        for cell in _crossed(asked, scenarios, whom, report)
+        for cell in _crossed(asked, scenarios, whom, _devices(asked, whom, wanted))
     ]
     cells = [cell for cell, failure in judged if failure is None]
     cells = with_controls(cells) if asked.control else cells
@@ -136,14 +136,14 @@ def _is_not_installed(report: ProbeReport | Failure) -> bool:
     return isinstance(report, Failure) and report.phase == FIND
 
 
-def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, report: ProbeReport | Failure) -> Iterator[Cell]:
-    """Yield an interpreter's cells on the devices that were asked for, or else on every one that it sees.
+def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, devices: Sequence[Device]) -> Iterator[Cell]:
+    """Yield an interpreter's cells on these devices.
 
     A twin that does not exist is left out, unless scenarios were asked for by name; so is a large regime on the CPU,
     unless it was named itself.
     """
     backend, label = parted(whom)
-    for device in _devices(asked, report):
+    for device in devices:
         for one in scenarios:
             if one.regime.large and device.kind == CPU and not one.named:
                 continue
@@ -153,9 +153,14 @@ def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, report: Pro
                     yield Cell(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
 
 
-def _devices(asked: Asked, report: ProbeReport | Failure) -> list[Device]:
-    """Return the devices that were asked for, as the backend sees them; one that it does not see by its label alone."""
-    seen = {device.label: device for device in _seen(report)}
+def _devices(asked: Asked, whom: str, probes: Probes) -> list[Device]:
+    """Return the devices that were asked for, or else every one that an interpreter sees, or a version beside it.
+
+    One that it does not see is as the other version sees it, or its label alone.
+    """
+    backend = parted(whom)[0]
+    beside = [report for other, report in probes.items() if asked.versus and parted(other)[0] == backend]
+    seen = {device.label: device for report in (*beside, probes[whom]) for device in _seen(report)}
     return [seen.get(label) or Device(*parse_label(label)) for label in asked.devices or list(seen) or ["cpu"]]
 
 

@@ -128,10 +128,11 @@ def test_a_head_that_computes_something_else_has_no_figures_and_that_is_worse() 
     assert compared.overall is None
 
 
+@pytest.mark.parametrize("number", [0, 1], ids=["on a device that it does not see", "in its first trial"])
 @pytest.mark.parametrize(("fails", "worse"), [(NEW, True), (OLD, False)])
-def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool) -> None:
+def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, number: int) -> None:
     kept = [one for one in trials(ALIKE) if one.options not in (fails, AGAIN)]
-    failed = dataclasses.replace(made.trial(1, failure=made.FAILURE, options=fails), bout=1)
+    failed = dataclasses.replace(made.trial(number, failure=made.FAILURE, options=fails), bout=number)
     found = only(*kept, failed)
     assert found.is_worse is worse
     assert found.of(HEADLINE) == []

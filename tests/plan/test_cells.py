@@ -170,11 +170,25 @@ def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
     probes: dict[str, ProbeReport | Failure] = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
     found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
     assert labels(found.cells) == ["dense torch cpu @old", "dense torch gpu @old"]
-    assert labels([cell for cell, _ in found.absent]) == ["dense torch cpu @new"]
+    assert labels([cell for cell, _ in found.absent]) == ["dense torch cpu @new", "dense torch gpu @new"]
     named = plan_cells.make(
         dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
     )
     assert {cell.subject for cell, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
+
+
+@pytest.mark.parametrize("blind", ["old", "new"])
+def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forgotten(blind: str) -> None:
+    probes = {f"torch@{label}": dataclasses.replace(OLD, devices=[made.CPU, CUDA]) for label in ("old", "new")}
+    probes[f"torch@{blind}"] = dataclasses.replace(OLD, devices=[made.CPU])
+    scenarios = [made.selected()]
+    found = plan_cells.make(Asked(versus=["old", "new"]), scenarios, {**probes, "jax@old": JAX}, made.MACHINE)
+    ((absent, failure),) = found.absent
+    assert (absent.label, failure.code) == (f"dense torch gpu @{blind}", Code.UNAVAILABLE)
+    assert failure.cause == "torch 2.13.0 sees cpu, not gpu"
+    assert absent.row in {cell.row for cell in found.cells}
+    apart = plan_cells.make(Asked(), scenarios, probes, made.MACHINE)
+    assert not apart.absent and len(apart.cells) == 3
 
 
 @pytest.mark.parametrize(
