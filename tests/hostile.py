@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block, Latency, Published, Throughput
+from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
 from kerasbench.machine.nvidia import Sample
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report import csv, html, page
+from kerasbench.results.asked import Asked, Counted
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.upgrade import SCHEMA
 from tests import made
@@ -35,38 +37,66 @@ def examples(count: int) -> int:
 
 
 def record() -> Record:
-    """Return a small run that sets every field of a result file: three rounds of two columns, and a failure."""
+    """Return a small run that sets every field of what is measured: three bouts of two columns, and a failure."""
     columns = (("torch", made.CPU, 3.0), ("torch", GPU, 1.0))
     trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
     failed = made.trial(1, SCENARIO, "jax", failure=made.FAILURE)
     machine = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64", {"performance": 2}, ["H200"], "570", "abc")
     noise = [Signal("load", Severity.WARN, "20% of the CPU in use")]
     whole = made.record(*trials, failed, rounds=3)
-    return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started)
+    flops = [Counted(SCENARIO, "default", 1e6)]
+    return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started, flops=flops)
+
+
+def compared() -> Record:
+    """Return a small run of two versions and a control: of a model that is trained, and of one that only predicts."""
+    kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
+    found = (made.sliced([2.0, 2.1]), made.predicting())
+    trials = [
+        made.in_bout(bout, one, name=name, options=options)
+        for name, one in zip((SCENARIO, "dense"), found, strict=True)
+        for bout in (1, 2, 3)
+        for options in kinds
+    ]
+    asked = Asked(versus=["old", "new"], environments=["torch@old", "torch@new"], control=True)
+    return dataclasses.replace(made.record(*trials, rounds=3), asked=asked)
 
 
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
-    found = made.measurement(step_ms * (1 + number / 1000), overhead_ms=0.5)
-    block = made.trained(found).blocks[0]
-    epochs = [Block(1, 4_000_000)] * 2
-    training = dataclasses.replace(made.trained(found), warmup=[Block(1, 5)], blocks=[block] * 3, epochs=epochs)
+    found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
+    training = made.trained(found)
+    parts = training.parts
+    assert parts is not None
+    block, slices = training.blocks[0], [Block(1, made.MS, 0, 0, 1), Block(1, made.MS, 1, 1, 1)]
+    training = dataclasses.replace(
+        training,
+        warmup=[Block(1, 5)],
+        blocks=[dataclasses.replace(block, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)],
+        epochs=[Block(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)],
+        again_ns=[made.MS],
+        parts=dataclasses.replace(parts, arrays=parts.arrays[:2], ready=parts.ready[:2], bare=parts.bare[:2]),
+    )
     small = dataclasses.replace(
         found,
-        training=dataclasses.replace(training, again_ns=[made.MS]),
-        prediction=[Latency(1, [made.MS, 2 * made.MS]), Latency(32, [made.MS] * 2)],
-        throughput=Throughput(10, 32, [made.MS]),
+        training=training,
+        prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
+        throughput=Throughput(10, 32, [made.MS], slices),
         published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
     samples = (Sample(1410, ["hw_slowdown"], 60),) if device is GPU else None
-    one = made.trial(number, SCENARIO, backend, device=device, found=small, noise=noise)
+    one = made.in_bout(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
     return dataclasses.replace(one, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
+
+
+COMPARED = 0  # stands for the schema of the run of two versions
 
 
 @cache
 def encoded(schema: int = SCHEMA) -> bytes:
-    """Return a result file's content: of this run, or of one that an older kerasbench has written."""
-    return msgspec.json.encode(record()) if schema == SCHEMA else (GOLDEN / f"schema_{schema}.json").read_bytes()
+    """Return a result file's content: of one of these runs, or of one that an older kerasbench has written."""
+    runs = {SCHEMA: record, COMPARED: compared}
+    return msgspec.json.encode(runs[schema]()) if schema in runs else (GOLDEN / f"schema_{schema}.json").read_bytes()
 
 
 @cache

@@ -43,12 +43,13 @@ def test_what_is_edited_here_was_a_good_file(tmp_path: Path) -> None:
     assert is_drawn(tmp_path, hostile.encoded())
     assert is_drawn(tmp_path, hostile.journal(), JOURNAL)
     assert is_drawn(tmp_path, hostile.edited([]))
+    assert is_drawn(tmp_path, hostile.encoded(hostile.COMPARED))
 
 
 @settings(SHARED, max_examples=hostile.examples(600))
-@given(hostile.EDITS)
-def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit]) -> None:
-    is_drawn(tmp_path, hostile.edited(edits))
+@given(hostile.EDITS, st.sampled_from([SCHEMA, hostile.COMPARED]))
+def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit], run: int) -> None:
+    is_drawn(tmp_path, hostile.edited(edits, run))
 
 
 @settings(SHARED, max_examples=hostile.examples(200))

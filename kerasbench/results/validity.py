@@ -1,10 +1,9 @@
 """Can these values be? A file may have been edited: what types cannot say is checked once, when it is read."""
 
-import itertools
 from collections.abc import Iterator
 
 from kerasbench.exchange import measurement
-from kerasbench.exchange.measurement import Measurement, Published, Training
+from kerasbench.exchange.measurement import Block, Measurement, Parts, Published, Training
 from kerasbench.results.record import Record, TrialRecord
 
 MAX_NS = 10**18  # thirty years
@@ -24,6 +23,8 @@ def complaint(record: Record) -> str:
     regimes = (regime for one in record.scenarios for regime in one.description.regimes)
     if not all(0 < regime.steps < MAX_COUNT for regime in regimes):
         return "a regime of so many steps that it cannot be"
+    if not all(0 <= one.operations < MAX_COUNT for one in record.flops):
+        return "so many operations that it cannot be"
     if not 0 <= record.machine.memory_bytes < MAX_COUNT:
         return "a machine with a memory that cannot be"
     return "" if 0 < record.minimal_effect < 1 else f"a minimal effect of {record.minimal_effect}"
@@ -47,14 +48,11 @@ def _of_measurement(m: Measurement) -> Iterator[str]:
     elif not m.prediction or not all(one.slices for one in m.prediction):
         yield "neither steps nor predictions"
         return
+    yield from _of_predictions(m)
     yield from _of_published(m.published)
-    durations_ns = [*(latency.calls_ns for latency in m.prediction), [m.usage.wall_ns]]
-    if m.throughput is not None:
-        durations_ns.append(m.throughput.passes_ns or [0])
-    if not all(map(_are_durations, durations_ns)):
+    if not _are_durations([m.usage.wall_ns]):
         yield "a duration that cannot be"
-    counts = [m.steps_per_epoch, m.train_samples, *(latency.batch for latency in m.prediction)]
-    counts += [m.throughput.samples] if m.throughput else []
+    counts = [m.steps_per_epoch, m.train_samples]
     if not all(0 < count < MAX_COUNT for count in counts) or not 0 <= m.full_steps_per_epoch <= m.steps_per_epoch:
         yield "a count that cannot be"
     if not all(0 <= size < MAX_COUNT for size in (m.peak_rss_bytes, m.peak_device_bytes or 0)):
@@ -69,13 +67,24 @@ def _of_measurement(m: Measurement) -> Iterator[str]:
         yield "an epoch that takes no time"
 
 
+def _of_predictions(m: Measurement) -> Iterator[str]:
+    passes = [m.throughput] if m.throughput else []
+    durations_ns = [*(one.calls_ns for one in m.prediction), *(one.passes_ns or [0] for one in passes)]
+    if not all(map(_are_durations, durations_ns)):
+        yield "a duration that cannot be"
+    if not all(map(_are_blocks, [*(one.slices for one in m.prediction), *(one.slices for one in passes)])):
+        yield "slices that cannot be"
+    counts = [*(one.batch for one in m.prediction), *(one.samples for one in passes)]
+    if not all(0 < count < MAX_COUNT for count in counts):
+        yield "a count that cannot be"
+
+
 def _outputs(m: Measurement) -> list[list[float]]:
     return m.parity.outputs if m.parity else []
 
 
 def _of_training(training: Training) -> Iterator[str]:
-    blocks = itertools.chain(training.blocks, training.warmup, training.epochs)
-    if not training.blocks or not all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in blocks):
+    if not training.blocks or not all(map(_are_blocks, (training.blocks, training.warmup, training.epochs))):
         yield "blocks that cannot be"
     if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
         yield "a first step that cannot be"
@@ -83,6 +92,8 @@ def _of_training(training: Training) -> Iterator[str]:
         yield "epochs that cannot be"
     if not _are_durations(training.again_ns):
         yield "steps that cannot be"
+    if training.parts is not None and not (training.epochs and _are_parts(training.parts)):
+        yield "parts of a step that cannot be"
 
 
 def _of_published(published: Published | None) -> Iterator[str]:
@@ -93,6 +104,16 @@ def _of_published(published: Published | None) -> Iterator[str]:
         yield "published epochs that cannot be"
     if not all(logs and _are_values(logs) for logs in published.history.values()):
         yield "a history that cannot be"
+
+
+def _are_parts(parts: Parts) -> bool:
+    found = (parts.arrays, parts.ready, parts.bare)
+    return all(found) and all(map(_are_blocks, found)) and 1 <= parts.peak_flops < MAX_COUNT
+
+
+def _are_blocks(found: list[Block]) -> bool:
+    """Tell whether all can have been measured; there may be none."""
+    return all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in found)
 
 
 def _are_durations(found_ns: list[int]) -> bool:

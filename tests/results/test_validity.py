@@ -28,7 +28,7 @@ def edited(folder: Path, edit: Edit) -> Path:
     return file
 
 
-def of_first(name: str, value: Any, *path: str) -> Edit:
+def of_first(name: str, value: Any, *path: str | int) -> Edit:
     def edit(content: Any) -> None:
         part = content["trials"][0]
         for step in path:
@@ -40,6 +40,18 @@ def of_first(name: str, value: Any, *path: str) -> Edit:
 
 def published(**different: Any) -> dict[str, Any]:
     return {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]} | different
+
+
+def block(**different: Any) -> dict[str, Any]:
+    return {"count": 1, "ns": 5} | different
+
+
+def parts(**different: Any) -> dict[str, Any]:
+    return {"arrays": [block()], "ready": [block()], "bare": [block()], "peak_flops": 1e9} | different
+
+
+def flops(operations: float) -> dict[str, Any]:
+    return {"scenario": "dense", "regime": "default", "operations": operations}
 
 
 def regime(content: Any) -> Any:
@@ -64,6 +76,13 @@ def regime(content: Any) -> Any:
         (of_first("published", published(history={"loss": []}), "measurement"), "a history that cannot be"),
         (of_first("published", published(history={"loss": [1e308]}), "measurement"), "a history that cannot be"),
         (of_first("published", published(epochs_ns=[]), "measurement"), "published epochs that cannot be"),
+        (of_first("slices", [block(count=0)], "measurement", "prediction", 0), "slices that cannot be"),
+        (of_first("slices", [block(), block(ns=0)], "measurement", "throughput"), "slices that cannot be"),
+        (of_first("parts", parts(bare=[]), "measurement", "training"), "parts of a step that cannot be"),
+        (of_first("parts", parts(ready=[block(ns=-1)]), "measurement", "training"), "parts of a step that cannot be"),
+        (of_first("parts", parts(peak_flops=0.0), "measurement", "training"), "parts of a step that cannot be"),
+        (of_first("parts", parts(peak_flops=1e308), "measurement", "training"), "parts of a step that cannot be"),
+        (lambda content: content.update(flops=[flops(1e308)]), "so many operations that it cannot be"),
         (lambda content: content["machine"].update(memory_bytes=-1), "a machine with a memory that cannot be"),
         (lambda content: regime(content).update(steps=0), "a regime of so many steps that it cannot be"),
         (of_first("measurement", None), "either a measurement or a failure"),
@@ -85,6 +104,23 @@ def test_a_trial_without_training_has_predictions(tmp_path: Path) -> None:
     store.data.write_bytes(msgspec.json.encode(content))
     with pytest.raises(ResultsError, match="neither steps nor predictions"):
         load(store.data)
+    content = msgspec.json.decode(msgspec.json.encode(made.record(made.trial(found=made.predicting()))))
+    of_first("count", 0, "measurement", "prediction", 1, "slices", 0)(content)
+    store.data.write_bytes(msgspec.json.encode(content))
+    with pytest.raises(ResultsError, match="slices that cannot be"):
+        load(store.data)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        of_first("slices", [block()], "measurement", "prediction", 0),
+        of_first("parts", parts(), "measurement", "training"),
+        lambda content: content.update(flops=[flops(1e9)]),
+    ],
+)
+def test_what_can_be_is_read(tmp_path: Path, edit: Edit) -> None:
+    assert len(load(edited(tmp_path, edit)).trials) == 6
 
 
 def test_what_was_written_is_valid(tmp_path: Path) -> None:
