@@ -1,11 +1,18 @@
 """The action that compares two versions on GitHub: its steps, run as shell with a stand-in for python."""
 
+import dataclasses
 import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.exchange.options import Options
+from kerasbench.report import page
+from kerasbench.results.asked import Asked
+from tests import made
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
@@ -54,7 +61,7 @@ def test_it_compares_what_it_is_given_and_keeps_the_table(job: Job) -> None:
         "-m", "kerasbench", "versus", "./base dir", "keras==3.15.*", "--threshold", "5%", "--results", results,
         "--fail-on", "regression", "--backend", "torch,jax", "--scenario", "mnist_*", "--rounds", "5", "--seed", "1",
     ]  # fmt: skip
-    assert job.output.read_text() == "code=0\n"
+    assert job.output.read_text() == "code=0\ndecided=0\n"
     assert job.summary.read_text() == (job.folder / "results" / "table.md").read_text() == f"{TABLE}\n" == done.stdout
 
 
@@ -74,14 +81,29 @@ def test_what_is_empty_is_left_to_kerasbench(job: Job) -> None:
 @pytest.mark.parametrize("code", ["1", "2", "3", "130"])
 def test_a_comparison_that_ends_otherwise_still_shows_its_table_and_hands_its_code_on(job: Job, code: str) -> None:
     done = job.step("compare.sh", **COMPARE, STAND_IN_CODE=code)
-    assert (done.returncode, job.output.read_text()) == (0, f"code={code}\n")
+    assert (done.returncode, job.output.read_text()) == (0, f"code={code}\ndecided=0\n")
     assert TABLE in job.summary.read_text()
+
+
+@pytest.mark.parametrize(("rounds", "decided"), [(3, 5), (2, 0)])
+def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: int, decided: int) -> None:
+    kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
+    trials = [
+        made.in_bout(number, made.measurement(3.0 if options == kinds[1] else 2.0), options=options)
+        for number in range(1, rounds + 1)
+        for options in kinds
+    ]
+    run = dataclasses.replace(made.record(*trials, rounds=rounds), asked=Asked(versus=["old", "new"]))
+    job.folder.joinpath("page").write_text(page.brief(findings(run)))
+    job.folder.joinpath("bin", "python").write_text(f'#!/bin/sh\ncat "{job.folder}/page"\n')
+    assert job.step("compare.sh", **COMPARE).returncode == 0
+    assert job.output.read_text() == f"code=0\ndecided={decided}\n"
 
 
 @pytest.mark.parametrize(
     ("code", "fail", "ended", "said"),
     [
-        ("0", "true", 0, "No regression beyond 5%."),
+        ("0", "true", 0, "No significant regression beyond 5% was found."),
         ("3", "true", 1, "::error::A figure is worse by more than 5%"),
         ("3", "false", 0, "::warning::A figure is worse"),
         ("2", "false", 1, "::error::Something could not be measured"),
@@ -90,9 +112,21 @@ def test_a_comparison_that_ends_otherwise_still_shows_its_table_and_hands_its_co
     ],
 )
 def test_a_regression_fails_the_job_unless_it_is_to_warn(job: Job, code: str, fail: str, ended: int, said: str) -> None:
-    done = job.step("judge.sh", CODE=code, FAIL=fail, THRESHOLD="5%")
+    done = job.step("judge.sh", CODE=code, DECIDED="2", FAIL=fail, THRESHOLD="5%")
     assert done.returncode == ended
     assert done.stdout.startswith(said)
+
+
+@pytest.mark.parametrize("decided", ["0", ""])
+def test_where_nothing_was_decided_no_regression_is_not_claimed(job: Job, decided: str) -> None:
+    done = job.step("judge.sh", CODE="0", DECIDED=decided, FAIL="true", THRESHOLD="5%")
+    assert done.returncode == 0
+    assert done.stdout.startswith("::warning::Nothing could be decided") and "egression" not in done.stdout
+
+
+def test_the_results_are_judged_before_they_are_uploaded() -> None:
+    text = (ACTION / "action.yml").read_text()
+    assert text.index("name: Compare") < text.index("name: Judge") < text.index("name: Keep")
 
 
 def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
@@ -113,6 +147,6 @@ def test_every_script_is_a_step_and_every_variable_of_it_is_given_there() -> Non
     for script, names in given.items():
         used = set(re.findall(r"\$\{?([A-Z]+)\b", (ACTION / script).read_text()))
         assert used - {"GITHUB", "PIPESTATUS"} == names, script
-    inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code"}
+    inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code", "decided"}
     assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
     assert "shell: bash" in text and text.count("run: ") == text.count("shell: bash")

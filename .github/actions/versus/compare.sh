@@ -1,5 +1,5 @@
-# Compares BASE and HEAD, shows the table in the log and in the job's summary, and keeps the exit code for judge.sh:
-# a step that failed here would hide the results from the steps that come after.
+# Compares BASE and HEAD, shows the table in the log and in the job's summary, and keeps for judge.sh the exit code and
+# how many figures have a verdict: a step that failed here would hide the results from the steps that come after.
 set -euo pipefail
 words=("$BASE" "$HEAD" --threshold "$THRESHOLD" --results "$RESULTS" --fail-on regression)
 [ -z "${BACKEND:-}" ] || words+=(--backend "$BACKEND")
@@ -10,4 +10,5 @@ mkdir -p "$RESULTS"
 code=0
 python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} | tee "$RESULTS/table.md" || code=${PIPESTATUS[0]}
 cat "$RESULTS/table.md" >>"$GITHUB_STEP_SUMMARY"
-echo "code=$code" >>"$GITHUB_OUTPUT"
+decided=$(grep -cE '\| \**(slower|faster|same|more|less)\** *\|$' "$RESULTS/table.md" || true) # none is grep's exit code 1
+printf "code=%s\ndecided=%s\n" "$code" "$decided" >>"$GITHUB_OUTPUT"
