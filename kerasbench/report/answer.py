@@ -9,7 +9,7 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Axis, is_control
+from kerasbench.exchange.options import Axis, is_control, is_native
 from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
@@ -36,14 +36,19 @@ CAUSES = {
 
 
 def answer(found: Findings) -> Section | None:
-    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
+    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios.
+
+    Where no row has two columns to compare there are no ratios: the table of steps says all.
+    """
     said = sentences(found)
     if not said:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
         return Section("Answer", lines=said, chart=bars.ratios(found))
-    notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
     swept = said[len(found.plain.rows) :]
+    if not bars.compared(found):
+        return Section("Answer", [overall(found)], lines=swept)
+    notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
     return Section("Answer", [overall(found)], _ratios(found), swept, notes, chart=bars.ratios(found))
 
 
@@ -68,7 +73,17 @@ def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
     ratio = standing.over_fastest(column)
     if ratio is not None:
         return Cell(times(ratio), ratio.value, level=column in standing.level)
-    return Cell("1×", 1.0) if column == standing.fastest else failed(row, column)
+    if column == standing.fastest:
+        return Cell("1×", 1.0)
+    return _alone_in_its_row(row, column) if standing.fastest is None else failed(row, column)
+
+
+def _alone_in_its_row(row: Row, column: Column) -> Cell:
+    """Return the time of a column where there is nothing to compare it with."""
+    found = row.cells[column].estimate(row.headline) if column in row.cells else None
+    if found is None:
+        return failed(row, column)
+    return Cell(f"{significant(found.value)} {BY_NAME[row.headline].unit}", found.value)
 
 
 def sentences(found: Findings) -> list[str]:
@@ -88,6 +103,8 @@ def overall(found: Findings) -> str:
     wins = [standing.first for standing in found.plain.standings]
     counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column))
     rows = count(len(wins), "row")
+    if not bars.compared(found):
+        return _nothing_compared(found, rows, named)
     if not counted:
         return f"No column is significantly faster than all others in any of {rows}."
     looks = "looks" if any(standing.tentative for standing in found.plain.standings) else "is"
@@ -95,6 +112,18 @@ def overall(found: Findings) -> str:
     parts = [f"{first[0]} {looks} the fastest in {first[1]} of {rows}", *(f"{who} in {many}" for who, many in others)]
     undecided = wins.count(None)
     return ", ".join(parts) + (f"; {undecided} without a clear winner." if undecided else ".")
+
+
+def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
+    measured = {
+        column
+        for row in found.plain.rows
+        for column, cell in row.cells.items()
+        if cell.estimate(row.headline) and not (is_control(column[2]) or is_native(column[2]))
+    }
+    if len(measured) == 1:
+        return f"{rows} measured on {named[measured.pop()]} alone: there is nothing to compare."
+    return f"No two columns were measured in any of {rows}: there is nothing to compare."
 
 
 def of_row(row: Row, standing: Standing, named: Names) -> str:

@@ -3,7 +3,8 @@ import dataclasses
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.messages import Code
 from kerasbench.report import markdown, page
-from kerasbench.report.answer import CAUSES, overall, sentences
+from kerasbench.report.answer import CAUSES, answer, overall, sentences
+from kerasbench.report.sections import NOTHING
 from kerasbench.results.record import Record
 from tests import made
 from tests.report.test_sweep import CROSSING, swept
@@ -44,6 +45,32 @@ def test_a_single_column_has_its_time_and_a_failure_its_cause() -> None:
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM)
     record = made.record(made.trial(backend="jax"), made.trial(failure=oom))
     assert of(record) == ["dense: JAX takes 2.10 ms a step. torch failed: out of memory."]
+
+
+SEVEN = ("a", "b", "c", "d", "e", "f", "g")
+
+
+def test_many_rows_of_one_column_have_a_sentence_and_no_table_of_dashes() -> None:
+    found = findings(made.record(*(made.trial(name=name) for name in SEVEN)))
+    said = answer(found)
+    assert said is not None and said.table is None
+    assert said.intro == ["7 rows measured on torch alone: there is nothing to compare."]
+    assert overall(found) == said.intro[0]
+    assert "| a " in markdown.rendered(page.whole(found))
+
+
+def test_a_column_that_worked_alone_has_its_time_among_ratios() -> None:
+    alone = [made.trial(name="a"), made.trial(name="a", backend="jax", failure=made.FAILURE)]
+    both = [made.trial(name=name, backend=backend) for name in SEVEN[1:] for backend in ("jax", "torch")]
+    said = answer(findings(made.record(*alone, *both)))
+    assert said is not None and said.table is not None
+    assert [cell.shown for cell in said.table.rows[0]] == ["a", NOTHING, "crash", "2.10 ms"]
+    assert said.table.rows[1][2].shown == "1×"
+
+
+def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
+    record = made.record(made.trial(name="a"), made.trial(name="b", backend="jax"))
+    assert overall(findings(record)) == "No two columns were measured in any of 2 rows: there is nothing to compare."
 
 
 def test_every_code_has_words() -> None:
