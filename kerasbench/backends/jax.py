@@ -191,9 +191,9 @@ def versions() -> dict[str, str]:
     import jax
 
     found = {"jax": jax.__version__}
-    for plugin in PLUGINS:
+    for package in ("jaxlib", *PLUGINS):  # jaxlib holds the compiler, and may be older than jax
         with suppress(metadata.PackageNotFoundError):
-            found[plugin] = metadata.version(plugin)
+            found[package] = metadata.version(package)
     return found | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in found) or "CPU"}
 
 

@@ -1,7 +1,8 @@
 """Environments for one comparison: a few packages on top of an interpreter's own, whose other packages they share.
 
-What differs between two of them is what was asked for and nothing else, and it takes seconds to make one. They are
-kept in the user's cache folder. One from a path or an address is made again each time, because that may have changed.
+What differs between two of them is what was asked for, and what that needs in another version than is shared. It takes
+seconds to make one. They are kept in the user's cache folder. One from a path or an address is made again each time,
+because that may have changed.
 """
 
 import hashlib

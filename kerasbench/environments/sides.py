@@ -89,10 +89,13 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
 
 
 def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return which of these packages the requirements of either side name: then the other backends do not matter."""
+    """Return which of these packages the requirements of either side are about: then other backends do not matter.
+
+    What begins with a package's name is a part of it: ``jaxlib``, ``tensorflow-cpu``.
+    """
     wanted = [one for text in (base, head) for one in meant(text, known).wanted]
     named = {requirements.package(one) for one in wanted}
-    return [one for one in packages if one in named]
+    return [one for one in packages if any(name.startswith(one) for name in named)]
 
 
 def _interpreter(text: str, path: Path) -> Side:

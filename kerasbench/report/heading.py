@@ -104,7 +104,7 @@ def _versions(record: Record) -> Iterator[str]:
 def _differing(found: Mapping[str, Mapping[str, Iterable[Column]]]) -> str:
     """Return which columns had which versions of these packages; that none differs is worth saying too."""
     if not found:
-        return "No version differs between the columns: what does, their labels alone tell."
+        return "None of these versions differs between the columns: what does, their labels alone tell."
     parts = []
     for package, versions in found.items():
         whose = [f"{version} ({_whose(columns)})" for version, columns in sorted(versions.items())]

@@ -3,6 +3,7 @@
 import sys
 import types
 from dataclasses import dataclass
+from importlib import metadata
 
 import pytest
 
@@ -71,3 +72,20 @@ def test_memory_grows_unless_it_is_taken_at_once(
         monkeypatch.setenv(jax.PREALLOCATE, variable)
     assert jax.memory_grows(Device("cuda")) is grows
     assert jax.memory_grows(Device("cpu")) is None
+
+
+def test_its_versions_are_those_of_its_compiler_and_plug_in_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"jaxlib": "0.10.1", "jax-cuda13-plugin": "0.10.1"}
+    module = fake([CPU], CPU)
+    module.__version__ = "0.10.2"  # type: ignore[attr-defined]
+
+    def version(package: str) -> str:
+        if package not in known:
+            raise metadata.PackageNotFoundError(package)
+        return known[package]
+
+    monkeypatch.setitem(sys.modules, "jax", module)
+    monkeypatch.setattr(metadata, "version", version)
+    assert jax.versions() == known | {"jax": "0.10.2", "jax-wheel": "jax-cuda13-plugin"}
+    del known["jax-cuda13-plugin"]
+    assert jax.versions() == known | {"jax": "0.10.2", "jax-wheel": "CPU"}

@@ -124,6 +124,7 @@ def test_requirements_tell_which_backends_matter() -> None:
     packages = ["jax", "tensorflow", "torch"]
     assert sides.about("torch==2.6", "torch==2.7", packages, []) == ["torch"]
     assert sides.about("keras==3.14 jax==0.9", "torch==2.7", packages, []) == ["jax", "torch"]
+    assert sides.about("jaxlib==0.9", "jaxlib==0.10", packages, []) == ["jax"]
     assert sides.about("keras==3.14", "old", packages, ["old"]) == []
 
 

@@ -174,6 +174,14 @@ def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path
         resume.find(tmp_path / "gone", HERE)
 
 
+def test_a_package_below_the_backend_counts_too() -> None:
+    (trial,) = [made.trial(1, backend="jax")]
+    planned = made.plan(made.cell(backend="jax"))
+    newer = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jaxlib": "0.10.3"})
+    assert kept(trial, planned=planned) == [True]
+    assert kept(trial, planned=planned, probes={"jax": newer}) == [False]
+
+
 def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
     old, new = (Options(environment=label) for label in ("old", "new"))
     planned = made.plan(*(made.cell(backend="torch", options=one) for one in (old, new)))

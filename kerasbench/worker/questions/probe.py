@@ -29,7 +29,7 @@ def probe(request: ProbeRequest) -> ProbeReport:
     return ProbeReport(
         backend=request.backend,
         python=sys.version.split()[0],
-        versions={"keras": _keras_version()} | backend.versions(),
+        versions={"keras": _keras_version(), "numpy": metadata.version("numpy")} | backend.versions(),
         devices=backend.devices(),
     )
 

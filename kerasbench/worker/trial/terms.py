@@ -17,7 +17,9 @@ THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent
 def resolve(model: Any, backend: Backend, device: Device) -> Resolved:
     """Read back what was in force while the model was trained."""
     import keras
+    import numpy as np
 
+    own = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
     with_weights = [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
     return Resolved(
         jit=bool(model.jit_compile),
@@ -27,7 +29,7 @@ def resolve(model: Any, backend: Backend, device: Device) -> Resolved:
         fp32=backend.fp32(),
         image_data_format=keras.config.image_data_format(),
         threads=backend.threads(),
-        versions={"python": sys.version.split()[0], "keras": keras.__version__} | backend.versions(),
+        versions=own | backend.versions(),
         memory_grows=backend.memory_grows(device),
         processors=processors.in_use(),
     )

@@ -39,8 +39,9 @@ def install(site: Path, name: str, version: str, code: str = "") -> None:
 def test_a_backend_that_loads_says_its_versions_and_what_it_sees(site: Path) -> None:
     install(site, "jax", "0.10.2")
     install(site, "keras", "3.15.1")
+    install(site, "numpy", "2.4.6")
     found = probe(ProbeRequest("jax"))
-    assert found.versions == {"keras": "3.15.1", "jax": "0.10.2"}
+    assert found.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
     assert (found.backend, found.devices, found.python) == ("jax", [Device("cpu"), GPU], sys.version.split()[0])
 
 
