@@ -1,8 +1,8 @@
 """Environments for one comparison: a few packages on top of an interpreter's own, whose other packages they share.
 
 What differs between two of them is what was asked for, and what that needs in another version than is shared. It takes
-seconds to make one. They are kept in the user's cache folder. One from a path or an address is made again each time,
-because that may have changed.
+seconds to make one. They are kept in the user's cache folder, and made again where what they share is no longer the
+same. One from a path or an address is made again each time, because that may have changed.
 """
 
 import hashlib
@@ -17,10 +17,11 @@ from kerasbench.environments import interpreters, requirements, venvs
 from kerasbench.errors import EnvironmentFailed
 
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the environment's own
+STATE = "kerasbench-shared.txt"  # what was shared when the environment was made
 UNFINISHED = ".unfinished-"  # begins the name of a folder in which an environment is being made
-FOLDERS = (
-    "import site; print('\\n'.join([*site.getsitepackages(), *([site.getusersitepackages()] "
-    "if site.ENABLE_USER_SITE else [])]))"
+BELOW = (
+    "import site, sys; print('\\n'.join([' '.join(sys.version.split()), *site.getsitepackages(), "
+    "*([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]))"
 )
 
 
@@ -32,7 +33,8 @@ def folder() -> Path:
 def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     """Return the interpreter of an environment with these requirements on top of what another interpreter has.
 
-    It is made where there is none yet, and where a requirement is a path or an address; ``say`` hears so.
+    It is made where there is none yet, where the other interpreter or its packages are no longer those that it was made
+    on, and where a requirement is a path or an address; ``say`` hears so.
 
     Raises:
         EnvironmentFailed: it could not be made.
@@ -40,7 +42,9 @@ def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str
     place = folder() / _name(python, wanted)
     interpreter = interpreters.inside(place)
     words = " ".join(wanted)
-    if interpreters.runs(str(interpreter)) and not any(_may_change(one) for one in wanted):
+    version, *folders = _below(python)
+    state = "\n".join([version, *folders, *_distributions(folders)])
+    if _state(place) == state and interpreters.runs(str(interpreter)) and not any(_may_change(one) for one in wanted):
         say(f"{words}: made earlier, in {place}")
         return str(interpreter)
     say(f"{words}: making an environment on top of {python}, in {place}")
@@ -49,7 +53,8 @@ def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str
         for left in place.parent.glob(f"{UNFINISHED}*"):  # by a run that was killed: the machine is this one's
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=place.parent) as scratch:
-            _make(Path(scratch) / place.name, python, wanted)
+            _make(Path(scratch) / place.name, python, folders, wanted)
+            (Path(scratch) / place.name / STATE).write_text(state, "utf-8")
             shutil.rmtree(place, ignore_errors=True)
             (Path(scratch) / place.name).rename(place)
     except OSError as error:
@@ -62,13 +67,31 @@ def _may_change(requirement: str) -> bool:
     return requirements.is_path(requirement) or "://" in requirement
 
 
-def _make(place: Path, python: str, wanted: Sequence[str]) -> None:
+def _below(python: str) -> list[str]:
+    """Return an interpreter's version, and then the folders of its packages."""
+    said = venvs.run([python, "-c", BELOW], f"{python} did not tell where its packages are", quiet=True)
+    return [line for line in said.splitlines() if line]
+
+
+def _distributions(folders: Sequence[str]) -> list[str]:
+    """Return the packages in these folders, each with its version."""
+    return sorted(one.name for folder in folders for one in Path(folder).glob("*.*-info"))
+
+
+def _state(place: Path) -> str | None:
+    """Return what was shared when an environment was made; None where it does not tell, or is not there."""
+    try:
+        return (place / STATE).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _make(place: Path, python: str, folders: Sequence[str], wanted: Sequence[str]) -> None:
     venvs.run([python, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
     own = str(interpreters.inside(place))
-    shared = venvs.run([python, "-c", FOLDERS], f"{python} did not tell where its packages are", quiet=True)
     (packages,) = place.glob("lib/python3*/site-packages")
     # By addsitedir, because a folder that is only named would not have its own .pth files read.
-    lines = [f"import site; site.addsitedir({one!r})" for one in shared.splitlines() if one]
+    lines = [f"import site; site.addsitedir({one!r})" for one in folders]
     (packages / SHARED).write_text("\n".join(lines) + "\n", "utf-8")
     failure = f"{' '.join(wanted)}: pip did not install it"
     # First what was asked for, though the same version may be shared: that may be another one tomorrow. Then what it

@@ -67,6 +67,27 @@ def test_it_is_made_once_for_each_interpreter_and_set_of_packages(pip: Pip, tmp_
     assert pip.installed[1::2] == [KERAS, ["keras==3.15.*"], KERAS]
 
 
+def test_it_is_made_again_where_what_it_shares_has_changed(pip: Pip, tmp_path: Path) -> None:
+    below = tmp_path / "below"
+    REAL([sys.executable, "-m", "venv", "--without-pip", str(below)], "no virtual environment", True)
+    (packages,) = below.glob("lib/python3*/site-packages")
+    python, said = str(below / "bin" / "python"), list[str]()
+    one = layers.built(python, KERAS, said.append)
+    left = Path(one).parents[1] / "left"
+    left.touch()
+    (packages / "jax-0.9.0.dist-info").mkdir()
+    assert layers.built(python, KERAS, said.append) == one
+    assert (
+        not left.exists()
+        and [what.split(", in ")[0] for what in said]
+        == [f"keras==3.14.*: making an environment on top of {python}"] * 2
+    )
+    (packages / "jax-0.9.0.dist-info").rename(packages / "jax-0.10.0.dist-info")
+    layers.built(python, KERAS, said.append)
+    layers.built(python, KERAS, said.append)
+    assert len(pip.installed) == 6 and said[-1].startswith("keras==3.14.*: made earlier")
+
+
 def test_a_checkout_is_installed_anew_each_time(pip: Pip, tmp_path: Path) -> None:
     wanted = [str(tmp_path / "keras")]
     assert layers.built(sys.executable, wanted, print) == layers.built(sys.executable, wanted, print)
