@@ -38,6 +38,8 @@ def _run(summary: Summary) -> Iterator[str]:
     resumed = f", resumed {' and '.join(record.resumed)}" if record.resumed else ""
     stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
     yield f"Begun {record.started}{resumed}, {rounds}, seed {record.asked.seed}{stopped}."
+    if record.runs > 1:
+        yield f"The rows come from {record.runs} runs, of which this is one."
     yield from _versions(record)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _let_in(summary)

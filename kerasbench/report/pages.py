@@ -141,7 +141,7 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     for group in by_machine(outlines):
         found, name = _merged(group), slug(group[0].machine)
         pages[place / f"machine-{name}.md"] = _of_machine(found, group)
-        rows.append(_index_row(name, found.summary, len(group)))
+        rows.append(_index_row(name, found.summary, group))
     pages[place / INDEX] = _index(rows)
     return pages
 
@@ -233,7 +233,7 @@ def _index(rows: list[list[str]]) -> str:
     return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n"
 
 
-def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
+def _index_row(name: str, summary: Summary, group: Sequence[Outline]) -> list[str]:
     machine = summary.record.machine
     cells = [
         str(machine.cores),
@@ -241,8 +241,8 @@ def _index_row(name: str, summary: Summary, runs: int) -> list[str]:
         ", ".join(machine.gpus) or NOTHING,
         ", ".join(column_name(column) for column in summary.columns),
         str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
-        str(runs),
-        summary.record.started,
+        str(len(group)),
+        max(one.started for one in group),
     ]
     return [f"[{markdown.escape(machine.chip)}](machine-{name}.md)", *map(markdown.escape, cells)]
 

@@ -76,6 +76,7 @@ class Merged(Record):
 
     origins: dict[Group, Origin] = field(default_factory=dict)
     left_out: dict[Group, list[Unshown]] = field(default_factory=dict)
+    merged: int = 1
 
     def origin(self, group: Group) -> Origin:
         return self.origins[group] if group in self.origins else super().origin(group)
@@ -83,6 +84,10 @@ class Merged(Record):
     @property
     def unshown(self) -> dict[Group, list[Unshown]]:
         return self.left_out
+
+    @property
+    def runs(self) -> int:
+        return self.merged
 
 
 def outline(record: Record, file: Path = Path()) -> Outline:
@@ -192,9 +197,9 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
         | {
             "scenarios": [scenarios[name] for name in sorted(scenarios)],
             "trials": trials,
-            "rounds_completed": max(record.rounds_completed for record in records),
             "minimal_effect": max(record.minimal_effect for record in records),
         },
         origins=origins,
         left_out=left_out,
+        merged=len(shares),
     )

@@ -11,7 +11,8 @@ from kerasbench.analysis.findings import findings
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.options import Options
-from kerasbench.report.pages import made_from, named, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.results.asked import SWEEP, Asked, Effort
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from tests import made
@@ -66,6 +67,12 @@ def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> N
     alone = dataclasses.replace(made.record(made.trial(name="iris", found=made.measurement(5))), started="2026-01-01")
     for record in (new, old, alone):
         store(tmp_path, record)
+    swept = made.trial(found=made.measurement(1), options=Options(batch=8))
+    store(
+        tmp_path,
+        dataclasses.replace(made.record(swept), started="2026-01-03", asked=Asked(effort=Effort(protocol=SWEEP))),
+    )
+    assert made_from([tmp_path])[tmp_path / INDEX].count("| 2026-01-03") == 1
     (page,) = (text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-"))
     assert "1.10 ms" in page
     assert "9.10 ms" not in page

@@ -11,7 +11,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import Options
 from kerasbench.report import training
-from kerasbench.report.heading import measured
+from kerasbench.report.heading import heading, measured
 from kerasbench.report.warned import warnings
 from kerasbench.results import asked as results_asked
 from kerasbench.results.merge import ENOUGH_ROUNDS, Outline, merge, merge_outlined, outline
@@ -173,6 +173,14 @@ def test_a_round_that_was_left_open_stays_left_out() -> None:
     interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
     found = rows(run(1.0, rounds=5), interrupted)
     assert len(found["conv"].cells["torch", "cpu", ""].trials) == 1
+
+
+def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
+    sweep = run(1.0, rounds=12, options=BATCH, effort=SWEEP, day=2)
+    said = drawn(heading(summarize(merge([run(1.0), sweep]))))
+    assert "Begun 2026-01-01, 3 complete rounds" in said
+    assert "The rows come from 2 runs, of which this is one." in said
+    assert "of which this is one" not in drawn(heading(summarize(merge([run(1.0), run(1.0, day=2)]))))
 
 
 def test_each_row_says_which_data_it_was_fed() -> None:
