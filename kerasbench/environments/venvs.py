@@ -24,6 +24,9 @@ from kerasbench.machine import macos, nvidia
 from kerasbench.results.atomic import replace
 
 FOLDER = Path(".venvs")
+UNFINISHED = (
+    "kerasbench-unfinished"  # lies in an environment until it is whole: what has it was left by a killed process
+)
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,18 @@ class Wish:
 
 
 def is_there(whom: str, folder: Path = FOLDER) -> bool:
-    """Tell whether a backend, or ``torch@LABEL``, has an environment, or something in its place."""
-    return (folder / whom).exists()
+    """Tell whether a backend, or ``torch@LABEL``, has a whole environment, or something else in its place."""
+    return (folder / whom).exists() and not _is_unfinished(folder / whom)
+
+
+def _is_unfinished(place: Path) -> bool:
+    return (place / UNFINISHED).exists()
 
 
 def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
 
-    With a label it lies in ``folder``/NAME@LABEL.
+    With a label it lies in ``folder``/NAME@LABEL. One that a killed process has left unfinished is made anew.
 
     Raises:
         UsageError: it is there already, or has no lock, or the interpreter is of no use.
@@ -71,9 +78,12 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     python = str(interpreters.inside(place.absolute()))
     kept = _set_aside(place)
     try:
+        _begin(place)
         run([wish.interpreter, "-m", "venv", str(place)], f"{place}: no virtual environment could be made")
         run([python, "-m", "pip", "install", *_options(wish), *wanted], f"{place}: pip did not install {backend}")
         frozen = run([python, "-m", "pip", "freeze"], f"{place}: pip did not tell what it installed", quiet=True)
+        replace(lock, (_head(backend, made_for) + frozen).encode())
+        (place / UNFINISHED).unlink()
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         if kept is not None:
@@ -81,7 +91,6 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
         raise
     if kept is not None:
         shutil.rmtree(kept, ignore_errors=True)
-    replace(lock, (_head(backend, made_for) + frozen).encode())
     return python
 
 
@@ -169,9 +178,15 @@ def _as_written(python: Path, base: Path) -> str:
 
 
 def _set_aside(place: Path) -> Path | None:
-    if not place.exists():
-        return None
+    """Return where the whole environment lies that was in a place; None where there was none.
+
+    What a killed process has left in the place goes; what it had set aside is what was there.
+    """
     kept = place.with_name(f"{place.name}.old")
+    if _is_unfinished(place):
+        shutil.rmtree(place, ignore_errors=True)
+    if not place.exists():
+        return kept if kept.exists() else None
     shutil.rmtree(kept, ignore_errors=True)
     try:
         return place.rename(kept)
@@ -179,6 +194,14 @@ def _set_aside(place: Path) -> Path | None:
         raise EnvironmentFailed(
             f"{place}: cannot be set aside as {kept.name}: {error.strerror}; it is as it was"
         ) from None
+
+
+def _begin(place: Path) -> None:
+    try:
+        place.mkdir(parents=True)
+        (place / UNFINISHED).touch()
+    except OSError as error:
+        raise EnvironmentFailed(f"{place}: no virtual environment could be made: {error.strerror}") from None
 
 
 def _options(wish: Wish) -> list[str]:

@@ -1,6 +1,7 @@
 """Making environments, with a pip and a venv that only note down what they were asked."""
 
 import io
+import shutil
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -172,6 +173,49 @@ def test_ctrl_c_puts_the_old_environment_back_too(
     with pytest.raises(KeyboardInterrupt):
         venvs.create("jax", Wish(force=True), tmp_path)
     assert interpreter.read_text() == "old"
+
+
+def killed(folder: Path, forced: bool) -> None:
+    """Leave what a process leaves that is killed while pip installs, in the place of a whole environment or of none."""
+    old = old_environment(folder)
+    if forced:
+        old.parents[1].rename(folder / "jax.old")
+    else:
+        shutil.rmtree(old.parents[1])
+        (folder / "jax.lock").unlink()
+    (folder / "jax" / "bin").mkdir(parents=True)
+    (folder / "jax" / venvs.UNFINISHED).touch()
+    interpreters.inside(folder / "jax").write_text("half")
+
+
+@pytest.mark.parametrize("forced", [True, False])
+def test_what_a_killed_process_has_left_is_not_taken_for_finished(tools: Tools, tmp_path: Path, forced: bool) -> None:
+    killed(tmp_path, forced)
+    assert not venvs.is_there("jax", tmp_path)
+    python = venvs.create("jax", Wish(), tmp_path)
+    assert Path(python).read_text() == "new" and venvs.is_there("jax", tmp_path)
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
+    assert [place.name for place in (tmp_path / "jax").iterdir()] == ["bin"]
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["while pip installs", "right after it was set aside"])
+def test_what_a_killed_process_had_set_aside_is_put_back_by_the_next_failure(
+    tools: Tools, tmp_path: Path, begun: bool
+) -> None:
+    killed(tmp_path, True)
+    if not begun:
+        shutil.rmtree(tmp_path / "jax")
+    tools.fail_at = "install"
+    with pytest.raises(EnvironmentFailed):
+        venvs.create("jax", Wish(force=True), tmp_path)
+    assert interpreters.inside(tmp_path / "jax").read_text() == "old"
+    assert venvs.is_there("jax", tmp_path) and not (tmp_path / "jax.old").exists()
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(tools: Tools, tmp_path: Path) -> None:
+    (tmp_path / "venvs").touch()
+    with pytest.raises(EnvironmentFailed, match="venvs/jax: no virtual environment could be made: Not a directory"):
+        venvs.create("jax", Wish(), tmp_path / "venvs")
 
 
 H200 = Card("NVIDIA H200", "580.95.05")
