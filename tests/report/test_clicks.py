@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
+from kerasbench.exchange.devices import Device
 from kerasbench.report import html, plot
 from tests import made
 
@@ -22,6 +23,8 @@ pytestmark = [
 ]
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
 
+GPU = Device("cuda", 0, "H200")
+
 # It clicks, and leaves what it saw in place of the page.
 VISITOR = """
 const seen = {}, form = document.querySelector(".controls"), root = document.documentElement;
@@ -32,6 +35,11 @@ const heads = () => [...table.tHead.rows[0].cells].filter(shows).map((head) => h
 const told = (selector, name) => [...document.querySelectorAll(selector)].filter(shows).map((one) => one.dataset[name]);
 const answers = () => [...document.querySelectorAll("nav + h2 + .lines li")].filter(shows)
   .map((line) => line.textContent.split(":")[0]);
+const below = (head) => [...document.querySelectorAll("table")].flatMap((one) => {
+  const column = [...one.tHead.rows[0].cells].findIndex((cell) => cell.textContent === head);
+  return column < 0 ? [] : [...one.tBodies[0].rows].filter((row) => !row.hidden)
+    .map((row) => row.cells[column].textContent);
+});
 const type = (text) => {
   form.elements.scenario.value = text;
   form.elements.scenario.dispatchEvent(new Event("input", { bubbles: true }));
@@ -63,8 +71,10 @@ seen.named = [firsts(), told(".group", "scenario"), answers(), form.elements.tol
 type("");
 const torch = form.querySelector("[value=torch]");
 torch.click();
+seen.rowsWithout = [...new Set([...below("column"), ...below("CPU")])];
 seen.without = [heads(), told("li.bar", "backend"), form.elements.told.value];
 torch.click();
+seen.rows = [...new Set(below("CPU"))];
 seen.all = [heads(), told("li.bar", "backend"), form.elements.told.value];
 seen.folded = document.querySelectorAll("main > details").length;
 form.elements.details.click();
@@ -91,8 +101,13 @@ def run() -> Findings:
             ("lost", "torch", 2.0),
         )
     ]
+    on_gpu = [
+        made.trial(index, "conv", backend, found=made.measurement(0.5 + index / 100, overhead_ms=0), device=GPU)
+        for index in (1, 2, 3)
+        for backend in ("jax", "torch")
+    ]
     failed = made.trial(1, "lost", "jax", failure=made.FAILURE)
-    return findings(made.record(*trials, failed, rounds=3))
+    return findings(made.record(*trials, *on_gpu, failed, rounds=3))
 
 
 def visit(folder: Path, width: int) -> dict[str, Any]:
@@ -131,8 +146,11 @@ def test_typing_shows_the_scenarios_of_that_name(seen: dict[str, Any]) -> None:
 
 
 def test_a_backend_is_hidden_everywhere_and_comes_back(seen: dict[str, Any]) -> None:
-    assert seen["without"] == [["scenario", "jax cpu"], ["jax", "jax"], "3 of 3 scenarios, 1 of 2 backends"]
-    assert seen["all"] == [["scenario", "jax cpu", "torch cpu"], ["jax", "torch"] * 2, ""]
+    on_jax, on_torch = ["jax cpu", "jax gpu"], ["torch cpu", "torch gpu"]
+    assert seen["without"] == [["scenario", *on_jax], ["jax"] * 3, "3 of 3 scenarios, 1 of 2 backends"]
+    assert {name.split()[0] for name in seen["rowsWithout"]} == {"jax"}
+    assert seen["all"] == [["scenario", *on_jax, *on_torch], ["jax", "torch", "jax", "jax", "torch", "torch"], ""]
+    assert seen["rows"] == ["jax cpu", "torch cpu"]
 
 
 def test_details_are_folded_until_all_are_opened(seen: dict[str, Any]) -> None:

@@ -34,7 +34,8 @@ function sortable(table) {
 
 // Groups of bars, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
 // cpu") are filtered by the scenario. Bars, columns, rows and parts of a column are filtered by its backend, which is
-// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu").
+// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row is of the
+// column that stands below "column", or below "CPU" where it is compared with a GPU.
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
   const boxes = all("[name=backend]", form);
@@ -47,13 +48,13 @@ function filter(form) {
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
     const away = names.map((name, index) => index > 0 && isUnwanted(name));
-    const column = names.findIndex((name, index) => index > 0 && name === "column");
+    const column = names.findIndex((name) => name === "column" || name === "CPU");
     heads.forEach((head, index) => { head.hidden = away[index]; });
     for (const row of table.tBodies[0].rows) {
       [...row.cells].forEach((cell, index) => { cell.hidden = away[index]; });
       const scenario = names[0] === "scenario" ? row.cells[0].textContent : undefined;
       if (scenario) known.push(scenario);
-      row.hidden = (scenario && !isWanted(scenario)) || (column > 0 && isUnwanted(row.cells[column].textContent));
+      row.hidden = (scenario && !isWanted(scenario)) || (column >= 0 && isUnwanted(row.cells[column].textContent));
     }
   }
   const scenarios = [...new Set(known)];
