@@ -11,7 +11,9 @@ from kerasbench.errors import UsageError
 
 PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that pip installs
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-VERSIONED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[\w,\s-]*\])?\s*(===|[=~!<>]=|[<>]|@)\s*\S")
+OPERATOR = r"===|[=~!<>]=|[<>]|@"
+VERSIONED = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[\w,-]*\])?({OPERATOR})[^=\s]")
+INSIDE = re.compile(rf"\s*({OPERATOR}|[,;])\s*")  # blanks here end no requirement
 UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 
 
@@ -44,8 +46,13 @@ def is_checkout(path: Path) -> bool:
 
 def are_requirements(text: str) -> bool:
     """Tell whether words, separated by blanks, name what to install: with a version, by an address, or as a wheel."""
-    words = text.split()
-    return bool(words) and all(VERSIONED.match(one) or "://" in one or one.endswith(".whl") for one in words)
+    found = words(text)
+    return bool(found) and all(VERSIONED.match(one) or "://" in one or one.endswith(".whl") for one in found)
+
+
+def words(text: str) -> list[str]:
+    """Return the requirements of a text: blanks end one, but for those around ``>=``, ``@`` or a comma."""
+    return INSIDE.sub(r"\1", text).split()
 
 
 def package(requirement: str) -> str:

@@ -51,7 +51,7 @@ def meant(text: str, known: Sequence[str]) -> Side:
     if path.is_dir() or (path.is_file() and path.suffix != ".whl"):
         return _interpreter(text, path)
     if requirements.are_requirements(text):
-        wanted = tuple(requirements.parse(one) for one in text.split())
+        wanted = tuple(requirements.parse(one) for one in requirements.words(text))
         return Side(_label(requirements.label(wanted)), wanted=wanted)
     if LABEL.fullmatch(text) and shutil.which(text):
         return Side(_label(text), path=str(shutil.which(text)))

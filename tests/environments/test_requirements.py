@@ -73,6 +73,9 @@ def test_what_cannot_be_installed_is_refused(
         ("keras==3.14.* torch~=2.6", True),
         ("keras[extra]>=3", True),
         ("git+https://example.org/keras", True),
+        ("keras @ git+https://example.org/keras", True),
+        ("keras >= 3.14, < 3.15 torch~=2.6", True),
+        ("keras >=", False),
         ("keras-3.14", False),
         ("keras==3.14 torch", False),
         ("", False),
@@ -80,6 +83,19 @@ def test_what_cannot_be_installed_is_refused(
 )
 def test_requirements_have_a_version_or_an_address(text: str, are: bool) -> None:
     assert requirements.are_requirements(text) is are
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (" keras >= 3.14, <3.15  torch==2.6", ["keras>=3.14,<3.15", "torch==2.6"]),
+        ("keras[extra, other] == 3.14", ["keras[extra,other]==3.14"]),
+        ("keras @ git+https://me@example.org/keras@main", ["keras@git+https://me@example.org/keras@main"]),
+        ("", []),
+    ],
+)
+def test_blanks_end_a_requirement_unless_they_stand_inside_it(text: str, words: list[str]) -> None:
+    assert requirements.words(text) == words
 
 
 @pytest.mark.parametrize(

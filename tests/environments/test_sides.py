@@ -72,6 +72,7 @@ def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
     assert sides.meant("keras==3.14.* torch==2.6", []) == Side(
         "keras-3.14-torch-2.6", wanted=("keras==3.14.*", "torch==2.6")
     )
+    assert sides.meant("keras>=3.14, <3.15", []).wanted == ("keras>=3.14,<3.15",)
 
 
 @pytest.mark.parametrize(
