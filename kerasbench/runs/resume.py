@@ -14,6 +14,8 @@ from kerasbench.results.shelf import records
 from kerasbench.runs.rows import Row, rows_of, whole_rounds
 from kerasbench.text import complain
 
+TOLD_LATE = ("jaxlib", "numpy")  # trials of an earlier kerasbench do not tell these versions
+
 
 @dataclass(frozen=True)
 class Interrupted:
@@ -96,7 +98,8 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     ran = trial.measurement.resolved.versions
     if not isinstance(probe, ProbeReport):
         return False
-    return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
+    there = probe.versions | {"python": probe.python}
+    return all(ran.get(name, version if name in TOLD_LATE else "") == version for name, version in there.items())
 
 
 def _whole(row: Row, trials: Sequence[TrialRecord]) -> list[TrialRecord]:

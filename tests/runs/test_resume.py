@@ -174,12 +174,19 @@ def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path
         resume.find(tmp_path / "gone", HERE)
 
 
-def test_a_package_below_the_backend_counts_too() -> None:
-    (trial,) = [made.trial(1, backend="jax")]
+def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> None:
     planned = made.plan(made.cell(backend="jax"))
-    newer = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jaxlib": "0.10.3"})
-    assert kept(trial, planned=planned) == [True]
-    assert kept(trial, planned=planned, probes={"jax": newer}) == [False]
+    untold = made.trial(1, backend="jax")
+    assert untold.measurement is not None
+    resolved = untold.measurement.resolved
+    told = dataclasses.replace(resolved, versions=resolved.versions | {"jaxlib": "0.10.2"})
+    trial = dataclasses.replace(untold, measurement=dataclasses.replace(untold.measurement, resolved=told))
+    for version, counts in (("0.10.2", True), ("0.10.3", False)):
+        there = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jaxlib": version})
+        assert kept(trial, planned=planned, probes={"jax": there}) == [counts]
+        assert kept(untold, planned=planned, probes={"jax": there}) == [True]
+    plugin = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jax-cuda12-plugin": "0.10.2"})
+    assert kept(untold, planned=planned, probes={"jax": plugin}) == [False]
 
 
 def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
