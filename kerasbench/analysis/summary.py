@@ -11,7 +11,7 @@ from kerasbench.analysis.cells import CellSummary, Row, summarize_cell
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.standings import Standing, stand
 from kerasbench.exchange.descriptions import RegimeDescription
-from kerasbench.exchange.measurement import Resolved
+from kerasbench.exchange.measurement import Measurement, Resolved
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Size, is_control
 from kerasbench.results.keys import Column
@@ -127,14 +127,16 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
 
 
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
-    """Fail the cells of a row that compute something else than the others. One trial tells: all begin alike."""
-    compared = {
-        column: (trial.device.kind, measurement)
-        for column, cell in cells.items()
-        if cell.failure is None
-        for trial, measurement in cell.trials
-        if measurement.parity is not None
-    }
+    """Fail the cells of a row that compute something else than the others. The first trial tells: all begin alike.
+
+    It alone compares outputs, and losses without random numbers.
+    """
+    compared: dict[Column, tuple[str, Measurement]] = {}
+    for column, cell in cells.items():
+        if cell.failure is None:
+            for trial, measurement in cell.trials:
+                if measurement.parity is not None:
+                    compared.setdefault(column, (trial.device.kind, measurement))
     failures = parity.judge(compared)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
