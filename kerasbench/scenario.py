@@ -269,7 +269,8 @@ def execute(name: str, file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
-    sys.path.append(str(file.parent))  # it may import a file next to it
+    for folder in dict.fromkeys((file.parent, file.resolve().parent)):
+        sys.path.append(str(folder))  # it may import a file next to it, or next to what it links to
     sys.modules[name] = module  # where dataclasses looks up the names of annotations that are text
     spec.loader.exec_module(module)
     return module

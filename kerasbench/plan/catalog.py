@@ -77,7 +77,7 @@ class Entry:
     @property
     def place(self) -> str:
         """What a child finds it by."""
-        return str(self.file if is_named(self.file) else self.file.resolve())
+        return place_of(self.file)
 
     @property
     def is_saved(self) -> bool:
@@ -189,9 +189,14 @@ def _require_models(own: Sequence[re.Match[str]], given: Given) -> None:
         )
 
 
+def place_of(file: Path) -> str:
+    """Return what a child finds it by, wherever that runs: a link by its own name, which says what it is."""
+    return str(file if is_named(file) else file.absolute())
+
+
 def resolved(given: Given) -> Given:
     """Return it with the paths that a child finds, wherever that runs."""
-    custom, rows = (str(Path(one).resolve()) if one else "" for one in (given.custom, given.rows))
+    custom, rows = (place_of(Path(one)) if one else "" for one in (given.custom, given.rows))
     return dataclasses.replace(given, custom=custom, rows=rows)
 
 
@@ -311,7 +316,7 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
         return {}
-    said = ask([str(file if is_named(file) else file.resolve()) for file in files], python, backend)
+    said = ask([place_of(file) for file in files], python, backend)
     if isinstance(said, list):
         return dict(zip(files, said, strict=True))
     if len(files) == 1:
