@@ -66,8 +66,10 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
     """Save a model, and its rows (x, y), for as long as this lasts.
 
     Raises:
-        UsageError: it cannot be saved, or the rows are not such as `fit` takes.
+        UsageError: it is not built or cannot be saved, or the rows are not such as `fit` takes.
     """
+    if not getattr(model, "built", True):
+        raise UsageError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
     with scratch.scratch_folder(FOLDER) as folder:
         file = Path(folder, f"{_name(model)}.keras")
         try:

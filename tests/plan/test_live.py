@@ -43,6 +43,13 @@ def test_a_model_that_cannot_be_saved_is_said_to_be_none() -> None:
         pass
 
 
+def test_a_model_that_is_not_built_yet_is_refused_before_anything_is_saved() -> None:
+    fresh = model(fails="too late")
+    fresh.built = False
+    with pytest.raises(UsageError, match="the model is not built: begin it"), live.saved(fresh):
+        pass
+
+
 def test_a_name_and_a_list_of_names_are_no_models() -> None:
     assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
     assert live.is_model(model())

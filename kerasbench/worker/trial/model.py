@@ -36,6 +36,8 @@ def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: T
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
+    if not model.built:
+        raise ScenarioError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
     counted, wanted = model.count_params(), scenario.parameters_of(regime)
     if wanted is not None and counted != wanted and regime.width == 1:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")

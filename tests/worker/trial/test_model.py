@@ -27,6 +27,7 @@ def made(*supports_jit: bool, **different: object) -> Any:
     layers = [SimpleNamespace(supports_jit=supported) for supported in supports_jit]
     attributes: dict[str, object] = {
         "compiled": True,
+        "built": True,
         "run_eagerly": False,
         "steps_per_execution": 1,
         "weights": [],
@@ -75,6 +76,7 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
         ({"compiled": False}, "must return a compiled Keras model"),
         ({"run_eagerly": True}, "run_eagerly or steps_per_execution"),
         ({"steps_per_execution": 4}, "run_eagerly or steps_per_execution"),
+        ({"built": False}, "the model is not built: begin it with keras.Input"),
         ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
     ],
 )
