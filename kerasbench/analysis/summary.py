@@ -62,7 +62,14 @@ def summarize(record: Record) -> Summary:
     record = _without_open_round(record)
     columns = sorted({trial.column for trial in record.trials if not is_control(trial.column[2])})
     rows = [
-        Row(scenario.description, regime, _with_parity(cells), _origin(record, scenario, regime, size), size)
+        Row(
+            scenario.description,
+            regime,
+            _with_parity(cells),
+            _origin(record, scenario, regime, size),
+            size,
+            own=scenario.suite == "",
+        )
         for scenario in record.scenarios
         for regime in scenario.description.regimes
         for size, cells in _cells(record, scenario.description.name, regime.name)

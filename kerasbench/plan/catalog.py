@@ -290,8 +290,9 @@ def describe_all(
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
     hashes = {file: _hash(file, given) for file in files}
-    of_folder = {folder: suite for suite, folder in suites().items()}
-    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent in of_folder}
+    of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
+    of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
+    cached = {file: place for file, place in _cache_files(hashes).items() if of_file[file]}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
     new = _described(
         [file for file in hashes if file not in known], python, backend, ask or partial(_asked, given=resolved(given))
@@ -306,7 +307,7 @@ def describe_all(
             (known | new)[file],
             twins(file, names),
             resolved(given) if _is_model(file) else NOTHING,
-            of_folder.get(file.parent, ""),
+            of_file[file],
         )
         for file in files
     ]

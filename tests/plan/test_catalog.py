@@ -361,6 +361,14 @@ def test_a_scenario_of_any_suite_is_found_by_its_name(mine: Path) -> None:
     ]
 
 
+def test_a_built_in_scenario_is_one_by_its_path_too(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(catalog.builtin_folder())
+    other = mine.with_name("iris_mlp.py")
+    mine.rename(other)
+    assert catalog.describe(Path("iris_mlp.py"), sys.executable).suite == "published"
+    assert catalog.describe(other, sys.executable).suite == ""
+
+
 def test_a_regime_is_named_by_its_own_name_alone(mine: Path) -> None:
     def named(*patterns: str) -> list[str]:
         return [one.label for one in catalog.select(patterns, sys.executable) if one.named]
