@@ -148,8 +148,9 @@ class Scenario:
         self._require_regimes()
 
     def _require_regimes(self) -> None:
-        if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
-            raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
+        several = isinstance(self.regimes, tuple | list) and self.regimes
+        if not several or not all(isinstance(regime, Regime) for regime in self.regimes):
+            raise ScenarioError(f"regimes must be a tuple such as (Regime(...),), with its comma, not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]
         if len(set(names)) < len(names):
             raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")

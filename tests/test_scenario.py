@@ -71,8 +71,9 @@ def test_regimes_have_different_names() -> None:
 
 
 def test_a_scenario_needs_a_regime() -> None:
-    with pytest.raises(ScenarioError, match="one or more"):
-        scenario()
+    for none in ((), Regime(train=8), ("small",), {Regime(train=8).name: Regime(train=8)}):
+        with pytest.raises(ScenarioError, match=r"regimes must be a tuple such as \(Regime\(...\),\), with its comma"):
+            Scenario(build=build, data=data, regimes=none)  # type: ignore[arg-type]
 
 
 def test_build_must_be_callable() -> None:
