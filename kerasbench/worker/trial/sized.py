@@ -36,8 +36,7 @@ def prepare(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str
         test_each_epoch=False,
     )
     rows = draw(dataset, min(samples, regime.train), seed, kind).repeated(samples)
-    check_pipeline(at_size, rows)
-    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight)
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
 
 
 def steps(batch: int, row_bytes: int) -> int:

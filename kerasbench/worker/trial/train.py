@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kerasbench.exchange.measurement import Batch, Block, Learning, Published
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, counts_epochs
@@ -242,10 +244,11 @@ def _accuracy(model: Any, feed: Feed) -> float | None:
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
     rows = feed.evaluated
-    scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
-    if is_nested(scores) or is_nested(rows.y):
+    x, y = feed.together(rows)
+    scores = model.predict(x, batch_size=feed.predict_batch, verbose=0)
+    if is_nested(scores) or is_nested(y):
         return None
-    classes = classes_of(rows.y)
+    classes = classes_of(np.asarray(y))
     if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
         return None
     return float((scores.argmax(axis=-1) == classes).mean())

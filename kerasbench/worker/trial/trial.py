@@ -180,7 +180,7 @@ def first_steps(subject: Subject, found: Findings) -> None:
     with subject.phase("learn"):
         found.learning, following = learn(model, feed, first_loss)
     found.again_ns = following.fits_ns
-    if not parity.random_layers(model):
+    if not feed.draws and not parity.random_layers(model):
         found.parity = Parity([first_loss, *following.losses], [], sensitive=parity.sensitive(model))
 
 
@@ -256,7 +256,7 @@ def silenced_parity(subject: Subject, found: Findings) -> None:
     """
     brings = subject.scenario.keeps_weights
     silences = found.parity is None and parity.can_be_silenced(subject.model)
-    if not brings and not silences:
+    if subject.feed.draws or not (brings or silences):
         return
     with subject.pipe.phase("parity"):
         try:
@@ -275,7 +275,7 @@ def foresight(subject: Subject, found: Findings) -> None:
 
     with subject.pipe.phase("first prediction"):
         found.batch = Batch(describe(subject.feed.train[: subject.feed.batch].x), "")
-        found.parity = Parity([], [], parity.outputs(subject.model, subject.feed))
+        found.parity = None if subject.feed.draws else Parity([], [], parity.outputs(subject.model, subject.feed))
 
 
 def parts(subject: Subject, found: Findings) -> None:

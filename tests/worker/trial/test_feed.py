@@ -119,11 +119,35 @@ def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
         (lambda x, y, batch: [(x[:16], y[:8])] * 2, "not y of shape (8,)"),
         (lambda x, y, batch: iter(in_batches(x, y, batch)), "must make a keras.utils.PyDataset, which gives any batch"),
         (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
+        (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
     ],
 )
 def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(complaint)):
         made(Regime(train=64, batch=16, feed=pipeline))
+
+
+def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+    """Moves all rows by a number of its own, once."""
+    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
+
+
+class Distorted(list[Batch]):
+    """Moves each batch by the next number of a generator that always begins alike."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+        super().__init__(in_batches(x, y, batch))
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, index: Any) -> Any:
+        x, y = super().__getitem__(index)
+        return x + self.rng.random(dtype=np.float32), y
+
+
+@pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
+def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
+    regime = Regime(train=64, batch=16, feed=pipeline)
+    assert [prepare(scenario(regime), regime, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
 
 
 @pytest.mark.parametrize("regime", [Regime(train=20, batch=16), Regime(train=20), Regime(train=20, test=8)])

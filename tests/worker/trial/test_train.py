@@ -191,6 +191,15 @@ def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
     assert learning.accuracy == accuracy
 
 
+def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(train: Any) -> None:
+    def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
+        return [(x[::-1], y[::-1])]
+
+    feed = fed(dataclasses.replace(REGIME, feed=turned), targets=CLASSES)
+    model = SimpleNamespace(predict=lambda x, **options: np.eye(3)[x[:, 0].astype(int) % 3])
+    assert train._accuracy(model, feed) == 1.0
+
+
 def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
     twin, model = begun()
     clock = train.measure_steps(model, fed(Regime(train=330, batch=16, validation=20)), [], PACE, granted(3))
