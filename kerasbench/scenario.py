@@ -21,6 +21,7 @@ Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
+NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 HASH_CHUNK_BYTES = 1 << 20
 STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
@@ -202,7 +203,7 @@ def is_saved(file: Path) -> bool:
 
 def is_named(file: Path) -> bool:
     """Tell whether it is no file, but the name of a model of ``keras.applications``."""
-    return str(file).startswith(APPLICATIONS)
+    return NAMED.fullmatch(str(file)) is not None
 
 
 def source_hash(file: Path, given: Given = NOTHING) -> str:

@@ -346,7 +346,7 @@ def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
 def _hash(file: Path, given: Given = NOTHING) -> str:
     """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
-        if not is_named(file):
+        if not _is_model(file):
             require_scenario_name(file)
         return source_hash(file, given)
     except ScenarioError as error:

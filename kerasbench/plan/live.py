@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench.children import scratch
 from kerasbench.errors import UsageError
-from kerasbench.exchange.given import STRUCTURE, UNFIT
+from kerasbench.exchange.given import STRUCTURE, fitting
 from kerasbench.plan.words import Words
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
     if not getattr(model, "built", True):
         raise UsageError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
     with scratch.scratch_folder(FOLDER) as folder:
-        file = Path(folder, f"{_name(model)}.keras")
+        file = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras")
         try:
             model.save(str(file))
             if zipfile.is_zipfile(file):  # else the child says what is wrong with it
@@ -102,11 +102,6 @@ def _without_dates(file: Path) -> None:
                 else:
                     shutil.copyfileobj(content, member)
     undated.replace(file)
-
-
-def _name(model: Any) -> str:
-    found = UNFIT.sub("_", str(getattr(model, "name", "") or "model"))[:64].lstrip("-_.")
-    return found or "model"
 
 
 def write_rows(file: Path, data: object) -> int:

@@ -35,6 +35,22 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
     assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, given=given) == [found]
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("my model.keras", "my_model"),
+        ("ep=05.keras", "ep_05"),
+        ("=.keras", "model"),
+        ("keras.applications.A.keras", "keras.applications.A"),
+    ],
+)
+def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> None:
+    saved = saved.rename(saved.with_name(file))
+    entry = catalog.describe(saved, sys.executable, given=Given([Input("", [3])]))
+    assert entry.name == name
+    assert entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
+
+
 def test_a_model_s_own_layers_count_as_its_source(saved: Path, tmp_path: Path) -> None:
     custom = tmp_path / "layers.py"
     custom.write_text("one = 1")
