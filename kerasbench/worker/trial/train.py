@@ -27,8 +27,7 @@ PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
-    "evaluate() has no loss: a model with a train_step of its own needs a loss in compile(), or a test_step that "
-    'returns its loss: {"loss": ...}'
+    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
 )
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 
@@ -211,7 +210,7 @@ def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
     """Return the mean loss of these rows.
 
     Raises:
-        ScenarioError: the model has a ``train_step`` of its own, and none of it is there when it is evaluated.
+        ScenarioError: there is none, as of a model with a ``train_step`` of its own that was compiled without one.
     """
     try:
         found = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)

@@ -308,8 +308,8 @@ def test_a_step_of_its_own_need_not_ask_for_the_loss(train: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        (ValueError("No loss to compute. Provide a `loss` argument in `compile()`."), "needs a loss in compile"),
-        ({"loss": 0.0}, "needs a loss in compile"),  # what Keras returns on JAX
+        (ValueError("No loss to compute. Provide a `loss` argument in `compile()`."), "has no loss: give compile"),
+        ({"loss": 0.0}, "has no loss: give compile"),  # what Keras returns on JAX
         ({"accuracy": 1.0}, "own test_step must return its loss"),
     ],
 )
