@@ -21,6 +21,7 @@ Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
+NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 HASH_CHUNK_BYTES = 1 << 20
 STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
@@ -148,8 +149,9 @@ class Scenario:
         self._require_regimes()
 
     def _require_regimes(self) -> None:
-        if not self.regimes or not all(isinstance(regime, Regime) for regime in self.regimes):
-            raise ScenarioError(f"regimes must be a tuple of one or more Regime(...), not {self.regimes!r}")
+        several = isinstance(self.regimes, tuple | list) and self.regimes
+        if not several or not all(isinstance(regime, Regime) for regime in self.regimes):
+            raise ScenarioError(f"regimes must be a tuple such as (Regime(...),), with its comma, not {self.regimes!r}")
         names = [regime.name for regime in self.regimes]
         if len(set(names)) < len(names):
             raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")
@@ -201,7 +203,7 @@ def is_saved(file: Path) -> bool:
 
 def is_named(file: Path) -> bool:
     """Tell whether it is no file, but the name of a model of ``keras.applications``."""
-    return str(file).startswith(APPLICATIONS)
+    return NAMED.fullmatch(str(file)) is not None
 
 
 def source_hash(file: Path, given: Given = NOTHING) -> str:
@@ -269,7 +271,8 @@ def execute(name: str, file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
-    sys.path.append(str(file.parent))  # it may import a file next to it
+    for folder in dict.fromkeys((file.parent, file.resolve().parent)):
+        sys.path.append(str(folder))  # it may import a file next to it, or next to what it links to
     sys.modules[name] = module  # where dataclasses looks up the names of annotations that are text
     spec.loader.exec_module(module)
     return module

@@ -71,8 +71,9 @@ def test_regimes_have_different_names() -> None:
 
 
 def test_a_scenario_needs_a_regime() -> None:
-    with pytest.raises(ScenarioError, match="one or more"):
-        scenario()
+    for none in ((), Regime(train=8), ("small",), {Regime(train=8).name: Regime(train=8)}):
+        with pytest.raises(ScenarioError, match=r"regimes must be a tuple such as \(Regime\(...\),\), with its comma"):
+            Scenario(build=build, data=data, regimes=none)  # type: ignore[arg-type]
 
 
 def test_build_must_be_callable() -> None:
@@ -184,7 +185,7 @@ def test_a_name_stands_for_itself() -> None:
     names = [Path(f"keras.applications.{name}") for name in ("A", "B")]
     assert len({source_hash(name) for name in names}) == 2
     assert all(map(is_named, names))
-    assert not is_named(Path("mine.py"))
+    assert not any(is_named(Path(name)) for name in ("mine.py", "keras.applications.A.keras", "keras.applications."))
 
 
 @pytest.mark.parametrize("weights", [{"a": 1.0}, {0: "much"}, [1.0, 2.0]])

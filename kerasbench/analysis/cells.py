@@ -103,13 +103,17 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class Row:
-    """One regime of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run."""
+    """One regime of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run.
+
+    ``own``: the scenario is the user's own, not a built-in one of the same name.
+    """
 
     scenario: Description
     regime: RegimeDescription
     cells: dict[Column, CellSummary]
     origin: Origin
     size: Size | None = None
+    own: bool = False
 
     @property
     def label(self) -> str:

@@ -11,7 +11,7 @@ from kerasbench.analysis.cells import CellSummary, Row, summarize_cell
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.standings import Standing, stand
 from kerasbench.exchange.descriptions import RegimeDescription
-from kerasbench.exchange.measurement import Resolved
+from kerasbench.exchange.measurement import Measurement, Resolved
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import Size, is_control
 from kerasbench.results.keys import Column
@@ -62,7 +62,14 @@ def summarize(record: Record) -> Summary:
     record = _without_open_round(record)
     columns = sorted({trial.column for trial in record.trials if not is_control(trial.column[2])})
     rows = [
-        Row(scenario.description, regime, _with_parity(cells), _origin(record, scenario, regime, size), size)
+        Row(
+            scenario.description,
+            regime,
+            _with_parity(cells),
+            _origin(record, scenario, regime, size),
+            size,
+            own=scenario.suite == "",
+        )
         for scenario in record.scenarios
         for regime in scenario.description.regimes
         for size, cells in _cells(record, scenario.description.name, regime.name)
@@ -127,14 +134,16 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
 
 
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
-    """Fail the cells of a row that compute something else than the others. One trial tells: all begin alike."""
-    compared = {
-        column: (trial.device.kind, measurement)
-        for column, cell in cells.items()
-        if cell.failure is None
-        for trial, measurement in cell.trials
-        if measurement.parity is not None
-    }
+    """Fail the cells of a row that compute something else than the others. The first trial tells: all begin alike.
+
+    It alone compares outputs, and losses without random numbers.
+    """
+    compared: dict[Column, tuple[str, Measurement]] = {}
+    for column, cell in cells.items():
+        if cell.failure is None:
+            for trial, measurement in cell.trials:
+                if measurement.parity is not None:
+                    compared.setdefault(column, (trial.device.kind, measurement))
     failures = parity.judge(compared)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 

@@ -1,5 +1,6 @@
 """The options that several commands have in common: their types, what they are for, and what their help says."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -291,5 +292,6 @@ def require_regression(fail_on: str | None) -> None:
 
 
 def split(given: list[str] | None) -> list[str]:
-    """Return the names in repeated and comma-separated options."""
-    return [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+    """Return the names in repeated and comma-separated options; a file with a comma in its path is one."""
+    parts = [[text] if os.path.isfile(text) else text.split(",") for text in given or []]
+    return [name.strip() for several in parts for name in several if name.strip()]

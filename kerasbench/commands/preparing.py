@@ -1,5 +1,6 @@
 """Commands before anything is measured: doctor, new and env create."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -50,7 +51,8 @@ def new(
     from kerasbench.plan import beginning
 
     beginning.begin(file)
-    print(f"{file}: put your model and data into it\npython -m kerasbench --scenario {file} --quick  # measures it")
+    said = shlex.quote(str(file))
+    print(f"{file}: put your model and data into it\npython -m kerasbench --scenario {said} --quick  # measures it")
     return EXIT_OK
 
 

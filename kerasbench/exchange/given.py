@@ -56,6 +56,11 @@ class Given:
 NOTHING = Given()
 
 
+def fitting(name: str, default: str = "model") -> str:
+    """Return a model's name with what no scenario's has replaced: ``ep=05`` is ``ep_05``."""
+    return UNFIT.sub("_", name)[:MAX_NAME].lstrip("-_.") or default
+
+
 def decode_given(fields: Mapping[str, Any]) -> Given:
     """Rebuild it from the JSON of a request."""
     return Given(**{**fields, "inputs": [Input(**one) for one in fields["inputs"]]})

@@ -22,10 +22,17 @@ INPUT = re.compile(
 SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[mg])(i?b)?", re.IGNORECASE)
 
 
-def require_time(timeout_s: float | None) -> None:
+def require_time(limit_s: float | None, option: str = "--timeout") -> None:
     """Raise UsageError for a limit that is no time, as infinity is."""
-    if timeout_s is not None and not 0 < timeout_s < math.inf:
-        raise UsageError(f"--timeout takes a number of seconds above 0, not {timeout_s:g}")
+    if limit_s is not None and not 0 < limit_s < math.inf:
+        raise UsageError(f"{option} takes a number of seconds above 0, not {limit_s:g}")
+
+
+def whole_bytes(limit: float | None) -> int | None:
+    """Return a limit of memory as a whole number, also 4e9; raise UsageError for what is none of at least 1."""
+    if limit is not None and (not 1 <= limit < math.inf or limit % 1):
+        raise UsageError(f"--memory-limit takes a whole number of bytes from 1 on, such as 4e9, not {limit:g}")
+    return None if limit is None else int(limit)
 
 
 def parse_size_bytes(text: str) -> int:

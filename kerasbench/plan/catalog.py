@@ -77,7 +77,7 @@ class Entry:
     @property
     def place(self) -> str:
         """What a child finds it by."""
-        return str(self.file if is_named(self.file) else self.file.resolve())
+        return place_of(self.file)
 
     @property
     def is_saved(self) -> bool:
@@ -189,9 +189,14 @@ def _require_models(own: Sequence[re.Match[str]], given: Given) -> None:
         )
 
 
+def place_of(file: Path) -> str:
+    """Return what a child finds it by, wherever that runs: a link by its own name, which says what it is."""
+    return str(file if is_named(file) else file.absolute())
+
+
 def resolved(given: Given) -> Given:
     """Return it with the paths that a child finds, wherever that runs."""
-    custom, rows = (str(Path(one).resolve()) if one else "" for one in (given.custom, given.rows))
+    custom, rows = (place_of(Path(one)) if one else "" for one in (given.custom, given.rows))
     return dataclasses.replace(given, custom=custom, rows=rows)
 
 
@@ -285,8 +290,9 @@ def describe_all(
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
     hashes = {file: _hash(file, given) for file in files}
-    of_folder = {folder: suite for suite, folder in suites().items()}
-    cached = {file: place for file, place in _cache_files(hashes).items() if file.parent in of_folder}
+    of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
+    of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
+    cached = {file: place for file, place in _cache_files(hashes).items() if of_file[file]}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
     new = _described(
         [file for file in hashes if file not in known], python, backend, ask or partial(_asked, given=resolved(given))
@@ -301,7 +307,7 @@ def describe_all(
             (known | new)[file],
             twins(file, names),
             resolved(given) if _is_model(file) else NOTHING,
-            of_folder.get(file.parent, ""),
+            of_file[file],
         )
         for file in files
     ]
@@ -311,7 +317,7 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
         return {}
-    said = ask([str(file if is_named(file) else file.resolve()) for file in files], python, backend)
+    said = ask([place_of(file) for file in files], python, backend)
     if isinstance(said, list):
         return dict(zip(files, said, strict=True))
     if len(files) == 1:
@@ -340,7 +346,7 @@ def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
 def _hash(file: Path, given: Given = NOTHING) -> str:
     """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
-        if not is_named(file):
+        if not _is_model(file):
             require_scenario_name(file)
         return source_hash(file, given)
     except ScenarioError as error:

@@ -5,6 +5,8 @@ It is asked for nothing but its own ``save`` and ``name``, so that this process 
 
 import dataclasses
 import json
+import shutil
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench.children import scratch
 from kerasbench.errors import UsageError
-from kerasbench.exchange.given import STRUCTURE, UNFIT
+from kerasbench.exchange.given import STRUCTURE, fitting
 from kerasbench.plan.words import Words
 
 if TYPE_CHECKING:
     import numpy as np
 
 FOLDER = f"{scratch.PREFIX}model-"
+METADATA = "metadata.json"
 STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
 
 
@@ -66,12 +69,16 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
     """Save a model, and its rows (x, y), for as long as this lasts.
 
     Raises:
-        UsageError: it cannot be saved, or the rows are not such as `fit` takes.
+        UsageError: it is not built or cannot be saved, or the rows are not such as `fit` takes.
     """
+    if not getattr(model, "built", True):
+        raise UsageError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
     with scratch.scratch_folder(FOLDER) as folder:
-        file = Path(folder, f"{_name(model)}.keras")
+        file = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras")
         try:
             model.save(str(file))
+            if zipfile.is_zipfile(file):  # else the child says what is wrong with it
+                _without_dates(file)
         except Exception as error:
             said = " ".join(str(error).split())[:200]
             raise UsageError(f"the model cannot be saved: {type(error).__name__}: {said}") from error
@@ -79,12 +86,22 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
             yield Live(file)
         else:
             rows = Path(folder, "rows.npz")
-            yield Live(file, str(rows), write_rows(rows, data))
+            samples = write_rows(rows, data)
+            _without_dates(rows)
+            yield Live(file, str(rows), samples)
 
 
-def _name(model: Any) -> str:
-    found = UNFIT.sub("_", str(getattr(model, "name", "") or "model"))[:64].lstrip("-_.")
-    return found or "model"
+def _without_dates(file: Path) -> None:
+    """Leave out when an archive was written, so that what is saved again without a change is the same file."""
+    undated = file.with_suffix(".undated")
+    with zipfile.ZipFile(file) as dated, zipfile.ZipFile(undated, "w") as kept:
+        for name in dated.namelist():
+            with dated.open(name) as content, kept.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+                if name == METADATA:  # a few words of Keras, with its date
+                    member.write(json.dumps(json.load(content) | {"date_saved": ""}).encode())
+                else:
+                    shutil.copyfileobj(content, member)
+    undated.replace(file)
 
 
 def write_rows(file: Path, data: object) -> int:

@@ -36,7 +36,7 @@ class Words:
     batch_sizes: list[str] = field(default_factory=list)
     widths: list[str] = field(default_factory=list)
     timeout_s: float | None = None
-    memory_limit: str | int | None = None
+    memory_limit: str | float | None = None
     seed: int = 0
     data: str = "synthetic"
     protocol: str = "steady"
@@ -94,7 +94,7 @@ def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
             seed=words.seed,
             data=arguments.parse_data(words.data),
             timeout_s=words.timeout_s,
-            memory_limit_bytes=_bytes(words.memory_limit),
+            memory_limit_bytes=arguments.whole_bytes(_bytes(words.memory_limit)),
             keep_env=variables.kept(words.keep_env),
             control=words.control or words.rigorous,
             given=_given(words),
@@ -104,7 +104,7 @@ def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:
 
 def _given(words: Words) -> Given:
     """Return what is said of models; raise UsageError for what cannot be."""
-    if words.batch is not None and not 1 <= words.batch <= sizes.MAX_BATCH:
+    if words.batch is not None and (not isinstance(words.batch, int) or not 1 <= words.batch <= sizes.MAX_BATCH):
         raise UsageError(f"--batch-size takes a whole number from 1 to {sizes.MAX_BATCH:,}, not {words.batch}")
     custom = arguments.parse_custom(words.custom)
     inputs = arguments.parse_inputs(words.inputs)
@@ -117,6 +117,8 @@ def known(asked: Asked) -> Asked:
     What a file says was asked for is no surer than a user's words.
     """
     arguments.require_time(asked.timeout_s)
+    arguments.require_time(asked.effort.budget_s, "--budget")
+    arguments.whole_bytes(asked.memory_limit_bytes)
     arguments.require_seed(asked.seed)
     return dataclasses.replace(
         asked,
@@ -142,5 +144,5 @@ def _seconds(budget: str | float | None) -> float | None:
     return arguments.parse_duration_s(budget) if isinstance(budget, str) else budget
 
 
-def _bytes(limit: str | int | None) -> int | None:
+def _bytes(limit: str | float | None) -> float | None:
     return arguments.parse_size_bytes(limit) if isinstance(limit, str) else limit

@@ -49,7 +49,7 @@ WORDS: dict[Warned, Words] = {
     Warned.IDLE: Words("does not learn: training did not change the loss", "check the model, its loss and its data"),
     Warned.DISTURBED: Words("other load disturbed at least one round", "close other programs and run again"),
     Warned.UNJUDGED: Words(
-        "the losses were not compared with those of the other backends", "make the model deterministic"
+        "the losses were not compared with those of the other backends", "make the model and its feed deterministic"
     ),
     Warned.SCATTERED: Words(f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"),
     Warned.UNSTEADY: Words("warm-up ended before times had settled, in most trials", "run again on a quiet machine"),

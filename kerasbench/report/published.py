@@ -14,7 +14,12 @@ from kerasbench.results.keys import Column
 def beside_published(summary: Summary) -> Section | None:
     """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
     known = figures()
-    shown = [(row, figure) for row in summary.rows for figure in known.get((row.scenario.name, row.regime.name), [])]
+    shown = [
+        (row, figure)
+        for row in summary.rows
+        if not row.own
+        for figure in known.get((row.scenario.name, row.regime.name), [])
+    ]
     rows = [_beside(row, figure, summary.columns) for row, figure in shown]
     if not rows:
         return None

@@ -1,12 +1,13 @@
 """Several runs of one machine as one record."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
+from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.exchange.options import environment_of
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import Machine, told_apart
@@ -180,14 +181,10 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
         raise ValueError("nothing to merge")
     shares = _shared_out(outlines)
     records = [read(one) for one, _ in shares]
-    scenarios: dict[str, ScenarioRecord] = {}
     trials: list[TrialRecord] = []
     origins: dict[Group, Origin] = {}
     left_out: dict[Group, list[Unshown]] = {}
     for (one, groups), record in zip(shares, records, strict=True):
-        for scenario in record.scenarios:
-            if any(group.scenario == scenario.description.name for group in groups):
-                scenarios.setdefault(scenario.description.name, scenario)
         trials += [trial for trial in record.trials if trial.group in groups]
         origins |= {group: record.origin(group) for group in groups}
         left_out |= {group: _unshown(outlines, one, group) for group in groups}
@@ -195,7 +192,7 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
     return Merged(
         **own
         | {
-            "scenarios": [scenarios[name] for name in sorted(scenarios)],
+            "scenarios": _scenarios([(record, groups) for (_, groups), record in zip(shares, records, strict=True)]),
             "trials": trials,
             "minimal_effect": max(record.minimal_effect for record in records),
         },
@@ -203,3 +200,28 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
         left_out=left_out,
         merged=len(shares),
     )
+
+
+def _scenarios(shares: Sequence[tuple[Record, set[Group]]]) -> list[ScenarioRecord]:
+    """Return the scenarios that something is taken of, as the best run has them, each regime as the run it is taken of.
+
+    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a regime since.
+    """
+    kept: dict[str, ScenarioRecord] = {}
+    regimes: dict[str, dict[str, RegimeDescription]] = {}
+    for record, groups in shares:
+        shown = {(group.scenario, group.regime) for group in groups}
+        for scenario in record.scenarios:
+            name = scenario.description.name
+            own = {one.name: one for one in scenario.description.regimes if (name, one.name) in shown}
+            if own:
+                kept.setdefault(name, scenario)
+                regimes[name] = own | regimes.get(name, {})
+    return [_with_regimes(kept[name], regimes[name]) for name in sorted(kept)]
+
+
+def _with_regimes(scenario: ScenarioRecord, regimes: Mapping[str, RegimeDescription]) -> ScenarioRecord:
+    """Return a scenario with these regimes, its own in its own order and before all others."""
+    own = [one.name for one in scenario.description.regimes if one.name in regimes]
+    ordered = [regimes[name] for name in dict.fromkeys([*own, *regimes])]
+    return dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, regimes=ordered))

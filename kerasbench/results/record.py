@@ -25,11 +25,15 @@ BUDGET = "--budget"  # stands in the reason of every run that ended for want of 
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a scenario said of itself, the hash of the file that said it, and those of its twins by their backends."""
+    """What a scenario said of itself, the hash of the file that said it, and those of its twins by their backends.
+
+    ``suite`` is the built-in one that it is of, empty for what is one's own; None in a file that does not tell.
+    """
 
     file_hash: str
     description: Description
     twins: dict[str, str] = field(default_factory=dict)
+    suite: str | None = None
 
     def source(self, backend: str, native: bool) -> tuple[str, str]:
         """Return what tells a changed cell from an unchanged one: the scenario's hash, and the twin's where it ran."""

@@ -25,7 +25,9 @@ def begin(planned: Plan, state: State) -> Record:
         machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
-        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins) for entry in entries.values()],
+        scenarios=[
+            ScenarioRecord(entry.file_hash, entry.description, entry.twins, entry.suite) for entry in entries.values()
+        ],
         cells=len(planned.cells),
         trials=[record_of(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
         noise=of_machine(state, processors()),

@@ -112,8 +112,8 @@ def fetch_all(planned: Plan, interpreters: Interpreters, telling: Telling) -> No
     complaints = []
     for title, (cell, one) in regimes.items():
         with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
-            file, python = str(one.entry.file.resolve()), interpreters.of(cell.subject)
-            said = questions.fetch(file, one.regime.name, cell.backend, python, planned.asked.keep_env)
+            python = interpreters.of(cell.subject)
+            said = questions.fetch(one.entry.place, one.regime.name, cell.backend, python, planned.asked.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
     if complaints:

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Measurement, Parity
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.results.asked import Asked
@@ -89,6 +90,20 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
     assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
     assert "the loss of step 2 is 2.5, that of the others 2.2" in failure.cause
     assert summary.standings[0].fastest == ("tensorflow", "cpu", "")
+
+
+def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
+    def predicting(*outputs: float) -> Measurement:
+        return dataclasses.replace(made.measurement(), parity=Parity([2.3], [], [list(outputs)] if outputs else []))
+
+    trials = [made.trial(1, backend="jax", found=predicting(1.0, 2.0)), made.trial(1, found=predicting(1.0, 2.1))]
+    for index in (2, 3):
+        trials += [made.trial(index, backend=backend, found=predicting()) for backend in ("jax", "torch")]
+    failures = summarize(made.record(*trials, rounds=3)).failures
+    assert [(column[0], failure.code) for _, column, failure in failures] == [
+        ("jax", Code.PARITY),
+        ("torch", Code.PARITY),
+    ]
 
 
 @pytest.mark.parametrize(("processors", "where"), [("0,2", " on processors 0,2"), ("4", " on processor 4"), ("", "")])

@@ -174,6 +174,9 @@ def test_new_writes_a_scenario_once(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["new", "my_model.py"]) == 0
     assert "python -m kerasbench --scenario my_model.py --quick" in capsys.readouterr().out
+    Path("my dir").mkdir()
+    assert cli.main(["new", "my dir/x.py"]) == 0
+    assert "--scenario 'my dir/x.py' --quick" in capsys.readouterr().out
     written = Path("my_model.py").read_text("utf-8")
     assert cli.main(["new", "my_model.py"]) == 1
     out, err = capsys.readouterr()

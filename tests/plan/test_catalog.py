@@ -60,6 +60,18 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
     )
 
 
+def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "other.py"
+    mine.write_text(SOURCE.replace("Regime(train=10, batch", "Regime(train=beside_it.TRAIN + beside_mine.TRAIN, batch"))
+    mine.write_text(mine.read_text().replace("import keras", "import beside_it, beside_mine, keras"))
+    (tmp_path / "beside_mine.py").write_text("TRAIN = 20")
+    (tmp_path / "links" / "beside_it.py").write_text("TRAIN = 1")
+    link.symlink_to(mine)
+    entry = catalog.describe(link, sys.executable)
+    assert (entry.name, entry.description.regimes[0].train, entry.place) == ("other", 21, str(link))
+
+
 def test_what_only_keras_has_is_said_of_a_regime(mine: Path) -> None:
     def said(before: str, added: str) -> list[str]:
         mine.write_text(SOURCE.replace(before, before + added))
@@ -347,6 +359,14 @@ def test_a_scenario_of_any_suite_is_found_by_its_name(mine: Path) -> None:
         ("gpt2/small", "modern"),
         ("resnet8", "tiny"),
     ]
+
+
+def test_a_built_in_scenario_is_one_by_its_path_too(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(catalog.builtin_folder())
+    other = mine.with_name("iris_mlp.py")
+    mine.rename(other)
+    assert catalog.describe(Path("iris_mlp.py"), sys.executable).suite == "published"
+    assert catalog.describe(other, sys.executable).suite == ""
 
 
 def test_a_regime_is_named_by_its_own_name_alone(mine: Path) -> None:

@@ -30,9 +30,25 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
     given = Given([Input("a", [3])], 4)
     (found,) = catalog.select([str(saved)], sys.executable, given=given)
     assert (found.label, found.regime.batch, found.regime.predicts_only) == ("net/a-3-batch-4", 4, True)
-    assert (found.entry.given, found.entry.is_saved, found.entry.place) == (given, True, str(saved.resolve()))
+    assert (found.entry.given, found.entry.is_saved, found.entry.place) == (given, True, str(saved))
     assert found.entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
     assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, given=given) == [found]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("my model.keras", "my_model"),
+        ("ep=05.keras", "ep_05"),
+        ("=.keras", "model"),
+        ("keras.applications.A.keras", "keras.applications.A"),
+    ],
+)
+def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> None:
+    saved = saved.rename(saved.with_name(file))
+    entry = catalog.describe(saved, sys.executable, given=Given([Input("", [3])]))
+    assert entry.name == name
+    assert entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
 
 
 def test_a_model_s_own_layers_count_as_its_source(saved: Path, tmp_path: Path) -> None:
@@ -42,7 +58,17 @@ def test_a_model_s_own_layers_count_as_its_source(saved: Path, tmp_path: Path) -
     first = catalog.describe(saved, sys.executable, given=given)
     custom.write_text("one = 2")
     assert first.file_hash != catalog.describe(saved, sys.executable, given=given).file_hash
-    assert first.given.custom == str(custom.resolve())
+    assert first.given.custom == str(custom)
+
+
+def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: Path) -> None:
+    blob = saved.rename(tmp_path / "4f2a")
+    link, custom = tmp_path / "latest.keras", tmp_path / "layers.py"
+    link.symlink_to(blob)
+    custom.symlink_to(blob)
+    entry = catalog.describe(link, sys.executable, given=Given([Input("", [3])], custom=str(custom)))
+    assert (entry.name, entry.place, entry.given.custom) == ("latest", str(link), str(custom))
+    assert entry.file_hash != catalog.describe(link, sys.executable, given=Given([Input("", [3])])).file_hash
 
 
 def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:

@@ -1,4 +1,6 @@
+import itertools
 import json
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,23 +9,32 @@ import numpy as np
 import pytest
 
 from kerasbench.errors import UsageError
+from kerasbench.exchange.given import Given
 from kerasbench.plan import live
 from kerasbench.plan.words import Words
+from kerasbench.scenario import source_hash
 from kerasbench.worker.sources import model as source
+
+clock = itertools.count(2, 2)  # seconds
 
 
 def model(name: str = "my model", fails: str = "") -> Any:
     def save(place: str) -> None:
         if fails:
             raise ValueError(fails)
-        Path(place).write_text("saved")
+        time = next(clock)
+        with zipfile.ZipFile(place, "w") as saved:
+            saved.writestr(zipfile.ZipInfo("metadata.json", (2026, 1, 1, 0, 0, time)), json.dumps({"date_saved": time}))
+            saved.writestr(zipfile.ZipInfo("config.json", (2026, 1, 1, 0, 0, time)), json.dumps({"class_name": name}))
 
     return SimpleNamespace(save=save, predict=lambda x: x, name=name)
 
 
 def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
     with live.saved(model()) as found:
-        assert (found.file.name, found.file.read_text(), found.rows) == ("my_model.keras", "saved", "")
+        with zipfile.ZipFile(found.file) as content:
+            assert json.loads(content.read("config.json")) == {"class_name": "my model"}
+        assert (found.file.name, found.rows) == ("my_model.keras", "")
         assert not live.is_gone([str(found.file), "mnist_dense"])
     assert not found.file.parent.exists()
     assert live.is_gone([str(found.file)])
@@ -35,11 +46,33 @@ def test_its_file_is_called_as_it_is(name: str, file: str) -> None:
         assert found.file.name == file
 
 
+def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hashes(one: Any, rows: Any) -> str:
+        with live.saved(one, rows) as found:
+            assert sorted(file.name for file in found.file.parent.iterdir()) == ["net.keras", "rows.npz"]
+            return source_hash(found.file, Given(rows=found.rows))
+
+    rows, net = (np.ones((5, 2)), np.ones(5)), model("net")
+    first = hashes(net, rows)
+    monkeypatch.setattr("time.time", lambda: 1_000_000_000.0)  # of the archive of rows
+    assert hashes(net, rows) == first
+    other = model("net")
+    other.save = model("another").save
+    assert len({first, hashes(other, rows), hashes(net, (np.ones((5, 2)), np.zeros(5)))}) == 3
+
+
 def test_a_model_that_cannot_be_saved_is_said_to_be_none() -> None:
     with (
         pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
         live.saved(model(fails="no get_config")),
     ):
+        pass
+
+
+def test_a_model_that_is_not_built_yet_is_refused_before_anything_is_saved() -> None:
+    fresh = model(fails="too late")
+    fresh.built = False
+    with pytest.raises(UsageError, match="the model is not built: begin it"), live.saved(fresh):
         pass
 
 

@@ -1,5 +1,7 @@
 import dataclasses
+import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.plan import words
 from kerasbench.plan.words import Words
 from kerasbench.results.asked import PUBLISHED, QUICK, SWEEP, Asked
+from kerasbench.results.store import Store, load
+from tests import made
 
 
 def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
@@ -43,6 +47,9 @@ def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
         (Words(dtype=["bf16"]), "unknown value of --dtype"),
         (Words(budget="soon"), "not a duration"),
         (Words(memory_limit="lots"), "not a size of memory"),
+        *((Words(memory_limit=limit), "--memory-limit takes") for limit in (0, -1, 0.5, 4.5, math.inf, math.nan)),
+        (Words(memory_limit="0.0000001m"), "--memory-limit takes"),
+        *((Words(budget=budget_s), "--budget takes") for budget_s in (0, -1.0, math.inf, math.nan)),
         (Words(keep_env=["A=1"]), "--keep-env takes the names"),
     ],
 )
@@ -55,6 +62,14 @@ def test_a_word_that_means_nothing_is_refused_whatever_is_asked_for(
 
 def test_numbers_and_words_of_a_budget_and_of_memory_mean_the_same() -> None:
     assert words.run(Words(budget="10m", memory_limit="1g")) == words.run(Words(budget=600.0, memory_limit=1 << 30))
+
+
+def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
+    asked = words.run(Words(memory_limit=4e9, budget=600, timeout_s=60))
+    assert asked == words.run(Words(memory_limit=4_000_000_000, budget="10m", timeout_s=60))
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.begin(dataclasses.replace(made.record(), asked=asked))
+    assert load(store.journal).asked == asked
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
@@ -79,7 +94,7 @@ def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
     assert words.run(Words()).given == Given()
 
 
-@pytest.mark.parametrize("batch", [0, -1, 1 << 21])
+@pytest.mark.parametrize("batch", [0, -1, 1 << 21, 8.0])
 def test_a_batch_of_no_samples_is_none(batch: int) -> None:
     with pytest.raises(UsageError, match="--batch-size takes a whole number from 1 to"):
         words.run(Words(batch=batch))

@@ -73,6 +73,16 @@ def test_a_row_of_which_nothing_was_published_is_in_no_table(monkeypatch: pytest
     assert page(monkeypatch) == ""
 
 
+@pytest.mark.parametrize(("suite", "shown"), [("published", True), (None, True), ("", False)])
+def test_nothing_was_published_of_one_s_own_scenario_of_the_same_name(
+    monkeypatch: pytest.MonkeyPatch, suite: str | None, shown: bool
+) -> None:
+    monkeypatch.setattr(published, "figures", lambda: {("dense", "default"): [FIGURE]})
+    record = made.record(made.trial())
+    record.scenarios = [dataclasses.replace(one, suite=suite) for one in record.scenarios]
+    assert (beside_published(summarize(record)) is not None) is shown
+
+
 def test_each_machine_has_a_line_with_its_batch_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     other = dataclasses.replace(FIGURE, hardware="A100", software="Keras 3", batch=128, precision="float16")
     lines = table.rows(page(monkeypatch, dataclasses.replace(FIGURE, hardware="a PC"), other))[1:]

@@ -225,3 +225,32 @@ def test_a_run_goes_before_a_newer_comparison_of_versions() -> None:
     assert columns(run(1.0), labelled(2.0, "", "new", day=2, versus=("", "new"))) == ["jax cpu", "torch cpu"]
     alone = summarize(merge([labelled(2.0, "old", "new", day=2, versus=("old", "new"))])).rows[0]
     assert alone.origin.versus == ("old", "new")
+
+
+def sized(regime: str, day: int, batch: int = 32) -> Record:
+    """Return a run of a model that describes the one size that it measured."""
+    made_run = run(float(day), day=day)
+    (scenario,) = made_run.scenarios
+    described = dataclasses.replace(made.regime(regime), batch=batch)
+    description = dataclasses.replace(scenario.description, regimes=[described])
+    trials = [dataclasses.replace(trial, regime=regime) for trial in made_run.trials]
+    return dataclasses.replace(
+        made_run, trials=trials, scenarios=[dataclasses.replace(scenario, description=description)]
+    )
+
+
+def test_each_size_of_a_model_has_its_row_whichever_run_measured_it() -> None:
+    found = rows(sized("batch-8", 1, 8), sized("batch-64", 2, 64), sized("default", 3))
+    assert {row.regime.name: step_ms(row) for row in found.values()} == {
+        "batch-8": 1.0,
+        "batch-64": 2.0,
+        "default": 3.0,
+    }
+
+
+def test_a_row_is_described_by_the_run_that_it_is_taken_of() -> None:
+    better = sized("default", 2)  # it lists the other regime too, which it did not measure
+    listed = dataclasses.replace(better.scenarios[0].description, regimes=[made.regime("tiny"), made.regime("default")])
+    better.scenarios[0] = dataclasses.replace(better.scenarios[0], description=listed)
+    found = summarize(merge([sized("tiny", 1, 8), better])).rows
+    assert [(row.regime.name, row.regime.batch) for row in found] == [("tiny", 8), ("default", 32)]

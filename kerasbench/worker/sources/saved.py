@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kerasbench.exchange.given import Given
+from kerasbench.exchange.given import Given, fitting
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.scenario import ModelError, Scenario, execute
 from kerasbench.text import GIB
@@ -52,7 +52,7 @@ def resolve(file: Path, given: Given) -> Sourced:
         keeps_weights=True,
         trains=found.compiled,
     )
-    return Sourced(scenario, file.stem, said, source.look)
+    return Sourced(scenario, fitting(file.stem), said, source.look)
 
 
 def _specs(found: Outline, given: Given) -> list[Spec]:

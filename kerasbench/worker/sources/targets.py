@@ -12,6 +12,7 @@ SHARES = {"categoricalcrossentropy", "categoricalfocalcrossentropy", "categorica
 BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky"}
 SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
+KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
 
 
 def draw(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any:
@@ -39,13 +40,20 @@ def draw(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any:
 
 
 def loss_name(loss: Any) -> str:
-    """Return a loss's name in lower case without underscores, of a name, a function or an object; empty for none."""
-    if loss is None:
-        return ""
-    if type(loss).__name__ == "LossFunctionWrapper":
-        loss = loss.fn
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
-    return str(name).replace("_", "").lower()
+    """Return a loss's name in lower case without underscores, of a name, a function or an object; empty for none.
+
+    Of an object it is the first name that is known: its class's, one that this is derived from, or its function's.
+    """
+    names = [name.replace("_", "").lower() for name in _names(loss)]
+    return next((name for name in names if name in KNOWN), next(iter(names), ""))
+
+
+def _names(loss: Any) -> list[str]:
+    if loss is None or isinstance(loss, str):
+        return [loss] if loss else []
+    if hasattr(loss, "__name__"):
+        return [str(loss.__name__)]
+    return [*(kind.__name__ for kind in type(loss).__mro__), *_names(getattr(loss, "fn", None))]
 
 
 def losses(loss: Any, outputs: Any, names: Sequence[str]) -> Iterator[Any]:

@@ -53,13 +53,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Feed:
-    """Training rows, and validation and test rows in their published numbers; and how `fit` takes them."""
+    """Training rows, and validation and test rows in their published numbers; and how `fit` takes them.
+
+    ``draws``: the regime's pipeline gives other batches of the same rows each time, so no two backends get the same.
+    """
 
     regime: Regime
     train: Rows
     validation: Rows
     test: Rows
     class_weight: Mapping[int, float] | None = None
+    draws: bool = False
 
     @property
     def batch(self) -> int:
@@ -110,7 +114,14 @@ class Feed:
 
     def inputs(self, rows: Rows) -> Any:
         """Return the x of these rows as the model takes it, through the regime's pipeline where it has one."""
-        return rows.x if self.regime.feed is None else self.regime.feed(rows.x, rows.y, len(rows))[0][0]
+        return self.together(rows)[0]
+
+    def together(self, rows: Rows) -> tuple[Any, Any]:
+        """Return x and y of these rows in one batch: a pipeline may have them in another order."""
+        if self.regime.feed is None:
+            return rows.x, rows.y
+        x, y, *_ = self.regime.feed(rows.x, rows.y, len(rows))[0]
+        return x, y
 
 
 def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
@@ -123,27 +134,60 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
     dataset, weights = scenario.dataset(regime), scenario.class_weight
     if whole:
         rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
-        _check_pipeline(regime, rows[: regime.batch_size])
+        draws = check_pipeline(regime, rows)
         train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
-        return Feed(regime, train, validation, rows[regime.train + regime.validation :], weights)
+        return Feed(regime, train, validation, rows[regime.train + regime.validation :], weights, draws)
     count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").row_bytes)
     test = regime.test if regime.test_each_epoch else min(regime.test, EVALUATED_SAMPLES)
     fresh = min(test, EVALUATED_SAMPLES)
     rows = draw(dataset, count + fresh, seed, kind)
-    _check_pipeline(regime, rows[: regime.batch_size])
+    draws = check_pipeline(regime, rows)
     train = rows[:count]
     unseen = rows[count:].repeated(test) if test else rows[:0]
-    return Feed(regime, train, train.repeated(regime.validation), unseen, weights)
+    return Feed(regime, train, train.repeated(regime.validation), unseen, weights, draws)
 
 
-def _check_pipeline(regime: Regime, batch: Rows) -> None:
-    """Refuse float64, NumPy's default, from a pipeline: the Apple GPU has none, elsewhere it is cast again."""
+def check_pipeline(regime: Regime, rows: Rows) -> bool:
+    """Have the regime's pipeline, if it has one, make two batches of these rows; return whether it draws them anew.
+
+    Raises:
+        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the regime's batch,
+            or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    """
     if regime.feed is None:
-        return
-    if batch.weights is not None:
+        return False
+    if rows.weights is not None:
         raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
-    for name, given in zip("xy", regime.feed(batch.x, batch.y, len(batch))[0], strict=False):
+    wanted = min(2, len(rows) // regime.batch_size)
+    rows = rows[: wanted * regime.batch_size]
+    made = regime.feed(rows.x, rows.y, regime.batch_size)
+    if not hasattr(made, "__getitem__"):
+        raise ScenarioError(
+            f"feed() must make a keras.utils.PyDataset, which gives any batch, not {type(made).__name__}"
+        )
+    count = len(made) if hasattr(made, "__len__") else getattr(made, "num_batches", None)
+    if count != wanted:
+        raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
+    first = made[0]
+    _check_batch(first, regime.batch_size)
+    return not (_equal(first, made[0]) and _equal(first, regime.feed(rows.x, rows.y, regime.batch_size)[0]))
+
+
+def _equal(batch: Any, other: Any) -> bool:
+    found, wanted = list(leaves(batch)), list(leaves(other))
+    return len(found) == len(wanted) and all(np.array_equal(a, b) for (_, a), (_, b) in zip(found, wanted, strict=True))
+
+
+def _check_batch(batch: Any, samples: int) -> None:
+    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+        raise ScenarioError(
+            f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {type(batch).__name__}"
+        )
+    for name, given in zip(("x", "y", "sample_weight"), batch, strict=False):
         for place, array in leaves(given, name):
+            if np.shape(array)[:1] != (samples,):
+                found = f"{place} of shape {np.shape(array)}"
+                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {found}")
             if getattr(array, "dtype", None) == np.float64:
                 raise ScenarioError(
                     f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"

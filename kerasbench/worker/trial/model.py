@@ -10,7 +10,7 @@ from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.scenario import Regime, Scenario, ScenarioError
-from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.trial import native, weights
 
 
@@ -36,6 +36,8 @@ def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: T
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
+    if not model.built:
+        raise ScenarioError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
     counted, wanted = model.count_params(), scenario.parameters_of(regime)
     if wanted is not None and counted != wanted and regime.width == 1:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")
@@ -48,8 +50,10 @@ def build_keras(scenario: Scenario, regime: Regime, backend: Backend, request: T
 
 
 @contextmanager
-def own_step(model: Any, backend: str) -> Iterator[None]:
-    """Say of a model whose own ``train_step`` fails that it is for another backend: each has another form of it.
+def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
+    """Say of a model whose own ``train_step`` or ``test_step`` fails that it is for another backend.
+
+    Each backend has another form of it.
 
     Raises:
         TrialFailure: it failed (unsupported).
@@ -59,13 +63,17 @@ def own_step(model: Any, backend: str) -> Iterator[None]:
     except (TrialFailure, ScenarioError):
         raise
     except Exception as error:
-        step = getattr(type(model), "train_step", None)
-        if step is None or step.__module__.startswith("keras."):
+        own = [name for name in ("train_step", "test_step") if _is_own(getattr(type(model), name, None))]
+        if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         said = " ".join(str(error).split())[:200]
-        cause = f"the model's own train_step does not run on {backend}: {type(error).__name__}: {said}"
+        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {type(error).__name__}: {said}"
         remedy = "measure it on the backend that it is written for"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "first step")) from error
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
+
+
+def _is_own(step: Any) -> bool:
+    return step is not None and not step.__module__.startswith("keras.")
 
 
 def jit_default(model: Any, backend: Backend, device: Device) -> bool:

@@ -8,7 +8,7 @@ from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.scenario import Regime, Scenario, ScenarioError
 from kerasbench.text import size as in_words
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.trial.feed import POOL_BYTES, Feed, draw
+from kerasbench.worker.trial.feed import POOL_BYTES, Feed, check_pipeline, draw
 
 ENOUGH_STEPS = 16  # of an epoch, whose first step is in no block: blocks of eight fit
 MAX_BYTES = 1 << 30  # of rows; TensorFlow holds them twice
@@ -36,7 +36,7 @@ def prepare(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str
         test_each_epoch=False,
     )
     rows = draw(dataset, min(samples, regime.train), seed, kind).repeated(samples)
-    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight)
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
 
 
 def steps(batch: int, row_bytes: int) -> int:

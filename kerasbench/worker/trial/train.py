@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kerasbench.exchange.measurement import Batch, Block, Learning, Published
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, counts_epochs
@@ -23,6 +25,10 @@ LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a fu
 LEARN_BYTES = 64 << 20  # and of so many bytes: a network that takes pictures of 224 pixels needs seconds for each step
 PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
+NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
+NOT_EVALUATED = (
+    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
+)
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 
 
@@ -35,8 +41,7 @@ def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
         start_ns = time.perf_counter_ns()
         history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
-    own = Batch(describe(feed.train[: feed.batch].x), describe(feed.train[: feed.batch].y))
-    return first_step_ns, _loss(history), spy.seen[-1] if spy.seen else own  # a train_step of its own may not ask
+    return first_step_ns, _loss(history), _batch(spy, feed)
 
 
 class BatchSpy:
@@ -61,6 +66,12 @@ class BatchSpy:
 
     def __exit__(self, *raised: object) -> None:
         del self._model.compute_loss
+
+
+def _batch(spy: BatchSpy, feed: Feed) -> Batch:
+    """Return what the spy has seen last, or the rows as they are fed: a step of the model's own may not ask for it."""
+    rows = feed.train[: feed.batch]
+    return spy.seen[-1] if spy.seen else Batch(describe(rows.x), describe(rows.y))
 
 
 def describe(given: Any) -> str:
@@ -131,9 +142,10 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
     start_ns = time.perf_counter_ns()
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(spans)
-    history = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra).history
+    fitted = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra)
     total_ns = time.perf_counter_ns() - start_ns
-    _finite(history["loss"][-1])
+    _loss(fitted)
+    history = fitted.history
     published = Published(
         total_ns=total_ns,
         epochs_ns=spans.epochs_ns,
@@ -142,7 +154,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
     )
     steps = feed.regime.steps * feed.regime.epochs
-    return published, _judged(model, feed, steps, history["loss"][0], before), spy.seen[-1]
+    return published, _judged(model, feed, steps, history["loss"][0], before), _batch(spy, feed)
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
@@ -195,7 +207,23 @@ def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
 
 
 def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
-    return _finite(model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)["loss"])
+    """Return the mean loss of these rows.
+
+    Raises:
+        ScenarioError: there is none, as of a model with a ``train_step`` of its own that was compiled without one.
+    """
+    try:
+        found = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)
+    except ValueError as error:
+        if NO_LOSS not in str(error):
+            raise
+        raise ScenarioError(NOT_EVALUATED) from error
+    if "loss" not in found:
+        raise ScenarioError('the model\'s own test_step must return its loss: {"loss": ...}')
+    loss = _finite(found["loss"])
+    if loss == 0 and getattr(model, "loss", NO_LOSS) is None:  # what Keras says on JAX in place of NO_LOSS
+        raise ScenarioError(NOT_EVALUATED)
+    return loss
 
 
 def _judged(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
@@ -215,10 +243,11 @@ def _accuracy(model: Any, feed: Feed) -> float | None:
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
     rows = feed.evaluated
-    scores = model.predict(feed.inputs(rows), batch_size=feed.predict_batch, verbose=0)
-    if is_nested(scores) or is_nested(rows.y):
+    x, y = feed.together(rows)
+    scores = model.predict(x, batch_size=feed.predict_batch, verbose=0)
+    if is_nested(scores) or is_nested(y):
         return None
-    classes = classes_of(rows.y)
+    classes = classes_of(np.asarray(y))
     if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
         return None
     return float((scores.argmax(axis=-1) == classes).mean())

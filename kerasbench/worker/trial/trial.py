@@ -3,7 +3,8 @@
 import dataclasses
 import importlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,12 @@ class Subject:
     @property
     def pace(self) -> Pace:
         return Pace(self.request.protocol, self.backend.synchronize, settle_ns(self.request.device))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Tell of a phase in which the model's own steps may fail for the first time."""
+        with self.pipe.phase(name), models.own_step(self.model, self.request.backend, name):
+            yield
 
     def ask(self, stage: str) -> Ask:
         """Return what waits for the turns of a stage."""
@@ -165,16 +172,15 @@ def first_steps(subject: Subject, found: Findings) -> None:
     from kerasbench.worker.trial import train
 
     model, feed = subject.model, subject.feed
-    own = models.own_step(model, subject.request.backend)
-    with subject.pipe.phase("first step"), own, RecurrentSpy(model) as spy:
+    with subject.phase("first step"), RecurrentSpy(model) as spy:
         found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
     found.recurrent = spy.found
     brief = subject.request.protocol.kind == "sweep" or subject.scenario.dataset(feed.regime).random
     learn = train.learn_briefly if brief else train.learn
-    with subject.pipe.phase("learn"):
+    with subject.phase("learn"):
         found.learning, following = learn(model, feed, first_loss)
     found.again_ns = following.fits_ns
-    if not parity.random_layers(model):
+    if not feed.draws and not parity.random_layers(model):
         found.parity = Parity([first_loss, *following.losses], [], sensitive=parity.sensitive(model))
 
 
@@ -182,7 +188,7 @@ def published_epochs(subject: Subject, found: Findings) -> None:
     """Run all published epochs in one `fit`."""
     from kerasbench.worker.trial import train
 
-    with subject.pipe.phase("published"), RecurrentSpy(subject.model) as spy:
+    with subject.phase("published"), RecurrentSpy(subject.model) as spy:
         found.published, found.learning, found.batch = train.run_published(
             subject.model, subject.feed, subject.callbacks
         )
@@ -250,7 +256,7 @@ def silenced_parity(subject: Subject, found: Findings) -> None:
     """
     brings = subject.scenario.keeps_weights
     silences = found.parity is None and parity.can_be_silenced(subject.model)
-    if not brings and not silences:
+    if subject.feed.draws or not (brings or silences):
         return
     with subject.pipe.phase("parity"):
         try:
@@ -269,7 +275,7 @@ def foresight(subject: Subject, found: Findings) -> None:
 
     with subject.pipe.phase("first prediction"):
         found.batch = Batch(describe(subject.feed.train[: subject.feed.batch].x), "")
-        found.parity = Parity([], [], parity.outputs(subject.model, subject.feed))
+        found.parity = None if subject.feed.draws else Parity([], [], parity.outputs(subject.model, subject.feed))
 
 
 def parts(subject: Subject, found: Findings) -> None:

@@ -30,6 +30,18 @@ def test_classes_are_below_the_outputs_of_each() -> None:
     assert drawn(SparseCategoricalCrossentropy(), 12, 7).shape == (60, 12)
 
 
+def test_a_loss_that_is_derived_from_another_takes_what_that_takes() -> None:
+    class Masked(SparseCategoricalCrossentropy):
+        pass
+
+    class Own(LossFunctionWrapper):
+        pass
+
+    assert drawn(Masked(), 7).dtype == np.int32
+    assert set(drawn(Own(binary_crossentropy), 2).ravel()) == {0.0, 1.0}
+    assert targets.loss_name(Own(None)) == "own"
+
+
 def test_shares_are_of_one_class_each() -> None:
     found = drawn("CategoricalCrossentropy", 4, 3)
     assert found.shape == (60, 4, 3)

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ IMAGES = datasets.images((8, 8), classes=3)
 
 def scenario(regime: Regime, data: object = IMAGES) -> Scenario:
     return Scenario(build=len, data=data, regimes=(regime,))  # type: ignore[arg-type]
+
+
+Batch = tuple[object, ...]
+
+
+def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+    """A pipeline that does nothing but cut."""
+    return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
 
 
 def made(regime: Regime) -> Feed:
@@ -81,7 +90,7 @@ def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
 
 
 @pytest.mark.parametrize("batch", [16, None])
-@pytest.mark.parametrize("pipeline", [None, lambda x, y, batch: [(x, y)]])
+@pytest.mark.parametrize("pipeline", [None, in_batches])
 def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: object) -> None:
     drawn: list[int] = []
 
@@ -95,11 +104,57 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
 
 
 def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
-    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [(x / np.float64(255), y)]
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+        return in_batches(x / np.float64(255), y, batch)
 
     with pytest.raises(ScenarioError, match=r"not float64; x is"):
         made(Regime(train=64, batch=16, feed=pipeline))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "complaint"),
+    [
+        (lambda x, y, batch: in_batches(x, y, 8), "feed() must make 2 batches of 32 rows, not 4: use its batch"),
+        (lambda x, y, batch: [(x[:8], y[:8])] * 2, "batches of 16 rows, as its batch says, not x of shape (8, 8, 8)"),
+        (lambda x, y, batch: [(x[:16], y[:8])] * 2, "not y of shape (8,)"),
+        (lambda x, y, batch: iter(in_batches(x, y, batch)), "must make a keras.utils.PyDataset, which gives any batch"),
+        (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
+        (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
+    ],
+)
+def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(complaint)):
+        made(Regime(train=64, batch=16, feed=pipeline))
+
+
+def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+    """Moves all rows by a number of its own, once."""
+    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
+
+
+class Distorted(list[Batch]):
+    """Moves each batch by the next number of a generator that always begins alike."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+        super().__init__(in_batches(x, y, batch))
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, index: Any) -> Any:
+        x, y = super().__getitem__(index)
+        return x + self.rng.random(dtype=np.float32), y
+
+
+@pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
+def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
+    regime = Regime(train=64, batch=16, feed=pipeline)
+    assert [prepare(scenario(regime), regime, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
+
+
+@pytest.mark.parametrize("regime", [Regime(train=20, batch=16), Regime(train=20), Regime(train=20, test=8)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_pipeline_of_few_rows_makes_one_batch(regime: Regime, whole: bool) -> None:
+    own = dataclasses.replace(regime, feed=in_batches)
+    assert len(prepare(scenario(own), own, seed=0, whole=whole).train) == 20
 
 
 @pytest.mark.parametrize(
@@ -163,7 +218,7 @@ def test_several_targets_have_no_classes() -> None:
 
 
 def test_a_pipeline_makes_its_own_weights() -> None:
-    regime = Regime(train=64, batch=16, feed=lambda x, y, batch: [(x, y)])
+    regime = Regime(train=64, batch=16, feed=in_batches)
     with pytest.raises(ScenarioError, match="let the batches that it makes be"):
         prepare(scenario(regime, several), regime, seed=0)
 

@@ -27,6 +27,7 @@ def made(*supports_jit: bool, **different: object) -> Any:
     layers = [SimpleNamespace(supports_jit=supported) for supported in supports_jit]
     attributes: dict[str, object] = {
         "compiled": True,
+        "built": True,
         "run_eagerly": False,
         "steps_per_execution": 1,
         "weights": [],
@@ -75,6 +76,7 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
         ({"compiled": False}, "must return a compiled Keras model"),
         ({"run_eagerly": True}, "run_eagerly or steps_per_execution"),
         ({"steps_per_execution": 4}, "run_eagerly or steps_per_execution"),
+        ({"built": False}, "the model is not built: begin it with keras.Input"),
         ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
     ],
 )
@@ -116,13 +118,23 @@ class Own:
 
 
 def test_a_step_of_its_own_that_fails_is_for_another_backend() -> None:
+    class Evaluated:
+        def test_step(self, data: object) -> None: ...
+
+    with pytest.raises(TrialFailure, match="own test_step does not run"), models.own_step(Evaluated(), "jax", "learn"):
+        raise TypeError
     said = "own train_step does not run on jax: TypeError: two arguments"
-    with pytest.raises(TrialFailure, match=said) as raised, models.own_step(Own(), "jax"):
+    with pytest.raises(TrialFailure, match=said) as raised, models.own_step(Own(), "jax", "learn"):
         raise TypeError("two arguments")
-    assert raised.value.failure.code is Code.UNSUPPORTED
+    assert (raised.value.failure.code, raised.value.failure.phase) == (Code.UNSUPPORTED, "learn")
+
+
+def test_a_want_of_memory_is_no_other_backend_s() -> None:
+    with pytest.raises(RuntimeError, match="out of memory"), models.own_step(Own(), "jax", "learn"):
+        raise RuntimeError("CUDA out of memory")
 
 
 @pytest.mark.parametrize("error", [ScenarioError("no loss"), TypeError("a bug")])
 def test_what_else_fails_is_what_it_is(error: Exception) -> None:
-    with pytest.raises(type(error), match=str(error)), models.own_step(made(True), "jax"):
+    with pytest.raises(type(error), match=str(error)), models.own_step(made(True), "jax", "learn"):
         raise error

@@ -50,6 +50,21 @@ def test_a_scenario_that_does_not_scale_says_what_to_do() -> None:
         at(Size(width=2.0), scalable=False)
 
 
+def test_what_a_run_refuses_of_a_pipeline_a_sweep_does_too() -> None:
+    def data(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
+        return tuple(np.zeros(samples, np.float32) for _ in ("x", "y", "weights"))
+
+    fed = Regime(train=100, feed=lambda x, y, batch: [(x[:batch], y[:batch])] * (len(x) // batch))
+    assert len(at(Size(batch=8), fed).train) > 0
+    uncut = Regime(train=100, feed=lambda x, y, batch: [(x, y)])
+    for scenario in (
+        Scenario(build=lambda regime: None, data=data, regimes=(fed,)),
+        Scenario(build=lambda regime: None, data=datasets.iris(), regimes=(uncut,)),
+    ):
+        with pytest.raises(ScenarioError, match=r"feed\(\)"):
+            prepare(scenario, scenario.regimes[0], Size(batch=8), seed=0, kind="synthetic")
+
+
 def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bound() -> None:
     assert steps(1, 1024) == POOL_BYTES // 1024
     assert steps(4096, 3136) == ENOUGH_STEPS

@@ -13,7 +13,7 @@ from kerasbench.exchange.measurement import Batch
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.requests import Protocol
 from kerasbench.native import Logs, Stops
-from kerasbench.scenario import Regime
+from kerasbench.scenario import Regime, ScenarioError
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.native import NativeModel
@@ -191,6 +191,15 @@ def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
     assert learning.accuracy == accuracy
 
 
+def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(train: Any) -> None:
+    def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
+        return [(x[::-1], y[::-1])]
+
+    feed = fed(dataclasses.replace(REGIME, feed=turned), targets=CLASSES)
+    model = SimpleNamespace(predict=lambda x, **options: np.eye(3)[x[:, 0].astype(int) % 3])
+    assert train._accuracy(model, feed) == 1.0
+
+
 def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
     twin, model = begun()
     clock = train.measure_steps(model, fed(Regime(train=330, batch=16, validation=20)), [], PACE, granted(3))
@@ -267,3 +276,52 @@ def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: An
 def test_without_a_test_set_nothing_is_predicted(train: Any) -> None:
     published, _, _ = train.run_published(begun()[1], fed(Regime(train=32, batch=16)), [])
     assert published.predict_ns == []
+
+
+class Silent(Twin):
+    """Has a step of its own, which never asks for ``compute_loss``; ``said`` is what comes of evaluating it."""
+
+    def __init__(self, said: Logs | Exception) -> None:
+        super().__init__()
+        self.said = said
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        return {"loss": next(self.losses)}
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+def silent(said: Logs | Exception) -> Any:
+    model: Any = NativeModel(Silent(said))  # type: ignore[arg-type]
+    model.loss = None  # of compile()
+    return model
+
+
+def test_a_step_of_its_own_need_not_ask_for_the_loss(train: Any) -> None:
+    _, learning, batch = train.run_published(silent({"loss": 1.5}), fed(), [])
+    assert (learning.loss, batch) == (1.5, Batch("float32[16, 1]", "int32[16]"))
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (ValueError("No loss to compute. Provide a `loss` argument in `compile()`."), "has no loss: give compile"),
+        ({"loss": 0.0}, "has no loss: give compile"),  # what Keras returns on JAX
+        ({"accuracy": 1.0}, "own test_step must return its loss"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["learn", "run_published"])
+def test_a_step_of_its_own_is_evaluated_too(train: Any, phase: str, said: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        getattr(train, phase)(silent(said), fed(), [])
+    with pytest.raises(ValueError, match="another"):
+        getattr(train, phase)(silent(ValueError("another")), fed(), [])
+
+
+def test_a_loss_that_is_nothing_is_one_where_there_is_a_loss(train: Any) -> None:
+    twin, model = begun()
+    twin.evaluate = lambda x, y, batch: {"loss": 0.0}  # type: ignore[method-assign]
+    assert train.learn(model, fed(), 1.0)[0].loss == 0

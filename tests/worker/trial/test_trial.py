@@ -1,5 +1,7 @@
 """Which phases a trial has, and what it makes of their findings; what they measure is their modules' affair."""
 
+import contextlib
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +12,13 @@ from kerasbench.exchange.measurement import Batch, Block, Latency, Learning, Par
 from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest
 from kerasbench.exchange.turns import Turn
 from kerasbench.scenario import Regime
-from kerasbench.worker.trial import trial
+from kerasbench.worker.trial import model as models
+from kerasbench.worker.trial import parity, trial
 from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.slices import Pace, SliceClock
 from kerasbench.worker.trial.trial import Findings, Subject, phases_of
+from tests.worker.trial import fake_keras
 
 MS = 1_000_000
 LONG, SHORT = Regime(train=320, batch=16), Regime(train=320)
@@ -59,6 +63,30 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
 
 def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
     assert SILENCED not in phases_of(Protocol(steps_per_block=4, warmup_blocks=2), LONG)
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity, "outputs", lambda model, feed: [[1.0]])
+    monkeypatch.setattr(parity, "can_be_silenced", lambda model: False)
+    monkeypatch.setattr(models, "build_keras", lambda *given: given)
+    one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
+    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
+    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda regime: SimpleNamespace(random=True))
+    feed = dataclasses.replace(one.feed, draws=draws)
+    one = dataclasses.replace(one, scenario=scenario, feed=feed, model=model, pipe=pipe)
+    trial.silenced_parity(one, silenced)
+    with fake_keras.imported("train") as train:
+        vars(train).update(
+            first_step=lambda *given: (1, 2.0, Batch("", "")),
+            learn_briefly=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
+        )
+        trial.foresight(one, foreseen)
+        trial.first_steps(one, learned)
+    compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
+    found = (silenced.parity, foreseen.parity, learned.parity)
+    assert found == ((None, None, None) if draws else compared)
 
 
 def test_parity_that_is_known_is_not_looked_for_again() -> None:
