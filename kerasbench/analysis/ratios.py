@@ -52,7 +52,7 @@ class Spread:
     between: float
 
 
-def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary] = ()) -> LogEstimate | None:
+def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary]) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
     Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
@@ -71,7 +71,7 @@ def _by_way_of(others: Iterable[CellSummary], a: CellSummary, b: CellSummary, me
     """Return a/b as a/c times c/b, of the first c of the others that had bouts with both; None without one."""
     for other in others:
         if _in_common(a, other) and _in_common(other, b):
-            ours, theirs = between(a, other, metric), between(other, b, metric)
+            ours, theirs = between(a, other, metric, ()), between(other, b, metric, ())
             if ours is not None and theirs is not None:
                 return ours.and_then(theirs)
     return None

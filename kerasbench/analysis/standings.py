@@ -120,7 +120,7 @@ def control(row: Row) -> Control | None:
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:
-            ratio = between(cell, row.cells[original], row.headline)
+            ratio = between(cell, row.cells[original], row.headline, row.cells.values())
             if ratio is not None:
                 return Control(original, ratio)
     return None
