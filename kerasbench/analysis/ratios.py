@@ -56,25 +56,31 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
     Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
-    processes differ by. Cells that did not fit into memory together have no bout in common: of the ``others`` of their
-    row, that column stands between them which had bouts with each. Where there is none they are paired by rounds, as
-    are those of an older kerasbench, and those that were measured one process after another.
+    processes differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
+    ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
+    are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
     """
     if a.failure is not None or b.failure is not None:
         return None
-    if pairs := _in_common(a, b):
-        return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
-    return _by_way_of(others, a, b, metric) or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    pairs = _in_common(a, b)
+    direct = over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0])) if pairs else None
+    if direct is not None and direct.trials >= MIN_TRIALS_FOR_INTERVAL:
+        return direct
+    indirect = _by_way_of(others, a, b, metric)
+    if pairs:
+        return indirect if indirect and indirect.trials >= MIN_TRIALS_FOR_INTERVAL else direct
+    return indirect or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
 def _by_way_of(others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of the first c of the others that had bouts with both; None without one."""
-    for other in others:
-        if _in_common(a, other) and _in_common(other, b):
-            ours, theirs = between(a, other, metric, ()), between(other, b, metric, ())
-            if ours is not None and theirs is not None:
-                return ours.and_then(theirs)
-    return None
+    """Return a/b as a/c times c/b, of that c of the others that had most bouts with both; None without one."""
+    found = [
+        ours.and_then(theirs)
+        for other in others
+        if other is not a and other is not b and _in_common(a, other) and _in_common(other, b)
+        if (ours := between(a, other, metric, ())) is not None and (theirs := between(other, b, metric, ())) is not None
+    ]
+    return max(found, key=lambda one: one.trials, default=None)
 
 
 def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:

@@ -210,6 +210,17 @@ def test_what_stands_between_two_is_no_firmer_than_either() -> None:
     assert not known(between(firm, alone, STEP, [other])).has_interval
 
 
+def test_one_bout_in_common_does_not_stand_for_many_by_way_of_another_column() -> None:
+    a, b = bouts([1, 2, 4], [1.0, 1.1, 1.2]), bouts([1, 3, 5], [2.0, 6.3, 6.1])
+    both = bouts([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0])
+    brief = bouts([1], [5.0])
+    found = known(between(a, b, STEP, [a, brief, both, b]))
+    ours, theirs = known(between(a, both, STEP, ())), known(between(both, b, STEP, ()))
+    assert (found.trials, found.basis) == (3, "trials")
+    assert found.value == pytest.approx(ours.value * theirs.value)
+    assert known(between(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own bout
+
+
 def test_what_is_not_above_zero_has_no_ratio() -> None:
     def dear(overhead_ms: float) -> CellSummary:
         return summarize_cell([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
