@@ -15,7 +15,7 @@ from kerasbench.results.store import Store
 from kerasbench.runs import begun, stopping
 from kerasbench.runs.bouts import Bouts, Launch, Observer
 from kerasbench.runs.rows import Row, ordered, rows_of, seconds, whole_rounds
-from kerasbench.runs.stopping import Between
+from kerasbench.runs.stopping import Between, Ending
 from kerasbench.runs.surroundings import Watcher
 
 
@@ -142,7 +142,8 @@ class Run:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
         row.widths.append(stopping.half_widths([one for one in row.trials if one.round <= index], self.between))
-        row.ending = stopping.ending(self.planned.effort, row.widths, self._precision)
+        enough = stopping.ending(self.planned.effort, row.widths, self._precision)
+        row.ending = Ending.BROKEN if row.is_broken else enough
 
     def _bout(self, row: Row, cells: list[Cell], index: int) -> list[Cell]:
         """Measure cells side by side, keep their trials, and return those that were started."""

@@ -55,6 +55,12 @@ class Row:
         return self.ending is not None or not self.alive
 
     @property
+    def is_broken(self) -> bool:
+        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
+        versions = [cell for cell in self.alive if not cell.options.control]
+        return len(self.cells) > 1 and self.cells[0].paired and len(versions) < 2
+
+    @property
     def starts_alone(self) -> bool:
         return self.had < ALONE
 

@@ -109,6 +109,34 @@ def test_a_column_that_fails_leaves_its_row(store: Store) -> None:
     assert worker.bouts == [["torch", "jax"], ["torch", "jax"], ["torch"]]
 
 
+VERSIONS = [
+    dataclasses.replace(made.cell(backend="torch", options=options), paired=True)
+    for options in (Options(environment="old"), Options(environment="new"), Options(environment="old", control=True))
+]
+
+
+class OneFails(FakeWorker):
+    """The one of these options fails."""
+
+    def __init__(self, failing: Options) -> None:
+        super().__init__(torch=noisy(1, 3, 2))
+        self.failing = failing
+
+    def answer(self, entrant: Entrant) -> Outcome:
+        answer = super().answer(entrant)
+        return Outcome([], 10**9, failure=made.FAILURE) if entrant.request.options == self.failing else answer
+
+
+@pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
+def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
+    worker, observer = OneFails(VERSIONS[failing].options), Silent()
+    record = execute(made.plan(*VERSIONS, effort=exactly(3)), store, worker, observer)
+    assert len(worker.bouts) == record.rounds_completed == had
+    if had == 1:
+        assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
+        assert observer.decided == [("dense torch cpu", record.stopped_because)]
+
+
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
