@@ -127,15 +127,8 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
 
 
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
-    """Fail the cells of a row that compute something else than the others. One trial tells: all begin alike."""
-    compared = {
-        column: (trial.device.kind, measurement)
-        for column, cell in cells.items()
-        if cell.failure is None
-        for trial, measurement in cell.trials
-        if measurement.parity is not None
-    }
-    failures = parity.judge(compared)
+    """Fail the cells of a row that compute something else than the others."""
+    failures = parity.judge_cells(cells)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
 

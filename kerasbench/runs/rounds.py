@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import text
+from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.messages import Code
 from kerasbench.machine.state import State
@@ -130,6 +131,7 @@ class Run:
             left = [cell for cell in left if cell in row.alive and cell not in measured]
             reference = row.alive[:1] if len(measured) > 1 else []
             entrants = [*reference, *left] if reference and left else left[:1]
+        self._leave_out_odd(row, index)
         if row.alive:
             self._decide(row, index)
             if row.ending is not None:
@@ -156,6 +158,14 @@ class Run:
             row.take(trial)
             self._end_series(cell, trial)
         return [cell for cell, _ in trials]
+
+    def _leave_out_odd(self, row: Row, index: int) -> None:
+        """Measure a cell no further that computes something else than the others; its trials stay in the record."""
+        odd = [(cell, begun.record_of(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
+        if odd:
+            self._keep(odd)
+        for _, trial in odd:
+            row.take(trial)
 
     def _keep(self, trials: Sequence[tuple[Cell, TrialRecord]]) -> None:
         """Put trials into the record and onto the disk, all at once, and tell of them."""

@@ -5,10 +5,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kerasbench.analysis import parity
+from kerasbench.analysis.cells import summarize_cell
 from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.results.keys import CellKey
+from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.runs.stopping import Ending
 
@@ -76,6 +79,15 @@ class Row:
             self.alive = [cell for cell in self.alive if cell.key != trial.cell]
         else:
             self.known[trial.cell].take(trial, trial.measurement)
+
+    def odd(self) -> list[tuple[Cell, Failure]]:
+        """Return the cells that compute something else than the others of those that are still measured."""
+        trials: dict[Column, list[TrialRecord]] = {}
+        for trial in self.trials:
+            trials.setdefault(trial.column, []).append(trial)
+        failures = parity.judge_cells({column: summarize_cell(found) for column, found in trials.items()})
+        columns = [(cell.backend, cell.device.label, cell.options.terms) for cell in self.alive]
+        return [(cell, failures[one]) for cell, one in zip(self.alive, columns, strict=True) if one in failures]
 
     def give_up(self, cells: Sequence[Cell]) -> None:
         """Leave out cells that have not been tried and will not be."""

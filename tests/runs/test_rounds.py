@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench.analysis.summary import summarize
 from kerasbench.children.bout import Entrant
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
@@ -135,6 +136,23 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
     if had == 1:
         assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
         assert observer.decided == [("dense torch cpu", record.stopped_because)]
+
+
+@pytest.mark.parametrize("room", [None, 2])
+def test_a_column_that_computes_something_else_is_measured_once_and_decides_nothing(
+    store: Store, room: int | None
+) -> None:
+    odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
+    worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=[*odd])
+    record = execute(made.plan(*THREE), store, worker, Silent())
+    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
+    measured, failed = [one for one in record.trials if one.backend == "tensorflow"]
+    assert measured.measurement == odd[0]
+    assert failed.failure is not None and failed.failure.code is Code.PARITY
+    assert load(store.journal).trials == record.trials
+    row = summarize(record).rows[0]
+    assert row.rounds == 3 and row.cells[measured.column].failure == failed.failure
+    assert [len(cell.trials) for cell in row.cells.values()] == [3, 1, 3 if room is None else 4]
 
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
