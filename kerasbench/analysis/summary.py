@@ -103,8 +103,8 @@ def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
     columns, done = {trial.column for trial in trials}, 0
     while True:
-        failed = {trial.column for trial in trials if trial.failure is not None and trial.round <= done + 1}
-        had = {trial.column for trial in trials if trial.round == done + 1}
+        failed = {trial.column for trial in trials if trial.ends_cell and trial.round <= done + 1}
+        had = {trial.column for trial in trials if trial.round == done + 1 and not trial.crowded}
         if not had or not columns - failed <= had:
             return done
         done += 1

@@ -160,7 +160,7 @@ class Eta:
     def ended(self, cell: Cell, trial: TrialRecord) -> None:
         self._spent_s.setdefault(cell.key, []).append(trial.own_ns / NS_PER_S)
         self._rounds[cell.key] = trial.round
-        if trial.failure is not None:
+        if trial.ends_cell:
             self._over.add(cell.key)
 
     def decided(self, cells: Sequence[Cell]) -> None:

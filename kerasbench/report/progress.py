@@ -188,7 +188,8 @@ def _sight(ahead: Outlook) -> str:
 def _said(trial: TrialRecord) -> str:
     if trial.measurement is None:
         assert trial.failure is not None
-        return f"{trial.failure.code}: {trial.failure.cause}"
+        company = " beside others, so from now on it is measured by itself" if trial.crowded else ""
+        return f"{trial.failure.code}{company}: {trial.failure.cause}"
     unit = "ms/step" if trial.measurement.training else "ms/prediction"
     step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} {unit}"
     reasons = "; ".join(signal.reason for signal in trial.noise)

@@ -39,7 +39,10 @@ class Known:
 
 @dataclass
 class Row:
-    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one."""
+    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one.
+
+    ``crowded`` are those that ran out of memory beside others, and are measured by themselves from then on.
+    """
 
     cells: list[Cell]
     had: int = 0
@@ -47,6 +50,7 @@ class Row:
     ending: Ending | None = None
     alive: list[Cell] = field(init=False)
     known: dict[CellKey, Known] = field(init=False)
+    crowded: set[CellKey] = field(default_factory=set)
     trials: list[TrialRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,9 +77,14 @@ class Row:
         return seconds(self.trials) / self.had if self.had else 0.0
 
     def take(self, trial: TrialRecord) -> None:
-        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over."""
+        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over.
+
+        For want of memory it is over where it was alone.
+        """
         self.trials.append(trial)
-        if trial.measurement is None:
+        if trial.crowded:
+            self.crowded.add(trial.cell)
+        elif trial.measurement is None:
             self.alive = [cell for cell in self.alive if cell.key != trial.cell]
         else:
             self.known[trial.cell].take(trial, trial.measurement)
@@ -113,8 +122,8 @@ def whole_rounds(cells: Iterable[Cell], trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row has had every column that had not failed by then."""
     done, alive = 0, {cell.key for cell in cells}
     while True:
-        of_round = [trial for trial in trials if trial.round == done + 1]
-        alive -= {trial.cell for trial in of_round if trial.failure is not None}
+        of_round = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
+        alive -= {trial.cell for trial in of_round if trial.ends_cell}
         if not any(trial.bout or trial.measurement for trial in of_round) or not alive <= {
             one.cell for one in of_round
         }:

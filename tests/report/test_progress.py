@@ -4,6 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
+from kerasbench.exchange.messages import Code
 from kerasbench.plan.duration import History, outlook
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.progress import ConsoleProgress, announce
@@ -82,3 +83,15 @@ def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None
     assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in out.getvalue()
     progress.round_ended(record)
     assert out.getvalue().count("after round") == 1
+
+
+def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=300))
+    progress.run_began(made.plan(TORCH, JAX, effort=asked.exactly(1)), made.record())
+    oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
+    progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), bout=1, crowded=True))
+    progress.trial_ended(TORCH, made.in_bout(2, made.measurement(), round_index=1))
+    first, second = out.getvalue().splitlines()[-2:]
+    assert "oom beside others, so from now on it is measured by itself: no memory" in first
+    assert second.startswith("[2/3]")

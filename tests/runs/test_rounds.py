@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.children.bout import Entrant
+from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
@@ -342,6 +342,52 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
         8: (Code.OOM, "not tried: out of memory at batch 2"),
     }
     assert load(store.journal).trials == record.trials
+
+
+class Crowded(FakeWorker):
+    """JAX runs out of memory where another column is alive."""
+
+    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        outcomes = super().__call__(entrants, rules, ear, alone)
+        dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
+        return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
+
+
+def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_sizes_too(store: Store) -> None:
+    backends = ("torch", "jax", "tensorflow")
+    cells = [made.cell(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
+    worker = Crowded(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    record = sweep(store, worker, ascending, *cells)
+    in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
+    assert worker.bouts == [in_company, alone] * 2 + [later, alone] * 2
+    found = [one for one in record.trials if one.backend == "jax"]
+    assert [(one.options.batch, one.round, one.crowded) for one in found] == [
+        *[(1, 1, True), (1, 1, False), (2, 1, True), (2, 1, False)],
+        *[(1, 2, False), (2, 2, False)],
+    ]
+    assert all((one.failure == OOM) is one.crowded for one in found)
+    rows = summarize(record).rows[:2]
+    assert all(cell.failure is None and len(cell.trials) == 2 for row in rows for cell in row.cells.values())
+    assert load(store.journal).rounds_completed == 2
+
+
+def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
+    worker = Crowded(torch=noisy(1), jax=[OOM])
+    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax"], ["jax"], ["torch"]]
+    assert summarize(record).rows[0].cells["jax", "cpu", ""].failure == OOM
+
+
+def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
+    store: Store,
+) -> None:
+    planned = made.plan(*CELLS, effort=exactly(2))
+    whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2)), Silent()).trials
+    (row,) = rows.rows_of(planned)
+    assert [rows.whole_rounds(row.cells, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
+    worker = Crowded(torch=noisy(1), jax=noisy(2))
+    execute(planned, store, worker, Silent(), carried=whole[:3])
+    assert worker.bouts == [["torch"], ["jax"]]
 
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
