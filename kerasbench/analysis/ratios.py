@@ -24,6 +24,9 @@ from kerasbench.results.record import TrialRecord
 # same cell as two columns (benchmarks/same_twice.py). A bout's slices cannot know it.
 BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
 BETWEEN_OTHERS = 0.03
+# By how much the ratio of two backends, or of two devices, differs from bout to bout: the median over the 24 ratios of
+# results/2026-11-22T112231.json, measured on a small cloud machine. It is more than their processes explain.
+TYPICAL_SCATTER = 0.05
 
 Trial = tuple[TrialRecord, Measurement]
 
@@ -56,7 +59,7 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
     Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
-    processes differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
+    bouts differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
     ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
     are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
     """
@@ -113,7 +116,7 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
 
 
 def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
-    """Sum up the bouts of two cells; ``apart`` is by how much a process of one differs from a process of the other."""
+    """Sum up the bouts of two cells; ``apart`` is by how much their ratio differs from bout to bout."""
     if not bouts:
         return None
     if len(bouts) >= MIN_TRIALS_FOR_INTERVAL:
@@ -128,7 +131,10 @@ def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
 
 
 def _apart(pair: tuple[Trial, Trial]) -> float:
-    return math.hypot(*(BETWEEN_PROCESSES.get(trial.backend, BETWEEN_OTHERS) for trial, _ in pair))
+    one, other = (trial for trial, _ in pair)
+    if (one.backend, one.device.label) != (other.backend, other.device.label):
+        return TYPICAL_SCATTER
+    return math.sqrt(2) * BETWEEN_PROCESSES.get(one.backend, BETWEEN_OTHERS)
 
 
 def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, t_noncentrality, t_quantile
 from kerasbench.analysis.metrics import NS_PER_S
+from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.requests import Protocol
@@ -20,7 +21,6 @@ from kerasbench.results.keys import CellKey
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.shelf import records
 
-TYPICAL_SCATTER = 0.05  # of ratios between frameworks from bout to bout on a small cloud machine (docs/method.md)
 POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 

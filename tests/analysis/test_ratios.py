@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.cells import CellSummary, summarize_cell
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
-from kerasbench.analysis.ratios import BETWEEN_PROCESSES, between, spread
+from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, spread
 from kerasbench.exchange.measurement import Block, Latency, Measurement, Throughput
 from kerasbench.exchange.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -52,16 +52,32 @@ def test_the_interval_of_three_bouts_is_over_bouts() -> None:
     assert found.log_error == pytest.approx(wanted.log_error)
 
 
+@pytest.mark.parametrize(
+    ("backend", "apart"), [("torch", math.sqrt(2) * BETWEEN_OTHERS), ("jax", TYPICAL_SCATTER), ("tensorflow", 0.05)]
+)
 @pytest.mark.parametrize("bouts", [1, 2])
-def test_the_interval_of_few_bouts_is_over_slices_and_as_wide_as_processes_differ(bouts: int) -> None:
+def test_the_interval_of_few_bouts_is_over_slices_and_as_wide_as_bouts_differ(
+    bouts: int, backend: str, apart: float
+) -> None:
     steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
-    a, b = cell(*[made.sliced(steps)] * bouts), cell(*[made.sliced([1.0] * 6)] * bouts, backend="torch")
+    a, b = (cell(*[made.sliced(each)] * bouts, backend=one) for each, one in ((steps, backend), ([1.0] * 6, "torch")))
     found = known(between(a, b, STEP, ()))
     within = median_error([math.log(step) for step in steps])
     assert within is not None and found.log_error is not None
     assert (found.basis, found.trials, found.degrees) == ("slices", bouts, 5 * bouts)
-    apart = math.hypot(BETWEEN_PROCESSES["jax"], 0.03)
     assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(bouts), rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [6, 20])
+def test_the_interval_of_one_bout_holds_the_truth_where_backends_scatter_as_they_typically_do(count: int) -> None:
+    rng, runs, hits = random.Random(1), 600, 0
+    for _ in range(runs):
+        levels = math.exp(rng.gauss(0, 0.05)), 1.0
+        a, b = (made.sliced([level * math.exp(rng.gauss(0, 0.05)) for _ in range(count)]) for level in levels)
+        found = known(between(cell(a), cell(b, backend="torch"), STEP, ()))
+        assert found.low is not None and found.high is not None
+        hits += found.low <= 1.0 <= found.high
+    assert hits / runs >= 0.93
 
 
 def test_one_slice_alone_has_no_interval() -> None:

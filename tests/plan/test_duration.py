@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import scipy.stats as reference
 
+from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Phase
 from kerasbench.exchange.requests import Protocol
@@ -148,7 +149,7 @@ def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> 
 
 def test_a_plan_that_guesses_says_so() -> None:
     ahead = duration.outlook(PLANNED, 0.03, duration.History())
-    assert (ahead.scatter, ahead.source) == (duration.TYPICAL_SCATTER, "")
+    assert (ahead.scatter, ahead.source) == (TYPICAL_SCATTER, "")
     assert [sight.rounds for sight in ahead.sights] == [3, 12]
 
 
