@@ -3,6 +3,7 @@
 Everything that is said of two cells comes from here (docs/method.md, "The ratio of two columns").
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,9 +152,29 @@ def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
 
 def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices."""
-    others = {block.cycle: block.unit_ns for block in b if block.cycle is not None}
-    logs = [math.log(block.unit_ns / others[block.cycle]) for block in a if block.cycle in others]
+    return _by_cycles(_means(a), _means(b))
+
+
+def _by_cycles(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
+    logs = [math.log(a[cycle] / b[cycle]) for cycle in a if cycle in b]
     return Paired(statistics.median(logs), median_error(logs), len(logs)) if logs else None
+
+
+def _means(slices: Sequence[Block]) -> dict[int, float]:
+    """Return by cycle what each unit of a slice took on average, in ns."""
+    return {block.cycle: block.unit_ns for block in slices if block.cycle is not None}
+
+
+def _medians(latency: Latency) -> dict[int, float]:
+    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
+    ends = list(itertools.accumulate(block.count for block in latency.slices))
+    if not ends or ends[-1] != len(latency.calls_ns):
+        return _means(latency.slices)
+    return {
+        block.cycle: statistics.median(latency.calls_ns[end - block.count : end])
+        for block, end in zip(latency.slices, ends, strict=True)
+        if block.cycle is not None
+    }
 
 
 def _steps(a: Measurement, b: Measurement) -> Paired | None:
@@ -207,9 +228,11 @@ def _trained(a: Measurement, b: Measurement) -> Paired | None:
 
 
 def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], Paired | None]:
+    """Return what compares calls by their medians, which a few long ones do not change."""
+
     def compare(a: Measurement, b: Measurement) -> Paired | None:
         ours, theirs = of(a), of(b)
-        return by_slices(ours.slices, theirs.slices) if ours and theirs else None
+        return _by_cycles(_medians(ours), _medians(theirs)) if ours and theirs else None
 
     return compare
 

@@ -141,7 +141,11 @@ def predicting(factor: float) -> Measurement:
     def slices(level_ns: int, count: int) -> list[Block]:
         return [Block(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)]
 
-    single, several = Latency(1, [made.MS], slices(made.MS, 100)), Latency(32, [made.MS], slices(2 * made.MS, 50))
+    def latency(batch: int, level_ns: int, count: int) -> Latency:
+        found = slices(level_ns, count)
+        return Latency(batch, [int(one.unit_ns) for one in found for _ in range(count)], found)
+
+    single, several = latency(1, made.MS, 100), latency(32, 2 * made.MS, 50)
     throughput = Throughput(1_000, 32, [int(50 * made.MS * factor)], slices(50 * made.MS, 1))
     return dataclasses.replace(made.sliced(DRIFT), prediction=[single, several], throughput=throughput)
 
@@ -153,6 +157,28 @@ def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float)
     found = known(between(cell(predicting(1.0)), cell(predicting(2.0)), metric, ()))
     assert found.basis == "slices"
     assert found.value == pytest.approx(ratio)
+
+
+def called(*slices_ms: Sequence[float], complete: bool = True) -> CellSummary:
+    """Calls with one sample: those of each slice."""
+    slices = [Block(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
+    calls_ns = [int(ms * made.MS) for calls in slices_ms for ms in calls]
+    found = Latency(1, calls_ns if complete else calls_ns[1:], slices)
+    return cell(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
+
+
+def test_medians_are_compared_where_medians_are_said() -> None:
+    steady, pausing = [1.0] * 50, [1.0] * 49 + [50.0]
+    found = known(between(called(*[pausing] * 6), called(*[steady] * 6), "predict_p50_ms", ()))
+    assert (found.value, found.basis) == (1.0, "slices")
+    uneven = called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
+    assert known(between(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
+    assert known(between(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
+
+
+def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -> None:
+    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))
+    assert known(between(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
 
 
 def test_what_has_no_slices_is_paired_by_bout() -> None:
