@@ -89,7 +89,8 @@ class Bouts:
         trials: list[tuple[Cell, TrialRecord]] = []
         for cell, outcome, around in zip(cells, outcomes, seen, strict=True):
             if outcome is not None:
-                earlier = [one.measurement for one in row.trials if one.cell == cell.key and one.measurement]
+                before = [one for one in row.trials if one.cell == cell.key and not one.disturbed]
+                earlier = [one.measurement for one in before if one.measurement]
                 found = begun.record_of(cell, index, outcome, number, several)
                 trials.append((cell, self.judge(found, around, earlier)))
         return trials
