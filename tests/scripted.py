@@ -66,6 +66,11 @@ def by_round(a: CellSummary, b: CellSummary, metric: str, others: Sequence[CellS
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
+def as_planned(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+    """In place of plan.order.order, for rows and columns that come as they stand in a test."""
+    return list(cells)
+
+
 def execute(
     planned: cells.Plan,
     store: Store,
@@ -73,10 +78,12 @@ def execute(
     observer: Silent,
     watch: Quiet | None = None,
     carried: Sequence[TrialRecord] = (),
+    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = as_planned,
 ) -> Record:
     earlier = made.record(*carried) if carried else None
-    run = rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier, between=by_round)
-    return run.execute()
+    return rounds.Run(
+        planned, store, launch, watch or Quiet(), observer, made.state(), earlier, in_order=in_order, between=by_round
+    ).execute()
 
 
 class FakeWorker:

@@ -105,7 +105,9 @@ class Run:
             if stop:
                 self.record.stopped_because = stop
                 return
-            for row in ordered(needy, self.in_order(self.planned.cells, self.planned.asked.seed, index)):
+            drawn = self.in_order(self.planned.cells, self.planned.asked.seed, index)
+            for row in ordered(needy, drawn):
+                row.arrange(drawn)
                 self._round_of(row, index)
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._ended()

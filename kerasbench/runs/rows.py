@@ -76,6 +76,20 @@ class Row:
         """How long its bouts of one round have taken on average."""
         return seconds(self.trials) / self.had if self.had else 0.0
 
+    def arrange(self, drawn: Sequence[Cell]) -> None:
+        """Put the cells that are still measured into the order in which a round starts them.
+
+        It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
+        have all of them alive together its order stays, so that the same ones meet in each round.
+        """
+        bouts: dict[int, set[int]] = {}
+        for trial in self.trials:
+            bouts.setdefault(trial.round, set()).update({trial.bout} - {0})
+        split = next((index for index, found in bouts.items() if len(found) > 1), None)
+        keys = [trial.cell for trial in self.trials if trial.round == split] or [cell.key for cell in drawn]
+        place = {key: number for number, key in reversed(list(enumerate(keys)))}
+        self.alive.sort(key=lambda cell: place.get(cell.key, len(keys)))
+
     def take(self, trial: TrialRecord) -> None:
         """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over.
 

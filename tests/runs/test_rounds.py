@@ -15,6 +15,7 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell
+from kerasbench.plan.order import order
 from kerasbench.results.asked import PUBLISHED, SWEEP, Effort, exactly
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
@@ -74,6 +75,23 @@ def test_only_a_row_s_first_bouts_are_started_one_after_another(store: Store) ->
     record = execute(made.plan(*CELLS, effort=exactly(5)), store, worker, Silent())
     assert worker.alone == [True] * 3 + [False] * 2
     assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
+
+
+def test_no_column_always_starts_first(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    execute(made.plan(*THREE, effort=exactly(8)), store, worker, Silent(), in_order=order)
+    assert {bout[0] for bout in worker.bouts} == {bout[2] for bout in worker.bouts} == {"torch", "jax", "tensorflow"}
+    assert all(len(bout) == 3 for bout in worker.bouts)
+
+
+def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
+    planned = made.plan(*THREE, effort=exactly(4))
+    worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    whole = execute(planned, store, worker, Silent(), in_order=order).trials
+    assert worker.bouts == worker.bouts[:2] * 4
+    resumed = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    execute(planned, store, resumed, Silent(), carried=whole[:4], in_order=order)
+    assert resumed.bouts == worker.bouts[2:]
 
 
 def test_published_cells_are_bouts_of_their_own(store: Store) -> None:
