@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -12,11 +12,13 @@ from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.standings import Standing, stand
 from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.exchange.measurement import Resolved
-from kerasbench.exchange.messages import Failure
+from kerasbench.exchange.messages import Failure, Phase
 from kerasbench.exchange.options import Size, is_control
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
+
+TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slices; without training it is the latter
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,21 @@ def _said(resolved: Resolved, chosen: bool) -> list[str]:
     ]
 
 
+def _phases(trial: TrialRecord) -> Iterator[Phase]:
+    """Yield a trial's phases; where others started beside it, from the first one on in which columns take turns."""
+    counts = trial.started_alone
+    for phase in trial.phases:
+        counts = counts or phase.name in TAKING_TURNS
+        if counts:
+            yield phase
+
+
 def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
     """Return each phase's mean duration by column, in s, in the order of a trial."""
     durations: dict[str, dict[Column, list[float]]] = {}
     for trial in record.trials:
         if trial.measurement is not None:
-            for phase in trial.phases:
+            for phase in _phases(trial):
                 by_column = durations.setdefault(phase.name, {})
                 by_column.setdefault(trial.column, []).append(phase.duration_ns / NS_PER_S)
     return {
