@@ -116,6 +116,21 @@ def test_what_does_not_fit_is_measured_beside_the_first_column_again(store: Stor
     ]
 
 
+class OneIsLarge(FakeWorker):
+    """TensorFlow fits beside nothing else."""
+
+    def fitting(self, backends: Sequence[str]) -> list[bool]:
+        return [index == 0 or backend != "tensorflow" for index, backend in enumerate(backends)]
+
+
+def test_one_column_that_is_too_large_takes_no_other_from_the_side_of_the_first(store: Store) -> None:
+    cells = [THREE[0], THREE[2], THREE[1], made.cell(backend="native")]
+    worker = OneIsLarge(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3), native=noisy(4))
+    record = execute(made.plan(*cells, effort=exactly(2)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax", "native"], ["torch"], ["tensorflow"]] * 2
+    assert {one.round for one in record.trials if one.backend == "tensorflow"} == {1, 2}
+
+
 def test_where_not_even_two_fit_they_are_measured_one_by_one(store: Store) -> None:
     worker = FakeWorker(1, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
     execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
