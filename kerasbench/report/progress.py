@@ -179,8 +179,9 @@ def _sight(ahead: Outlook) -> str:
         f"{percent(one.difference)} after {one.rounds} rounds (a ratio's interval: ±{percent(one.half_width)})"
         for one in ahead.sights
     )
+    of = f" in each of {ahead.comparisons} comparisons" if ahead.comparisons > 1 else ""
     return (
-        f"smallest difference detected with 90 % probability: {seen}; ratios scatter by {percent(ahead.scatter)}, "
+        f"smallest difference detected with 90 % probability{of}: {seen}; ratios scatter by {percent(ahead.scatter)}, "
         f"{basis}"
     )
 

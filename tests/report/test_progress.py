@@ -55,6 +55,14 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     )
 
 
+def test_a_plan_says_among_how_many_comparisons_it_will_see_that() -> None:
+    planned = made.plan(TORCH, JAX, made.cell(backend="tensorflow"))
+    ahead = outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
+    assert announce(planned, "about 9 s", ahead)[1].startswith(
+        "smallest difference detected with 90 % probability in each of 2 comparisons: 8.9 % after 3 rounds"
+    )
+
+
 def test_a_plan_without_a_history_says_that_it_guesses() -> None:
     planned = made.plan(TORCH)
     ahead = outlook(planned, 0.03, History())
