@@ -101,7 +101,7 @@ def main(count: int) -> None:
         pairs = sorted(math.log(one / other) for one, other in zip(epochs_s[a], epochs_s[b], strict=True))
         plain = math.exp((pairs[(len(pairs) - 1) // 2] + pairs[len(pairs) // 2]) / 2)
         low, high = (math.exp(one) for one in percentile_interval(pairs, 0.5) or (math.nan, math.nan))
-        ratio = between(found[a], found[b], HEADLINE)
+        ratio = between(found[a], found[b], HEADLINE, ())
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(
             f"{a} / {b}: plain fit {plain:.4f} [{low:.4f}, {high:.4f}], bouts {ratio.value:.4f} "

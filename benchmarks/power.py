@@ -38,7 +38,7 @@ def main(count: int) -> None:
 def by_bout(a: CellSummary, b: CellSummary) -> list[float]:
     """Return the ratio of each bout."""
     single = (
-        between(CellSummary([mine], None), CellSummary([other], None), STEADY)
+        between(CellSummary([mine], None), CellSummary([other], None), STEADY, ())
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found.value for found in single if found is not None]

@@ -56,7 +56,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
 
 
 def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -> None:
-    parts, ratio = spread(a, b, STEADY), between(a, b, STEADY)
+    parts, ratio = spread(a, b, STEADY), between(a, b, STEADY, ())
     assert parts is not None and ratio is not None and ratio.half_width is not None
     each = [one for index in range(len(a.trials)) if (one := of_bout(a, b, index)) is not None]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
@@ -66,14 +66,14 @@ def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -
         f"{ratio.value:.3f} ±{ratio.half_width:.1%}; bouts: {' '.join(f'{one:+.3f}' for one in each)}",
         flush=True,
     )
-    thirds = [between(few(a, start), few(b, start), STEADY) for start in range(0, len(a.trials) - 2, 3)]
+    thirds = [between(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
     called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in thirds]
     print(f"  {'':<10} of {len(called)} comparisons of three bouts {sum(called)} called different", flush=True)
 
 
 def of_bout(a: CellSummary, b: CellSummary, index: int) -> float | None:
     one, other = (CellSummary(cell.trials[index : index + 1], None) for cell in (a, b))
-    found = between(one, other, STEADY)
+    found = between(one, other, STEADY, ())
     return None if found is None else found.log_centre
 
 

@@ -66,6 +66,11 @@ def by_round(a: CellSummary, b: CellSummary, metric: str, others: Sequence[CellS
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
+def as_planned(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+    """In place of plan.order.order, for rows and columns that come as they stand in a test."""
+    return list(cells)
+
+
 def execute(
     planned: cells.Plan,
     store: Store,
@@ -73,17 +78,19 @@ def execute(
     observer: Silent,
     watch: Quiet | None = None,
     carried: Sequence[TrialRecord] = (),
+    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = as_planned,
 ) -> Record:
     earlier = made.record(*carried) if carried else None
-    run = rounds.Run(planned, store, launch, watch or Quiet(), observer, made.state(), earlier, between=by_round)
-    return run.execute()
+    return rounds.Run(
+        planned, store, launch, watch or Quiet(), observer, made.state(), earlier, in_order=in_order, between=by_round
+    ).execute()
 
 
 class FakeWorker:
     """Answers a bout at once, by backend: a list of measurements and failures, the last one over again.
 
     ``bouts`` are the backends of each, in their order, ``alone`` whether they were started so. Of a bout no more than
-    ``room`` are started.
+    ``room`` are started (see ``fitting``).
     """
 
     def __init__(self, room: int | None = None, **answers: list[Measurement | Failure]) -> None:
@@ -95,18 +102,23 @@ class FakeWorker:
         self.alone: list[bool] = []
 
     def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
-        started = entrants[: self.room]
+        fitting = self.fitting([one.request.backend for one in entrants])
+        started = [one for one, it in zip(entrants, fitting, strict=True) if it]
         self.bouts.append([one.request.backend for one in started])
         self.alone.append(alone)
-        for index, _ in enumerate(started):
-            ear.began(index)
-            ear.phase(index, "train")
+        for index, it in enumerate(fitting):
+            if it:
+                ear.began(index)
+                ear.phase(index, "train")
         ear.tick()
-        outcomes = [self.answer(one) for one in started]
         return [
-            *(dataclasses.replace(one, started_alone=alone) for one in outcomes),
-            *[None] * (len(entrants) - len(started)),
+            dataclasses.replace(self.answer(one), started_alone=alone) if it else None
+            for one, it in zip(entrants, fitting, strict=True)
         ]
+
+    def fitting(self, backends: Sequence[str]) -> list[bool]:
+        """Tell which of a bout's entrants have room."""
+        return [self.room is None or index < self.room for index in range(len(backends))]
 
     def answer(self, entrant: Entrant) -> Outcome:
         self.requests.append(entrant.request)

@@ -164,7 +164,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         same = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)
         batch = other.size.batch if same and other.size else None
         if batch and column in other.cells:
-            left = between(other.cells[column], mine, STEADY)
+            left = between(other.cells[column], mine, STEADY, ())
             if left is not None:
                 yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.regime.batch / batch))
     parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]

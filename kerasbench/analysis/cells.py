@@ -154,10 +154,11 @@ def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
     """Sum up one cell's trials: that of each bout.
 
     An older kerasbench measured a disturbed trial again: there the last undisturbed one of each round counts, or the
-    last where there is none.
+    last where there is none. One that ran out of memory beside others counts only where the cell has no other.
     """
+    found = list(trials)
     chosen: dict[tuple[int, int], TrialRecord] = {}
-    for trial in trials:
+    for trial in [one for one in found if not one.crowded] or found:
         held = chosen.get((trial.round, trial.bout))
         if held is None or held.disturbed or not trial.disturbed:
             chosen[trial.round, trial.bout] = trial

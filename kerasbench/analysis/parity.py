@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kerasbench.analysis.cells import CellSummary
 from kerasbench.exchange.devices import CPU
 from kerasbench.exchange.measurement import Measurement, Parity, Resolved
 from kerasbench.exchange.messages import Code, Failure
@@ -59,6 +60,20 @@ def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
     if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
         return ROUNDED
     return EXACT if device_kind == CPU else GPU
+
+
+def judge_cells(cells: Mapping[Column, CellSummary]) -> dict[Column, Failure]:
+    """Return those of a row's cells that compute something else than the others, each with its failure.
+
+    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers.
+    """
+    compared: dict[Column, tuple[str, Measurement]] = {}
+    for column, cell in cells.items():
+        if cell.failure is None:
+            for trial, measurement in cell.trials:
+                if measurement.parity is not None:
+                    compared.setdefault(column, (trial.device.kind, measurement))
+    return judge(compared)
 
 
 def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:

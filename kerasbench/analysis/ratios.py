@@ -3,6 +3,7 @@
 Everything that is said of two cells comes from here (docs/method.md, "The ratio of two columns").
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,9 @@ from kerasbench.results.record import TrialRecord
 # same cell as two columns (benchmarks/same_twice.py). A bout's slices cannot know it.
 BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
 BETWEEN_OTHERS = 0.03
+# By how much the ratio of two backends, or of two devices, differs from bout to bout: the median over the 24 ratios of
+# results/2026-11-22T112231.json, measured on a small cloud machine. It is more than their processes explain.
+TYPICAL_SCATTER = 0.05
 
 Trial = tuple[TrialRecord, Measurement]
 
@@ -52,29 +56,35 @@ class Spread:
     between: float
 
 
-def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary] = ()) -> LogEstimate | None:
+def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary]) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
     Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
-    processes differ by. Cells that did not fit into memory together have no bout in common: of the ``others`` of their
-    row, that column stands between them which had bouts with each. Where there is none they are paired by rounds, as
-    are those of an older kerasbench, and those that were measured one process after another.
+    bouts differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
+    ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
+    are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
     """
     if a.failure is not None or b.failure is not None:
         return None
-    if pairs := _in_common(a, b):
-        return over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0]))
-    return _by_way_of(others, a, b, metric) or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    pairs = _in_common(a, b)
+    direct = over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0])) if pairs else None
+    if direct is not None and direct.trials >= MIN_TRIALS_FOR_INTERVAL:
+        return direct
+    indirect = _by_way_of(others, a, b, metric)
+    if pairs:
+        return indirect if indirect and indirect.trials >= MIN_TRIALS_FOR_INTERVAL else direct
+    return indirect or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
 def _by_way_of(others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of the first c of the others that had bouts with both; None without one."""
-    for other in others:
-        if _in_common(a, other) and _in_common(other, b):
-            ours, theirs = between(a, other, metric), between(other, b, metric)
-            if ours is not None and theirs is not None:
-                return ours.and_then(theirs)
-    return None
+    """Return a/b as a/c times c/b, of that c of the others that had most bouts with both; None without one."""
+    found = [
+        ours.and_then(theirs)
+        for other in others
+        if other is not a and other is not b and _in_common(a, other) and _in_common(other, b)
+        if (ours := between(a, other, metric, ())) is not None and (theirs := between(other, b, metric, ())) is not None
+    ]
+    return max(found, key=lambda one: one.trials, default=None)
 
 
 def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:
@@ -107,7 +117,7 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
 
 
 def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
-    """Sum up the bouts of two cells; ``apart`` is by how much a process of one differs from a process of the other."""
+    """Sum up the bouts of two cells; ``apart`` is by how much their ratio differs from bout to bout."""
     if not bouts:
         return None
     if len(bouts) >= MIN_TRIALS_FOR_INTERVAL:
@@ -122,7 +132,10 @@ def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
 
 
 def _apart(pair: tuple[Trial, Trial]) -> float:
-    return math.hypot(*(BETWEEN_PROCESSES.get(trial.backend, BETWEEN_OTHERS) for trial, _ in pair))
+    one, other = (trial for trial, _ in pair)
+    if (one.backend, one.device.label) != (other.backend, other.device.label):
+        return TYPICAL_SCATTER
+    return math.sqrt(2) * BETWEEN_PROCESSES.get(one.backend, BETWEEN_OTHERS)
 
 
 def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
@@ -139,9 +152,29 @@ def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
 
 def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices."""
-    others = {block.cycle: block.unit_ns for block in b if block.cycle is not None}
-    logs = [math.log(block.unit_ns / others[block.cycle]) for block in a if block.cycle in others]
+    return _by_cycles(_means(a), _means(b))
+
+
+def _by_cycles(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
+    logs = [math.log(a[cycle] / b[cycle]) for cycle in a if cycle in b]
     return Paired(statistics.median(logs), median_error(logs), len(logs)) if logs else None
+
+
+def _means(slices: Sequence[Block]) -> dict[int, float]:
+    """Return by cycle what each unit of a slice took on average, in ns."""
+    return {block.cycle: block.unit_ns for block in slices if block.cycle is not None}
+
+
+def _medians(latency: Latency) -> dict[int, float]:
+    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
+    ends = list(itertools.accumulate(block.count for block in latency.slices))
+    if not ends or ends[-1] != len(latency.calls_ns):
+        return _means(latency.slices)
+    return {
+        block.cycle: statistics.median(latency.calls_ns[end - block.count : end])
+        for block, end in zip(latency.slices, ends, strict=True)
+        if block.cycle is not None
+    }
 
 
 def _steps(a: Measurement, b: Measurement) -> Paired | None:
@@ -195,9 +228,11 @@ def _trained(a: Measurement, b: Measurement) -> Paired | None:
 
 
 def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], Paired | None]:
+    """Return what compares calls by their medians, which a few long ones do not change."""
+
     def compare(a: Measurement, b: Measurement) -> Paired | None:
         ours, theirs = of(a), of(b)
-        return by_slices(ours.slices, theirs.slices) if ours and theirs else None
+        return _by_cycles(_medians(ours), _medians(theirs)) if ours and theirs else None
 
     return compare
 

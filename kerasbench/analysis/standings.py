@@ -1,6 +1,6 @@
 """Who is fastest in each row of a table, and what the others are to it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import Row
@@ -44,8 +44,9 @@ class Control:
 class Standing:
     """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
 
-    Nobody is, where there is nobody to be compared with. ``proven`` is False where too little is known for an interval;
-    where no row of the table has one, it is ``tentative``. With a ``control`` that is off, nothing is called different.
+    Nobody is, where there is nobody to be compared with. Where each column is slower than another, a rival may be
+    significantly faster, and none is ``first``. ``proven`` is False where too little is known for an interval; where no
+    row of the table has one, it is ``tentative``. With a ``control`` that is off, nothing is called different.
     """
 
     fastest: Column | None
@@ -57,12 +58,15 @@ class Standing:
     @property
     def first(self) -> Column | None:
         """The fastest where none is level with it: significantly, or of a tentative table."""
-        return self.fastest if (self.proven or self.tentative) and not self.level else None
+        if self.proven:
+            return self.fastest if all(one.verdict is Verdict.FASTER for one in self.comparisons) else None
+        return self.fastest if self.tentative else None
 
     @property
     def level(self) -> list[Column]:
         """Those that cannot be told from the fastest."""
-        return [one.rival for one in self.comparisons if self.proven and one.verdict is not Verdict.FASTER]
+        undecided = (Verdict.SAME, Verdict.INCONCLUSIVE)
+        return [one.rival for one in self.comparisons if self.proven and one.verdict in undecided]
 
     @property
     def by_slices(self) -> bool:
@@ -120,7 +124,7 @@ def control(row: Row) -> Control | None:
     for column, cell in row.cells.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
         if is_control(column[2]) and original in row.cells:
-            ratio = between(cell, row.cells[original], row.headline)
+            ratio = between(cell, row.cells[original], row.headline, row.cells.values())
             if ratio is not None:
                 return Control(original, ratio)
     return None
@@ -128,6 +132,9 @@ def control(row: Row) -> Control | None:
 
 def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     """Return the fastest column of a row and the ratio of its times to those of each other.
+
+    The fastest is not slower than most others by these ratios, which know whom the machine slowed down; of several such
+    columns it is the one with the shortest times.
 
     Native twins do not compete: what they are compared with is their own backend with Keras (keras_cost.py). Neither
     does a control.
@@ -138,10 +145,16 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(row.headline))}
     if len(values) < 2:
         return None, {}
-    fastest = min(values, key=lambda column: values[column])
-    ratios = {
-        column: between(row.cells[fastest], row.cells[column], row.headline, row.cells.values())
-        for column in values
-        if column != fastest
+    ratios = {column: _to_others(row, column, values) for column in sorted(values, key=lambda column: values[column])}
+    fastest = max(ratios, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
+    return fastest, {column: ratios[fastest][column] for column in values if column in ratios[fastest]}
+
+
+def _to_others(row: Row, column: Column, columns: Iterable[Column]) -> dict[Column, LogEstimate]:
+    """Return the ratio of a column's times to those of each of the others that it can be compared with."""
+    found = {
+        other: between(row.cells[column], row.cells[other], row.headline, row.cells.values())
+        for other in columns
+        if other != column
     }
-    return fastest, {column: found for column, found in ratios.items() if found is not None}
+    return {other: ratio for other, ratio in found.items() if ratio is not None}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -11,12 +11,14 @@ from kerasbench.analysis.cells import CellSummary, Row, summarize_cell
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.standings import Standing, stand
 from kerasbench.exchange.descriptions import RegimeDescription
-from kerasbench.exchange.measurement import Measurement, Resolved
-from kerasbench.exchange.messages import Failure
+from kerasbench.exchange.measurement import Resolved
+from kerasbench.exchange.messages import Failure, Phase
 from kerasbench.exchange.options import Size, is_control
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
+
+TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slices; without training it is the latter
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,8 @@ def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
     columns, done = {trial.column for trial in trials}, 0
     while True:
-        failed = {trial.column for trial in trials if trial.failure is not None and trial.round <= done + 1}
-        had = {trial.column for trial in trials if trial.round == done + 1}
+        failed = {trial.column for trial in trials if trial.ends_cell and trial.round <= done + 1}
+        had = {trial.column for trial in trials if trial.round == done + 1 and not trial.crowded}
         if not had or not columns - failed <= had:
             return done
         done += 1
@@ -134,17 +136,8 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
 
 
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
-    """Fail the cells of a row that compute something else than the others. The first trial tells: all begin alike.
-
-    It alone compares outputs, and losses without random numbers.
-    """
-    compared: dict[Column, tuple[str, Measurement]] = {}
-    for column, cell in cells.items():
-        if cell.failure is None:
-            for trial, measurement in cell.trials:
-                if measurement.parity is not None:
-                    compared.setdefault(column, (trial.device.kind, measurement))
-    failures = parity.judge(compared)
+    """Fail the cells of a row that compute something else than the others."""
+    failures = parity.judge_cells(cells)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
 
@@ -174,12 +167,21 @@ def _said(resolved: Resolved, chosen: bool) -> list[str]:
     ]
 
 
+def _phases(trial: TrialRecord) -> Iterator[Phase]:
+    """Yield a trial's phases; where others started beside it, from the first one on in which columns take turns."""
+    counts = trial.started_alone
+    for phase in trial.phases:
+        counts = counts or phase.name in TAKING_TURNS
+        if counts:
+            yield phase
+
+
 def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
     """Return each phase's mean duration by column, in s, in the order of a trial."""
     durations: dict[str, dict[Column, list[float]]] = {}
     for trial in record.trials:
         if trial.measurement is not None:
-            for phase in trial.phases:
+            for phase in _phases(trial):
                 by_column = durations.setdefault(phase.name, {})
                 by_column.setdefault(trial.column, []).append(phase.duration_ns / NS_PER_S)
     return {

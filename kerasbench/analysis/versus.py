@@ -40,8 +40,10 @@ class Pair:
 
     def ratio(self, column: Column, metric: str) -> LogEstimate | None:
         """Return what a column's figure is to the base's; None where one of the two has none."""
-        cells = (self.row.cells.get(column), self.row.cells.get(self.base))
-        return None if cells[0] is None or cells[1] is None else between(cells[0], cells[1], metric)
+        cells = self.row.cells
+        if column not in cells or self.base not in cells:
+            return None
+        return between(cells[column], cells[self.base], metric, cells.values())
 
     def failure(self, column: Column) -> Failure | None:
         cell = self.row.cells.get(column)

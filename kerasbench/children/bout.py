@@ -66,7 +66,7 @@ def measure(
     """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
 
     ``alone``: each starts while no other runs, for cold figures. Before each one but the first ``rules.fits`` is asked;
-    where one does not fit, none after it is started. ``kept`` are the variables that a user lets in. Whatever is raised
+    one that does not fit is passed over. ``kept`` are the variables that a user lets in. Whatever is raised
     meanwhile (KeyboardInterrupt) stops all children and everything that they have started, the parked ones too.
 
     Raises:
@@ -81,8 +81,9 @@ def measure(
         bout.start(entrants, alone)
         for stage in STAGES:
             bout.hold(stage)
-        outcomes = [column.outcome(alone or len(bout.columns) == 1) for column in bout.columns]
-    return [*outcomes, *[None] * (len(entrants) - len(outcomes))]
+        started_alone = alone or len(bout.columns) == 1
+        outcomes = {column.index: column.outcome(started_alone) for column in bout.columns}
+    return [outcomes.get(index) for index in range(len(entrants))]
 
 
 class _State(Enum):
@@ -93,8 +94,12 @@ class _State(Enum):
 
 @dataclass
 class _Column:
-    """One column in its bout. ``stage`` is what it has last said ready for, ``slices`` what it has measured of it."""
+    """One column in its bout: ``index`` is its place among the entrants.
 
+    ``stage`` is what it has last said ready for, ``slices`` what it has measured of it.
+    """
+
+    index: int
     entrant: Entrant
     received: Received
     state: _State = _State.SETTING_UP
@@ -160,8 +165,8 @@ class _Bout:
         """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
         for index, entrant in enumerate(entrants):
             if index and not self.rules.fits():
-                break
-            column = _Column(entrant, Received(partial(self.ear.phase, index)))
+                continue
+            column = _Column(index, entrant, Received(partial(self.ear.phase, index)))
             column.received.on_turn = column.turned
             self.columns.append(column)
             self.ear.began(index)

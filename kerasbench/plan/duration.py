@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, t_noncentrality, t_quantile
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, t_noncentrality, t_quantile
 from kerasbench.analysis.metrics import NS_PER_S
+from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.requests import Protocol
@@ -20,7 +21,6 @@ from kerasbench.results.keys import CellKey
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.shelf import records
 
-TYPICAL_SCATTER = 0.05  # of ratios between frameworks from bout to bout on a small cloud machine (docs/method.md)
 POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 
@@ -84,14 +84,15 @@ class Sight:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Which differences a run will be able to see; none before it has the rounds of an interval.
+    """Which differences a run will be able to see among so many that are judged together.
 
-    ``source`` is the file whose ratios scattered so; empty for a guess.
+    None before it has the rounds of an interval. ``source`` is the file whose ratios scattered so; empty for a guess.
     """
 
     scatter: float
     source: str
     sights: list[Sight]
+    comparisons: int = 1
 
 
 def outlook(planned: Plan, effect: float, history: History) -> Outlook:
@@ -99,13 +100,23 @@ def outlook(planned: Plan, effect: float, history: History) -> Outlook:
     least, most = planned.effort.min_rounds, planned.effort.max_rounds
     scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
     source = "" if history.scatter is None else history.source
+    together = comparisons(planned.cells)
     if most < MIN_TRIALS_FOR_INTERVAL:
-        return Outlook(scatter, source, [])
+        return Outlook(scatter, source, [], together)
     sights = [
-        Sight(rounds, visible_difference(rounds, scatter, effect), half_width(rounds, scatter))
+        Sight(rounds, visible_difference(rounds, scatter, effect, together), half_width(rounds, scatter))
         for rounds in dict.fromkeys((least, most))
     ]
-    return Outlook(scatter, source, sights)
+    return Outlook(scatter, source, sights, together)
+
+
+def comparisons(cells: Sequence[Cell]) -> int:
+    """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
+    rows = Counter(cell.row for cell in cells if not (cell.options.native or cell.options.control))
+    tables = Counter[bool]()
+    for (*_, size, _), columns in rows.items():
+        tables[size is None] += columns - 1
+    return max([1, *tables.values()])
 
 
 def half_width(rounds: int, scatter: float) -> float:
@@ -113,9 +124,14 @@ def half_width(rounds: int, scatter: float) -> float:
     return t_quantile(rounds - 1) * scatter / math.sqrt(rounds)
 
 
-def visible_difference(rounds: int, scatter: float, effect: float) -> float:
-    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution."""
-    beyond = t_noncentrality(t_quantile(rounds - 1), rounds - 1, POWER)  # in standard errors of the mean log ratio
+def visible_difference(rounds: int, scatter: float, effect: float, together: int = 1) -> float:
+    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
+
+    It is one of so many that are judged together, and by Holm's method called at the latest where it would be by
+    Bonferroni's: by a t test at the level over their number.
+    """
+    threshold = t_quantile(rounds - 1, 1 - (1 - CONFIDENCE) / together)
+    beyond = t_noncentrality(threshold, rounds - 1, POWER)  # in standard errors of the mean log ratio
     return math.expm1(math.log1p(effect) + beyond * scatter / math.sqrt(rounds))
 
 
@@ -160,7 +176,7 @@ class Eta:
     def ended(self, cell: Cell, trial: TrialRecord) -> None:
         self._spent_s.setdefault(cell.key, []).append(trial.own_ns / NS_PER_S)
         self._rounds[cell.key] = trial.round
-        if trial.failure is not None:
+        if trial.ends_cell:
             self._over.add(cell.key)
 
     def decided(self, cells: Sequence[Cell]) -> None:

@@ -99,7 +99,7 @@ def of_surroundings(seen: Surroundings, cores: int, top_clock_mhz: int | None) -
 
 
 def of_measurement(measurement: Measurement, earlier: Sequence[Measurement]) -> list[Signal]:
-    """Return what a trial's own readings show of a disturbance; ``earlier`` are the cell's trials before it."""
+    """Return what a trial's own readings show of a disturbance; ``earlier``: the cell's undisturbed trials."""
     spreads, parked = spread(measurement), parked_share(measurement.usage)
     return [
         *_when(spreads >= SPREAD_WARN, "blocks", f"blocks spread by {spreads:.0%} (quartiles)"),

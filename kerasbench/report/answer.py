@@ -8,6 +8,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
+from kerasbench.analysis.verdicts import Verdict
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Axis, is_control, is_native
 from kerasbench.report import bars
@@ -142,16 +143,24 @@ def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
         yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, named, 'was')}."
     elif not standing.proven:
         yield f"{fastest} {_ahead(compared, named, 'looks fastest,')} ({_too_few(row)}: not yet proven)."
-    elif not standing.level:
+    elif standing.first is not None:
         yield f"{fastest} {_ahead(compared, named, 'is fastest,')}."
     else:
-        level = [one for one in compared if one.rival in standing.level]
-        beaten = [one for one in compared if one.rival not in standing.level]
+        yield from _undecided(fastest, compared, named)
+
+
+def _undecided(fastest: str, compared: list[Comparison], named: Names) -> Iterator[str]:
+    """Yield who is level with a row's first column, whom it is ahead of, and who is ahead of it."""
+    beaten, behind = ([one for one in compared if one.verdict is it] for it in (Verdict.FASTER, Verdict.SLOWER))
+    level = [one for one in compared if one not in beaten and one not in behind]
+    if level:
         ratios = ", ".join(f"{named[one.rival]} {times(one.ratio.inverse)}" for one in level)
         equal = listed([fastest, *(named[one.rival] for one in level)])
         yield f"{equal} are level: no significant difference ({ratios})."
-        if beaten:
-            yield f"{fastest} {_ahead(beaten, named, 'is')}."
+    if beaten:
+        yield f"{fastest} {_ahead(beaten, named, 'is')}."
+    for one in behind:
+        yield f"{named[one.rival]} is {times(one.ratio)} faster than {fastest}: no column is the fastest of all."
 
 
 def _ahead(compared: list[Comparison], named: Names, verb: str) -> str:

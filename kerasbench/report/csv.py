@@ -53,16 +53,16 @@ def rows(summary: Summary) -> Iterator[Line]:
                 found = cell.estimate(metric.name)
                 if found is not None:
                     figures: Line = [metric.name, found.value, found.low, found.high, metric.unit, found.trials]
-                    yield [*subject, *figures, *rest, *_ratio(cell, fastest, metric), label]
+                    yield [*subject, *figures, *rest, *_ratio(row, cell, fastest, metric), label]
 
 
-def _ratio(cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:
+def _ratio(row: Row, cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:
     """Return the value over that of the fastest with its interval; losses and accuracies, without a unit, have none."""
     if fastest is None or not metric.unit:
         return [None, None, None]
     if cell is fastest:
         return [1.0, None, None]
-    found = between(cell, fastest, metric.name)
+    found = between(cell, fastest, metric.name, row.cells.values())
     return [None, None, None] if found is None else [found.value, found.low, found.high]
 
 

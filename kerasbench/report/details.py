@@ -151,7 +151,7 @@ def phases(summary: Summary) -> Section | None:
         for name, by_column in summary.phases_s.items()
     ]
     table = Table(["phase (s)", *column_names(summary.columns)], rows)
-    notes = ["Mean over all trials that succeeded."]
+    notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
     return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases", folded=True)
 
 

@@ -179,8 +179,9 @@ def _sight(ahead: Outlook) -> str:
         f"{percent(one.difference)} after {one.rounds} rounds (a ratio's interval: ±{percent(one.half_width)})"
         for one in ahead.sights
     )
+    of = f" in each of {ahead.comparisons} comparisons" if ahead.comparisons > 1 else ""
     return (
-        f"smallest difference detected with 90 % probability: {seen}; ratios scatter by {percent(ahead.scatter)}, "
+        f"smallest difference detected with 90 % probability{of}: {seen}; ratios scatter by {percent(ahead.scatter)}, "
         f"{basis}"
     )
 
@@ -188,7 +189,8 @@ def _sight(ahead: Outlook) -> str:
 def _said(trial: TrialRecord) -> str:
     if trial.measurement is None:
         assert trial.failure is not None
-        return f"{trial.failure.code}: {trial.failure.cause}"
+        company = " beside others, so from now on it is measured by itself" if trial.crowded else ""
+        return f"{trial.failure.code}{company}: {trial.failure.cause}"
     unit = "ms/step" if trial.measurement.training else "ms/prediction"
     step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} {unit}"
     reasons = "; ".join(signal.reason for signal in trial.noise)

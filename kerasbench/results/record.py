@@ -80,7 +80,8 @@ class TrialRecord:
     ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
     where the first was invalid, in files of an older kerasbench. ``protocol`` is what it measured, or was to; None in a
     file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
-    ``started_alone``: nothing else ran while it started, so that its start-up and first step count.
+    ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it ran
+    out of memory while others were alive, which does not say that it would by itself.
     """
 
     round: int
@@ -98,6 +99,7 @@ class TrialRecord:
     protocol: ProtocolKind | None = None
     bout: int = 0
     started_alone: bool = True
+    crowded: bool = False
 
     @property
     def cell(self) -> CellKey:
@@ -107,6 +109,11 @@ class TrialRecord:
     def column(self) -> Column:
         """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
         return (self.backend, self.device.label, self.options.terms)
+
+    @property
+    def ends_cell(self) -> bool:
+        """Whether it failed so that its cell would fail again."""
+        return self.failure is not None and not self.crowded
 
     @property
     def paired_terms(self) -> str:

@@ -219,7 +219,7 @@ def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
     for trial in trials:
         if trial.round:
             by_round.setdefault(trial.round, set()).add(trial.cell)
-        if trial.failure is not None:
+        if trial.ends_cell:
             failed[trial.cell] = trial.round
     last = max(by_round, default=0)
     if len(by_round.get(1, ())) < max(cells, 1):

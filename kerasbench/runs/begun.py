@@ -65,7 +65,7 @@ def request_of(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
     )
 
 
-def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0) -> TrialRecord:
+def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_others: bool = False) -> TrialRecord:
     """Return a trial's record in this round and bout, without what surrounded it."""
     return TrialRecord(
         round=index,
@@ -81,6 +81,7 @@ def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0) -> TrialR
         protocol=cell.protocol.kind,
         bout=bout,
         started_alone=outcome.started_alone,
+        crowded=beside_others and outcome.failure is not None and outcome.failure.code is Code.OOM,
     )
 
 

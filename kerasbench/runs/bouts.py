@@ -85,11 +85,13 @@ class Bouts:
         outcomes, seen = self.watch(
             [cell.device for cell in cells], launched, partial(self.observer.gate_closed, cells[0].row_label)
         )
+        several = sum(outcome is not None for outcome in outcomes) > 1
         trials: list[tuple[Cell, TrialRecord]] = []
         for cell, outcome, around in zip(cells, outcomes, seen, strict=True):
             if outcome is not None:
-                earlier = [one.measurement for one in row.trials if one.cell == cell.key and one.measurement]
-                found = begun.record_of(cell, index, outcome, number)
+                before = [one for one in row.trials if one.cell == cell.key and not one.disturbed]
+                earlier = [one.measurement for one in before if one.measurement]
+                found = begun.record_of(cell, index, outcome, number, several)
                 trials.append((cell, self.judge(found, around, earlier)))
         return trials
 

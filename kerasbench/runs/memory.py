@@ -33,29 +33,32 @@ class Supply:
     def __post_init__(self) -> None:
         self._before_bytes = self.free()
 
-    def has_room(self, started: int) -> bool:
-        """Tell whether another child fits after so many; look at what the last of them holds now."""
+    def has_room(self, started: Sequence[int], asked: int) -> bool:
+        """Tell whether another entrant fits beside those that were started; look at what the last of them holds now."""
         left_bytes = self.free()
         if self._before_bytes is None or left_bytes is None:
             return True
         held_bytes = max(0, self._before_bytes - left_bytes)
-        self._largest_bytes = max(self._largest_bytes, held_bytes - self._held_bytes, *self.peaks_bytes[:started])
+        peaks_bytes = [self.peaks_bytes[index] for index in started]
+        self._largest_bytes = max(self._largest_bytes, held_bytes - self._held_bytes, *peaks_bytes)
         self._held_bytes = held_bytes
-        known_bytes = self.peaks_bytes[started] if started < len(self.peaks_bytes) else 0
-        held_bytes = max(held_bytes, sum(self.peaks_bytes[:started]))
-        return fits(self._before_bytes, held_bytes, known_bytes or self._largest_bytes)
+        held_bytes = max(held_bytes, sum(peaks_bytes))
+        return fits(self._before_bytes, held_bytes, self.peaks_bytes[asked] or self._largest_bytes)
 
 
 class Room:
-    """Asked before each further child of a bout is started: is there memory for one more?"""
+    """Asked before each further child of a bout would be started: is there memory for it?"""
 
     def __init__(self, supplies: Sequence[Supply]) -> None:
         self._supplies = supplies
-        self._started = 0
+        self._started, self._asked = [0], 0
 
     def __call__(self) -> bool:
-        self._started += 1
-        looks = [supply.has_room(self._started) for supply in self._supplies]  # each of them, for what it will hold
+        self._asked += 1
+        looks = [
+            one.has_room(self._started, self._asked) for one in self._supplies
+        ]  # each of them, to see what is held
+        self._started += [self._asked] if all(looks) else []
         return all(looks)
 
 

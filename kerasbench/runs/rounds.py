@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import text
+from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.messages import Code
 from kerasbench.machine.state import State
@@ -15,7 +16,7 @@ from kerasbench.results.store import Store
 from kerasbench.runs import begun, stopping
 from kerasbench.runs.bouts import Bouts, Launch, Observer
 from kerasbench.runs.rows import Row, ordered, rows_of, seconds, whole_rounds
-from kerasbench.runs.stopping import Between
+from kerasbench.runs.stopping import Between, Ending
 from kerasbench.runs.surroundings import Watcher
 
 
@@ -104,7 +105,9 @@ class Run:
             if stop:
                 self.record.stopped_because = stop
                 return
-            for row in ordered(needy, self.in_order(self.planned.cells, self.planned.asked.seed, index)):
+            drawn = self.in_order(self.planned.cells, self.planned.asked.seed, index)
+            for row in ordered(needy, drawn):
+                row.arrange(drawn)
                 self._round_of(row, index)
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._ended()
@@ -122,14 +125,16 @@ class Run:
     def _round_of(self, row: Row, index: int) -> None:
         """Measure a row's columns in this round: in one bout, or in several with the first column again.
 
-        One by one, where even two do not fit into memory.
+        One by one, where even two do not fit into memory; by itself, what has run out of it beside others.
         """
-        left = entrants = list(row.alive)
-        while entrants:
-            measured = self._bout(row, entrants, index)
-            left = [cell for cell in left if cell in row.alive and cell not in measured]
-            reference = row.alive[:1] if len(measured) > 1 else []
-            entrants = [*reference, *left] if reference and left else left[:1]
+        left, reference, together = list(row.alive), list[Cell](), True
+        while left:
+            beside = [cell for cell in left if together and cell.key not in row.crowded]
+            trials = self._bout(row, [*reference, *beside] if beside else left[:1], index)
+            answered, together = [cell for cell, trial in trials if not trial.crowded], len(trials) > 1
+            left = [cell for cell in left if cell in row.alive and cell not in answered]
+            reference = [cell for cell in row.alive if cell not in left and cell.key not in row.crowded][:1]
+        self._leave_out_odd(row, index)
         if row.alive:
             self._decide(row, index)
             if row.ending is not None:
@@ -142,10 +147,11 @@ class Run:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
         row.widths.append(stopping.half_widths([one for one in row.trials if one.round <= index], self.between))
-        row.ending = stopping.ending(self.planned.effort, row.widths, self._precision)
+        enough = stopping.ending(self.planned.effort, row.widths, self._precision)
+        row.ending = Ending.BROKEN if row.is_broken else enough
 
-    def _bout(self, row: Row, cells: list[Cell], index: int) -> list[Cell]:
-        """Measure cells side by side, keep their trials, and return those that were started."""
+    def _bout(self, row: Row, cells: list[Cell], index: int) -> list[tuple[Cell, TrialRecord]]:
+        """Measure cells side by side, keep their trials, and return them: of those cells that were started."""
         number = 1 + max((one.bout for one in self.record.trials), default=0)
         cpu_ns = time.process_time_ns()
         trials = self._bouts.measure(row, cells, index, number)
@@ -154,7 +160,15 @@ class Run:
         for cell, trial in trials:
             row.take(trial)
             self._end_series(cell, trial)
-        return [cell for cell, _ in trials]
+        return trials
+
+    def _leave_out_odd(self, row: Row, index: int) -> None:
+        """Measure a cell no further that computes something else than the others; its trials stay in the record."""
+        odd = [(cell, begun.record_of(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
+        if odd:
+            self._keep(odd)
+        for _, trial in odd:
+            row.take(trial)
 
     def _keep(self, trials: Sequence[tuple[Cell, TrialRecord]]) -> None:
         """Put trials into the record and onto the disk, all at once, and tell of them."""
@@ -165,7 +179,7 @@ class Run:
 
     def _end_series(self, cell: Cell, trial: TrialRecord) -> None:
         """Where a cell of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
-        if trial.failure is None or trial.failure.code is not Code.OOM:
+        if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return
         untried = [one for row in self.rows for one in row.alive if all(had.cell != one.key for had in row.trials)]
         given_up = order.larger_in_series(cell, untried)

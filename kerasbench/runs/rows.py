@@ -5,10 +5,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kerasbench.analysis import parity
+from kerasbench.analysis.cells import summarize_cell
 from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.results.keys import CellKey
+from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.runs.stopping import Ending
 
@@ -36,7 +39,10 @@ class Known:
 
 @dataclass
 class Row:
-    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one."""
+    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one.
+
+    ``crowded`` are those that ran out of memory beside others, and are measured by themselves from then on.
+    """
 
     cells: list[Cell]
     had: int = 0
@@ -44,6 +50,7 @@ class Row:
     ending: Ending | None = None
     alive: list[Cell] = field(init=False)
     known: dict[CellKey, Known] = field(init=False)
+    crowded: set[CellKey] = field(default_factory=set)
     trials: list[TrialRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -55,6 +62,12 @@ class Row:
         return self.ending is not None or not self.alive
 
     @property
+    def is_broken(self) -> bool:
+        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
+        versions = [cell for cell in self.alive if not cell.options.control]
+        return len(self.cells) > 1 and self.cells[0].paired and len(versions) < 2
+
+    @property
     def starts_alone(self) -> bool:
         return self.had < ALONE
 
@@ -63,13 +76,41 @@ class Row:
         """How long its bouts of one round have taken on average."""
         return seconds(self.trials) / self.had if self.had else 0.0
 
+    def arrange(self, drawn: Sequence[Cell]) -> None:
+        """Put the cells that are still measured into the order in which a round starts them.
+
+        It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
+        have all of them alive together its order stays, so that the same ones meet in each round.
+        """
+        bouts: dict[int, set[int]] = {}
+        for trial in self.trials:
+            bouts.setdefault(trial.round, set()).update({trial.bout} - {0})
+        split = next((index for index, found in bouts.items() if len(found) > 1), None)
+        keys = [trial.cell for trial in self.trials if trial.round == split] or [cell.key for cell in drawn]
+        place = {key: number for number, key in reversed(list(enumerate(keys)))}
+        self.alive.sort(key=lambda cell: place.get(cell.key, len(keys)))
+
     def take(self, trial: TrialRecord) -> None:
-        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over."""
+        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over.
+
+        For want of memory it is over where it was alone.
+        """
         self.trials.append(trial)
-        if trial.measurement is None:
+        if trial.crowded:
+            self.crowded.add(trial.cell)
+        elif trial.measurement is None:
             self.alive = [cell for cell in self.alive if cell.key != trial.cell]
         else:
             self.known[trial.cell].take(trial, trial.measurement)
+
+    def odd(self) -> list[tuple[Cell, Failure]]:
+        """Return the cells that compute something else than the others of those that are still measured."""
+        trials: dict[Column, list[TrialRecord]] = {}
+        for trial in self.trials:
+            trials.setdefault(trial.column, []).append(trial)
+        failures = parity.judge_cells({column: summarize_cell(found) for column, found in trials.items()})
+        columns = [(cell.backend, cell.device.label, cell.options.terms) for cell in self.alive]
+        return [(cell, failures[one]) for cell, one in zip(self.alive, columns, strict=True) if one in failures]
 
     def give_up(self, cells: Sequence[Cell]) -> None:
         """Leave out cells that have not been tried and will not be."""
@@ -95,8 +136,8 @@ def whole_rounds(cells: Iterable[Cell], trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row has had every column that had not failed by then."""
     done, alive = 0, {cell.key for cell in cells}
     while True:
-        of_round = [trial for trial in trials if trial.round == done + 1]
-        alive -= {trial.cell for trial in of_round if trial.failure is not None}
+        of_round = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
+        alive -= {trial.cell for trial in of_round if trial.ends_cell}
         if not any(trial.bout or trial.measurement for trial in of_round) or not alive <= {
             one.cell for one in of_round
         }:

@@ -26,6 +26,7 @@ class Ending(Enum):
     PRECISE = "precise"
     NO_GAIN = "no gain"
     ROUNDS = "rounds"
+    BROKEN = "broken"
 
 
 def precision_of(effect: float) -> float:
@@ -87,6 +88,8 @@ def said(one: Ending, effort: Effort, precision: float, several: bool = True) ->
             return f"no {what} that is still too wide has shrunk in the last round"
         case Ending.ROUNDS:
             return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
+        case Ending.BROKEN:
+            return "base or head has failed, so that nothing is left to compare"
 
 
 def summed_up(endings: Sequence[Ending], effort: Effort, precision: float, several: bool = True) -> str:

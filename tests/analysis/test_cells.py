@@ -1,8 +1,11 @@
+import dataclasses
+
 import pytest
 
 from kerasbench.analysis.cells import HEADLINE, STEADY, headline, summarize_cell
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.exchange.measurement import Measurement
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Size
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.results.record import TrialRecord
@@ -46,3 +49,13 @@ def test_a_column_with_two_bouts_in_a_round_has_their_mean_there_and_two_values(
 
 def test_in_a_sweep_the_step_inside_an_epoch_stands_for_a_cell() -> None:
     assert [headline(size) for size in (None, Size(batch=4))] == [HEADLINE, STEADY]
+
+
+def test_running_out_of_memory_beside_others_counts_only_where_a_cell_has_nothing_else() -> None:
+    oom = Failure(Code.OOM, "no memory", "less of it")
+    crowded = dataclasses.replace(made.trial(failure=oom), bout=1, crowded=True)
+    alone = made.in_bout(2, made.measurement(), round_index=1)
+    assert (crowded.ends_cell, dataclasses.replace(crowded, crowded=False).ends_cell) == (False, True)
+    found = summarize_cell([crowded, alone])
+    assert (found.failure, len(found.trials)) == (None, 1)
+    assert summarize_cell([crowded]).failure == oom

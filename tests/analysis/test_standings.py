@@ -7,6 +7,7 @@ from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.exchange.options import Options
+from kerasbench.report.answer import sentences
 from kerasbench.results.record import Record
 from tests import made
 
@@ -86,3 +87,40 @@ def test_verdicts_of_other_rows_are_not_corrected_for_those_that_are_withheld() 
         [Verdict.INCONCLUSIVE],
         [Verdict.FASTER],
     ]
+
+
+TENSORFLOW = ("tensorflow", "cpu", "")
+
+
+def by_bouts(*bouts: dict[str, float]) -> Record:
+    """Bouts of those columns, two in each round."""
+    trials = [
+        made.in_bout(
+            number, made.sliced(slices(ms * SCATTER[number % 3])), round_index=(number + 1) // 2, backend=backend
+        )
+        for number, columns in enumerate(bouts, start=1)
+        for backend, ms in columns.items()
+    ]
+    return made.record(*trials, rounds=len(bouts) // 2)
+
+
+def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_together() -> None:
+    # In every second bout the machine takes twice as long, so that JAX, which is quicker than torch, looks slower.
+    found = only(by_bouts(*[{"tensorflow": 2.0, "torch": 1.25}, {"tensorflow": 4.0, "jax": 2.0}] * 3))
+    assert (found.fastest, found.first) == (JAX, JAX)
+    assert [(one.rival, one.verdict) for one in found.comparisons] == [
+        (TENSORFLOW, Verdict.FASTER),
+        (TORCH, Verdict.FASTER),
+    ]
+    ratio = found.over_fastest(TORCH)
+    assert ratio is not None and ratio.value == pytest.approx(1.25, rel=1e-2)
+
+
+def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_level() -> None:
+    pairs = [{"jax": 1.0, "torch": 2.0}, {"torch": 1.0, "tensorflow": 2.0}, {"tensorflow": 1.0, "jax": 2.0}]
+    record = by_bouts(*[pair for pair in pairs for _ in range(4)])
+    found = only(record)
+    assert (found.proven, found.first, found.level) == (True, None, [])
+    assert sorted(one.verdict for one in found.comparisons) == [Verdict.FASTER, Verdict.SLOWER]
+    (said,) = sentences(findings(record))
+    assert said.endswith("no column is the fastest of all.")

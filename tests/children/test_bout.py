@@ -196,13 +196,12 @@ def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypa
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_what_does_not_fit_is_not_started_nor_what_comes_after_it(columns: Columns, alone: bool) -> None:
-    answers = [True, False]
+def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Columns, alone: bool) -> None:
+    answers = [True, False, True]
     columns.fits = lambda: answers.pop(0)
-    first, second, *others = columns.measure(FINE, FINE, FINE, FINE, alone=alone)
-    assert first is not None and second is not None
-    assert (first.failure, second.failure, others) == (None, None, [None, None])
-    assert [index for index, name in columns.ear.heard if name == "began"] == [0, 1]
+    outcomes = columns.measure(FINE, FINE, "hang()", FINE, alone=alone)
+    assert [one and one.failure is None for one in outcomes] == [True, True, None, True]
+    assert [index for index, name in columns.ear.heard if name == "began"] == [0, 1, 3]
     assert answers == []
 
 

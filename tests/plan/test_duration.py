@@ -1,12 +1,17 @@
 import dataclasses
 import math
+import random
 from pathlib import Path
 
 import pytest
 import scipy.stats as reference
 
+from kerasbench.analysis.estimates import estimate
+from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.verdicts import Verdict, judge_all
 from kerasbench.exchange.messages import Phase
+from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan import duration
 from kerasbench.results import asked
@@ -146,9 +151,29 @@ def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> 
     assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(duration.POWER, abs=1e-6)
 
 
+def test_among_many_that_are_judged_together_a_visible_difference_has_its_power_too() -> None:
+    rng, together, rounds, scatter = random.Random(3), 10, 5, 0.02
+    factor = 1 + duration.visible_difference(rounds, scatter, 0.03, together)
+    tables = [
+        [estimate([factor * math.exp(rng.gauss(0, scatter)) for _ in range(rounds)]) for _ in range(together)]
+        for _ in range(200)
+    ]
+    called = [verdict is Verdict.SLOWER for table in tables for verdict in judge_all(table, 0.03)]
+    assert sum(called) / len(called) >= duration.POWER
+
+
+def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> None:
+    columns = [made.cell(name, backend) for name in ("a", "b") for backend in ("torch", "jax", "tensorflow")]
+    beside = [made.cell("a", options=options) for options in (Options(native=True), Options(control=True))]
+    sized = [made.cell("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
+    assert duration.comparisons([*columns, *beside, *sized]) == 4
+    assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
+    assert duration.outlook(made.plan(*columns), 0.03, duration.History()).comparisons == 4
+
+
 def test_a_plan_that_guesses_says_so() -> None:
     ahead = duration.outlook(PLANNED, 0.03, duration.History())
-    assert (ahead.scatter, ahead.source) == (duration.TYPICAL_SCATTER, "")
+    assert (ahead.scatter, ahead.source) == (TYPICAL_SCATTER, "")
     assert [sight.rounds for sight in ahead.sights] == [3, 12]
 
 

@@ -2,6 +2,8 @@ import csv
 import dataclasses
 import io
 
+import pytest
+
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.options import Options
@@ -81,3 +83,22 @@ def test_the_label_of_an_interpreter_is_a_column_of_its_own_and_no_formula() -> 
         ("ok", "jit=on", "old"),
         ("crash", "", ""),
     }
+
+
+def test_the_ratio_of_columns_that_did_not_fit_into_memory_together_is_that_of_the_page() -> None:
+    steps = {1: {"jax": 2.0, "torch": 1.0}, 2: {"jax": 6.0, "tensorflow": 9.0}}  # the machine slows down in between
+    trials = [
+        made.in_bout(
+            2 * index + bout, made.sliced([ms * (1 + index / 100)] * 6), round_index=1 + index, backend=backend
+        )
+        for index in range(3)
+        for bout, columns in steps.items()
+        for backend, ms in columns.items()
+    ]
+    record = made.record(*trials, rounds=3)
+    (standing,) = summarize(record).standings
+    found = standing.over_fastest(("tensorflow", "cpu", ""))
+    lines = {(row["backend"], row["metric"]): row for row in rows(*trials, rounds=3)}
+    assert found is not None
+    assert float(lines["tensorflow", "train_step_ms"]["ratio"]) == pytest.approx(found.value)
+    assert float(lines["tensorflow", "steady_step_ms"]["ratio"]) > 2.9

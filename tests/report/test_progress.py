@@ -4,6 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
+from kerasbench.exchange.messages import Code
 from kerasbench.plan.duration import History, outlook
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.progress import ConsoleProgress, announce
@@ -54,6 +55,14 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     )
 
 
+def test_a_plan_says_among_how_many_comparisons_it_will_see_that() -> None:
+    planned = made.plan(TORCH, JAX, made.cell(backend="tensorflow"))
+    ahead = outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
+    assert announce(planned, "about 9 s", ahead)[1].startswith(
+        "smallest difference detected with 90 % probability in each of 2 comparisons: 8.9 % after 3 rounds"
+    )
+
+
 def test_a_plan_without_a_history_says_that_it_guesses() -> None:
     planned = made.plan(TORCH)
     ahead = outlook(planned, 0.03, History())
@@ -82,3 +91,15 @@ def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None
     assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in out.getvalue()
     progress.round_ended(record)
     assert out.getvalue().count("after round") == 1
+
+
+def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=300))
+    progress.run_began(made.plan(TORCH, JAX, effort=asked.exactly(1)), made.record())
+    oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
+    progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), bout=1, crowded=True))
+    progress.trial_ended(TORCH, made.in_bout(2, made.measurement(), round_index=1))
+    first, second = out.getvalue().splitlines()[-2:]
+    assert "oom beside others, so from now on it is measured by itself: no memory" in first
+    assert second.startswith("[2/3]")

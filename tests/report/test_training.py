@@ -95,7 +95,7 @@ def test_columns_that_took_turns_are_compared_bout_by_bout() -> None:
 def test_one_bout_has_a_verdict_from_its_slices_and_says_so() -> None:
     text = document(found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0)))
     (row,) = table.rows(table.section(text, "Training step"))[1:]
-    assert row[1:] == ["**1.11 ms**", "2.12 ms, 1.91× ±7 %"]
+    assert row[1:] == ["**1.11 ms**", "2.12 ms, 1.91× ±12 %"]
     assert "Interval from the slices of fewer than 3 rounds, widened: dense." in text
     assert "no interval" not in text
 

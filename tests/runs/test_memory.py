@@ -28,19 +28,24 @@ def test_what_fits_is_four_fifths_of_what_was_free(held: float, largest: float, 
 
 
 def test_the_next_child_is_taken_to_be_as_large_as_the_largest_that_is_there() -> None:
-    supply = memory.Supply(falling(10, 7, 6, 5), [0, 0, 0, 0])  # the first holds three, the others one each
-    assert [supply.has_room(started) for started in (1, 2, 3)] == [True, True, True]
-    supply = memory.Supply(falling(10, 7, 4), [0, 0, 0])
-    assert [supply.has_room(started) for started in (1, 2)] == [True, False]
+    room = memory.Room([memory.Supply(falling(10, 7, 6, 5), [0] * 4)])  # the first holds three, the others one each
+    assert [room() for _ in range(3)] == [True, True, True]
+    room = memory.Room([memory.Supply(falling(10, 7, 4), [0] * 3)])
+    assert [room() for _ in range(2)] == [True, False]
 
 
 def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -> None:
-    supply = memory.Supply(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])
-    assert [supply.has_room(started) for started in (1, 2)] == [True, False]
+    room = memory.Room([memory.Supply(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])])
+    assert [room() for _ in range(2)] == [True, False]
+
+
+def test_what_did_not_fit_leaves_its_room_to_those_after_it() -> None:
+    room = memory.Room([memory.Supply(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
+    assert [room() for _ in range(4)] == [False, True, True, False]
 
 
 def test_where_nobody_tells_everything_fits() -> None:
-    assert memory.Supply(lambda: None, [GIB]).has_room(1)
+    assert memory.Room([memory.Supply(lambda: None, [GIB] * 2)])()
 
 
 def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kerasbench.children.bout import Entrant
+from kerasbench.analysis.summary import summarize
+from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
@@ -14,6 +15,7 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell
+from kerasbench.plan.order import order
 from kerasbench.results.asked import PUBLISHED, SWEEP, Effort, exactly
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
@@ -75,6 +77,23 @@ def test_only_a_row_s_first_bouts_are_started_one_after_another(store: Store) ->
     assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
 
 
+def test_no_column_always_starts_first(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    execute(made.plan(*THREE, effort=exactly(8)), store, worker, Silent(), in_order=order)
+    assert {bout[0] for bout in worker.bouts} == {bout[2] for bout in worker.bouts} == {"torch", "jax", "tensorflow"}
+    assert all(len(bout) == 3 for bout in worker.bouts)
+
+
+def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
+    planned = made.plan(*THREE, effort=exactly(4))
+    worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    whole = execute(planned, store, worker, Silent(), in_order=order).trials
+    assert worker.bouts == worker.bouts[:2] * 4
+    resumed = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    execute(planned, store, resumed, Silent(), carried=whole[:4], in_order=order)
+    assert resumed.bouts == worker.bouts[2:]
+
+
 def test_published_cells_are_bouts_of_their_own(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     record = execute(made.plan(*CELLS, effort=PUBLISHED), store, worker, Silent())
@@ -97,6 +116,21 @@ def test_what_does_not_fit_is_measured_beside_the_first_column_again(store: Stor
     ]
 
 
+class OneIsLarge(FakeWorker):
+    """TensorFlow fits beside nothing else."""
+
+    def fitting(self, backends: Sequence[str]) -> list[bool]:
+        return [index == 0 or backend != "tensorflow" for index, backend in enumerate(backends)]
+
+
+def test_one_column_that_is_too_large_takes_no_other_from_the_side_of_the_first(store: Store) -> None:
+    cells = [THREE[0], THREE[2], THREE[1], made.cell(backend="native")]
+    worker = OneIsLarge(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3), native=noisy(4))
+    record = execute(made.plan(*cells, effort=exactly(2)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax", "native"], ["torch"], ["tensorflow"]] * 2
+    assert {one.round for one in record.trials if one.backend == "tensorflow"} == {1, 2}
+
+
 def test_where_not_even_two_fit_they_are_measured_one_by_one(store: Store) -> None:
     worker = FakeWorker(1, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
     execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
@@ -107,6 +141,51 @@ def test_a_column_that_fails_leaves_its_row(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=[made.measurement(2), made.FAILURE])
     execute(made.plan(*CELLS, effort=exactly(3)), store, worker, Silent())
     assert worker.bouts == [["torch", "jax"], ["torch", "jax"], ["torch"]]
+
+
+VERSIONS = [
+    dataclasses.replace(made.cell(backend="torch", options=options), paired=True)
+    for options in (Options(environment="old"), Options(environment="new"), Options(environment="old", control=True))
+]
+
+
+class OneFails(FakeWorker):
+    """The one of these options fails."""
+
+    def __init__(self, failing: Options) -> None:
+        super().__init__(torch=noisy(1, 3, 2))
+        self.failing = failing
+
+    def answer(self, entrant: Entrant) -> Outcome:
+        answer = super().answer(entrant)
+        return Outcome([], 10**9, failure=made.FAILURE) if entrant.request.options == self.failing else answer
+
+
+@pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
+def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
+    worker, observer = OneFails(VERSIONS[failing].options), Silent()
+    record = execute(made.plan(*VERSIONS, effort=exactly(3)), store, worker, observer)
+    assert len(worker.bouts) == record.rounds_completed == had
+    if had == 1:
+        assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
+        assert observer.decided == [("dense torch cpu", record.stopped_because)]
+
+
+@pytest.mark.parametrize("room", [None, 2])
+def test_a_column_that_computes_something_else_is_measured_once_and_decides_nothing(
+    store: Store, room: int | None
+) -> None:
+    odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
+    worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=[*odd])
+    record = execute(made.plan(*THREE), store, worker, Silent())
+    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
+    measured, failed = [one for one in record.trials if one.backend == "tensorflow"]
+    assert measured.measurement == odd[0]
+    assert failed.failure is not None and failed.failure.code is Code.PARITY
+    assert load(store.journal).trials == record.trials
+    row = summarize(record).rows[0]
+    assert row.rounds == 3 and row.cells[measured.column].failure == failed.failure
+    assert [len(cell.trials) for cell in row.cells.values()] == [3, 1, 3 if room is None else 4]
 
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
@@ -296,6 +375,52 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
         8: (Code.OOM, "not tried: out of memory at batch 2"),
     }
     assert load(store.journal).trials == record.trials
+
+
+class Crowded(FakeWorker):
+    """JAX runs out of memory where another column is alive."""
+
+    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        outcomes = super().__call__(entrants, rules, ear, alone)
+        dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
+        return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
+
+
+def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_sizes_too(store: Store) -> None:
+    backends = ("torch", "jax", "tensorflow")
+    cells = [made.cell(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
+    worker = Crowded(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    record = sweep(store, worker, ascending, *cells)
+    in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
+    assert worker.bouts == [in_company, alone] * 2 + [later, alone] * 2
+    found = [one for one in record.trials if one.backend == "jax"]
+    assert [(one.options.batch, one.round, one.crowded) for one in found] == [
+        *[(1, 1, True), (1, 1, False), (2, 1, True), (2, 1, False)],
+        *[(1, 2, False), (2, 2, False)],
+    ]
+    assert all((one.failure == OOM) is one.crowded for one in found)
+    rows = summarize(record).rows[:2]
+    assert all(cell.failure is None and len(cell.trials) == 2 for row in rows for cell in row.cells.values())
+    assert load(store.journal).rounds_completed == 2
+
+
+def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
+    worker = Crowded(torch=noisy(1), jax=[OOM])
+    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax"], ["jax"], ["torch"]]
+    assert summarize(record).rows[0].cells["jax", "cpu", ""].failure == OOM
+
+
+def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
+    store: Store,
+) -> None:
+    planned = made.plan(*CELLS, effort=exactly(2))
+    whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2)), Silent()).trials
+    (row,) = rows.rows_of(planned)
+    assert [rows.whole_rounds(row.cells, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
+    worker = Crowded(torch=noisy(1), jax=noisy(2))
+    execute(planned, store, worker, Silent(), carried=whole[:3])
+    assert worker.bouts == [["torch"], ["jax"]]
 
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
