@@ -252,7 +252,7 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
 
 
 def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
-    command.start("--scenario", str(command.folder / "mine.py"), "--backend", "jax,torch", "--budget", "0.1s")
+    command.start("--scenario", str(command.folder / "mine.py"), "--backend", "jax,torch", "--budget", "0.001s")
     assert command.ended() == 0, command.output()
     (data,) = command.results.glob("*.json")
     first = load(data)

@@ -288,7 +288,7 @@ def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
             "something other than kerasbench wrote to the result pipe",
         ),
         (
-            "import os\nfor d in range(3, 20):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
+            "import os\nfor d in range(3, 256):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
             "result pipe",
         ),
     ],
