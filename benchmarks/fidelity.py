@@ -74,12 +74,13 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
 
     refuse_other_frameworks(backend_name)
     from kerasbench.worker.trial import model as models
+    from kerasbench.worker.trial.feed import prepare
 
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", regime_name, backend_name, CPU, 0, "synthetic", Protocol())
-    model = models.build_keras(scenario, scenario.regime(regime_name), backend, request)
+    model = models.build_keras(scenario, prepare(scenario, scenario.regime(regime_name), 0), backend, request)
     callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
     study = steps_study if mode == "steps" else epochs_study
     study(Subject(scenario, regime_name, backend, model, callbacks))

@@ -72,7 +72,7 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
         UsageError: it is not built or cannot be saved, or the rows are not such as `fit` takes.
     """
     if not getattr(model, "built", True):
-        raise UsageError("the model is not built: begin it with keras.Input(shape), or call model.build(...)")
+        raise UsageError("the model is not built: begin it with keras.Input(shape), or call it on a batch first")
     with scratch.scratch_folder(FOLDER) as folder:
         file = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras")
         try:

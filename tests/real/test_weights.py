@@ -17,7 +17,10 @@ BUILD = """
 import json
 import keras
 import numpy as np
+from kerasbench.scenario import Regime
 from kerasbench.worker.trial import weights
+from kerasbench.worker.trial.feed import Feed, Rows
+from kerasbench.worker.trial.model import make_weights
 
 weights.remember_origins()
 
@@ -45,6 +48,22 @@ model = keras.Sequential([
 model.compile(optimizer="sgd", loss="mse")
 weights.share(model, 5)
 found = {one.path: keras.ops.convert_to_numpy(one).tolist() for one in model.weights}
+
+class OfItsOwn(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(2)
+
+    def call(self, x, training=False):
+        return self.dense(x)
+
+late = OfItsOwn()
+late.build((None, 3))
+late.compile(optimizer="sgd", loss="mse")
+rows = Rows(np.ones((4, 3), "float32"), np.ones((4, 2), "float32"))
+make_weights(late, Feed(Regime(train=4), rows, rows[:0], rows[:0]))
+weights.share(late, 5)
+found["late"] = [keras.ops.convert_to_numpy(one).tolist() for one in late.weights]
 print(json.dumps({path.removeprefix("sequential/"): value for path, value in found.items()}))
 """
 
@@ -67,6 +86,12 @@ def test_every_backend_begins_with_the_same_weights(begun: dict[str, dict[str, A
     assert begun["torch"] == first and begun["tensorflow"] == first
     random = ("own/default", "own/function", "own/tensor", "dense/kernel", "dense/bias")
     assert all(np.unique(first[path]).size == np.size(first[path]) for path in random)
+
+
+def test_a_model_of_its_own_class_begins_with_the_same_weights_too(begun: dict[str, dict[str, Any]]) -> None:
+    kernel, bias = begun["jax"]["late"]
+    assert (np.shape(kernel), np.unique(kernel).size, bias) == ((3, 2), 6, [0.0, 0.0])
+    assert all(found["late"] == [kernel, bias] for found in begun.values())
 
 
 def test_what_is_not_random_stays_as_it_was_built(begun: dict[str, dict[str, Any]]) -> None:

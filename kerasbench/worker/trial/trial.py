@@ -141,7 +141,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
     with pipe.phase("data"):
         feed = _rows(scenario, regime, request)
     with pipe.phase("build"):
-        model = models.build(scenario, feed.regime, backend, request)
+        model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
     return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks)
 
@@ -260,7 +260,7 @@ def silenced_parity(subject: Subject, found: Findings) -> None:
         return
     with subject.pipe.phase("parity"):
         try:
-            again = models.build_keras(subject.scenario, subject.feed.regime, subject.backend, subject.request)
+            again = models.build_keras(subject.scenario, subject.feed, subject.backend, subject.request)
             outputs = parity.outputs(again, subject.feed) if brings else []
             if silences:
                 found.parity = parity.check_silenced(again, subject.feed)

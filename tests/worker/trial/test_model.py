@@ -16,15 +16,18 @@ from kerasbench.scenario import Regime, Scenario, ScenarioError
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import native
+from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.model import jit_default
 
 CPU, CUDA = Device("cpu"), Device("cuda")
 REGIME = Regime(train=8)
 TORCH = backends.get("torch")
+ROWS = Rows(np.arange(8, dtype=np.float32), np.zeros(8, np.float32))
+FEED = Feed(REGIME, ROWS, ROWS[:0], ROWS[:0])
 
 
 def made(*supports_jit: bool, **different: object) -> Any:
-    layers = [SimpleNamespace(supports_jit=supported) for supported in supports_jit]
+    layers = [SimpleNamespace(supports_jit=supported, built=True) for supported in supports_jit]
     attributes: dict[str, object] = {
         "compiled": True,
         "built": True,
@@ -66,7 +69,7 @@ def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it(
 
 @pytest.mark.parametrize(("asked", "compiled"), [(None, False), (True, True), (False, False)])
 def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: bool) -> None:
-    model = models.build(scenario(made(True)), REGIME, TORCH, request(jit=asked))
+    model = models.build(scenario(made(True)), FEED, TORCH, request(jit=asked))
     assert model.jit_compile is compiled
 
 
@@ -76,41 +79,62 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
         ({"compiled": False}, "must return a compiled Keras model"),
         ({"run_eagerly": True}, "run_eagerly or steps_per_execution"),
         ({"steps_per_execution": 4}, "run_eagerly or steps_per_execution"),
-        ({"built": False}, "the model is not built: begin it with keras.Input"),
         ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
     ],
 )
 def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, object], complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
-        models.build(scenario(made(True, **different), parameters=10), REGIME, TORCH, request())
+        models.build(scenario(made(True, **different), parameters=10), FEED, TORCH, request())
 
 
 def test_a_regime_s_own_count_is_the_one_that_is_checked() -> None:
     own = dataclasses.replace(REGIME, parameters=10)
-    assert models.build(scenario(made(True), parameters=11), own, TORCH, request()).jit_compile is False
+    feed = dataclasses.replace(FEED, regime=own)
+    assert models.build(scenario(made(True), parameters=11), feed, TORCH, request()).jit_compile is False
     with pytest.raises(ScenarioError, match="the model has 10 parameters, the scenario says 11"):
-        models.build(scenario(made(True), parameters=11), REGIME, TORCH, request())
+        models.build(scenario(made(True), parameters=11), FEED, TORCH, request())
 
 
 def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "build_twin", lambda asked, regime, model: ("twin of", model))
     model = made(True)
-    assert models.build(scenario(model), REGIME, TORCH, request(native=True)) == ("twin of", model)
+    assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("twin of", model)
 
 
 def test_a_model_that_brings_its_weights_keeps_them() -> None:
     drawn: list[Any] = []
     weights = [SimpleNamespace(dtype="float32", _kerasbench_origin="random")]
     model = made(True, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
-    models.build_keras(scenario(model, keeps_weights=True), REGIME, TORCH, request())
+    models.build_keras(scenario(model, keeps_weights=True), FEED, TORCH, request())
     assert drawn == []
-    models.build_keras(scenario(model), REGIME, TORCH, request())
+    models.build_keras(scenario(model), FEED, TORCH, request())
     assert len(drawn) == 1
 
 
 def test_a_model_that_is_not_trained_need_not_be_compiled() -> None:
     model = made(True, compiled=False)
-    assert models.build_keras(scenario(model, trains=False), REGIME, TORCH, request()) is model
+    assert models.build_keras(scenario(model, trains=False), FEED, TORCH, request()) is model
+
+
+@pytest.mark.parametrize(("built", "of_layer", "calls"), [(True, True, 0), (True, False, 1), (False, False, 1)])
+def test_a_model_that_has_no_weights_yet_is_called_on_one_batch_before_they_are_shared(
+    built: bool, of_layer: bool, calls: int
+) -> None:
+    seen: list[Any] = []
+
+    class OfItsOwn(SimpleNamespace):
+        def __call__(self, x: Any) -> None:
+            seen.append(x)
+
+        def get_weights(self) -> list[Any]:
+            assert len(seen) == calls
+            return []
+
+    layers = [SimpleNamespace(supports_jit=True, built=of_layer)]
+    attributes = vars(made()) | {"built": built, "_flatten_layers": lambda include_self=True: layers}
+    del attributes["get_weights"]
+    models.build_keras(scenario(OfItsOwn(**attributes)), FEED, TORCH, request())
+    assert [one.tolist() for one in seen] == [ROWS.x.tolist()] * calls
 
 
 class Own:
