@@ -65,11 +65,12 @@ def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
 def judge_cells(cells: Mapping[Column, CellSummary]) -> dict[Column, Failure]:
     """Return those of a row's cells that compute something else than the others, each with its failure.
 
-    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers.
+    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
+    was found to differ is judged with them again, so that the verdict stays the same.
     """
     compared: dict[Column, tuple[str, Measurement]] = {}
     for column, cell in cells.items():
-        if cell.failure is None:
+        if cell.failure is None or cell.failure.code is Code.PARITY:
             for trial, measurement in cell.trials:
                 if measurement.parity is not None:
                     compared.setdefault(column, (trial.device.kind, measurement))

@@ -63,25 +63,34 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     bouts differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
     ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
     are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
+    The first of these ways that has three bouts or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
-    pairs = _in_common(a, b)
-    direct = over_bouts(_bouts(pairs, BY_NAME[metric]), _apart(pairs[0])) if pairs else None
-    if direct is not None and direct.trials >= MIN_TRIALS_FOR_INTERVAL:
+    pairs, known = _in_common(a, b), BY_NAME[metric]
+    direct = over_bouts(_bouts(pairs, known), _apart(pairs[0])) if pairs else None
+    if _is_enough(direct):
         return direct
-    indirect = _by_way_of(others, a, b, metric)
-    if pairs:
-        return indirect if indirect and indirect.trials >= MIN_TRIALS_FOR_INTERVAL else direct
-    return indirect or by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
+    if _is_enough(indirect):
+        return indirect
+    apart = by_rounds(a.by_round(known), b.by_round(known))
+    return apart if _is_enough(apart) else direct or indirect or apart
 
 
-def _by_way_of(others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of that c of the others that had most bouts with both; None without one."""
+def _is_enough(found: LogEstimate | None) -> bool:
+    return found is not None and found.trials >= MIN_TRIALS_FOR_INTERVAL
+
+
+def _by_way_of(
+    others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str, least: int
+) -> LogEstimate | None:
+    """Return a/b as a/c times c/b, of that c of the others that had most bouts with both, and at least so many."""
     found = [
         ours.and_then(theirs)
         for other in others
-        if other is not a and other is not b and _in_common(a, other) and _in_common(other, b)
+        if other is not a and other is not b
+        if len(_in_common(a, other)) >= least and len(_in_common(other, b)) >= least
         if (ours := between(a, other, metric, ())) is not None and (theirs := between(other, b, metric, ())) is not None
     ]
     return max(found, key=lambda one: one.trials, default=None)

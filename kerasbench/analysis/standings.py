@@ -1,6 +1,7 @@
 """Who is fastest in each row of a table, and what the others are to it."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import Row
@@ -145,16 +146,11 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(row.headline))}
     if len(values) < 2:
         return None, {}
-    ratios = {column: _to_others(row, column, values) for column in sorted(values, key=lambda column: values[column])}
-    fastest = max(ratios, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
+    in_order = sorted(values, key=lambda column: values[column])
+    ratios: dict[Column, dict[Column, LogEstimate]] = {column: {} for column in in_order}
+    for one, other in itertools.combinations(in_order, 2):
+        found = between(row.cells[one], row.cells[other], row.headline, row.cells.values())
+        if found is not None:
+            ratios[one][other], ratios[other][one] = found, found.inverse
+    fastest = max(in_order, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
     return fastest, {column: ratios[fastest][column] for column in values if column in ratios[fastest]}
-
-
-def _to_others(row: Row, column: Column, columns: Iterable[Column]) -> dict[Column, LogEstimate]:
-    """Return the ratio of a column's times to those of each of the others that it can be compared with."""
-    found = {
-        other: between(row.cells[column], row.cells[other], row.headline, row.cells.values())
-        for other in columns
-        if other != column
-    }
-    return {other: ratio for other, ratio in found.items() if ratio is not None}

@@ -19,7 +19,7 @@ def failure_of(ended: process.Exit, phase: str, limits: Limits) -> Failure:
 def over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
     """Say that a trial held more than it may."""
     cause = f"used {size(used_bytes)} {where}, the limit is {size(limit_bytes)} (--memory-limit)"
-    return Failure(Code.OOM, cause, "a smaller batch or regime, or a higher --memory-limit")
+    return Failure(Code.OOM, cause, "a smaller batch or regime, or a higher --memory-limit", own_limit=True)
 
 
 def shown(failure: Failure) -> Failure:

@@ -52,13 +52,17 @@ class Phase:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no measurement: a code, one line each of cause and remedy, and what the child said last."""
+    """Why there is no measurement: a code, one line each of cause and remedy, and what the child said last.
+
+    ``own_limit``: it passed a limit that was set for it alone, whatever the machine had left.
+    """
 
     code: Code
     cause: str
     remedy: str
     phase: str = ""
     detail: str = ""
+    own_limit: bool = False
 
 
 @dataclass(frozen=True)

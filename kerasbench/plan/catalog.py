@@ -161,12 +161,15 @@ def select(
 
 
 def _once(chosen: Sequence[Selected]) -> list[Selected]:
-    """Return each regime once, however often it was named; those of one file share its entry, by which it is known."""
-    entries: dict[Path, Entry] = {}
-    found: dict[tuple[Path, str], Selected] = {}
+    """Return each regime once, however often it was named; those of one file share its entry, by which it is known.
+
+    Links to one file by different names are different scenarios.
+    """
+    entries: dict[tuple[str, Path], Entry] = {}
+    found: dict[tuple[str, Path, str], Selected] = {}
     for one in chosen:
-        file = one.entry.file.resolve()
-        key, entry = (file, one.regime.name), entries.setdefault(file, one.entry)
+        file = (one.entry.name, one.entry.file.resolve())
+        key, entry = (*file, one.regime.name), entries.setdefault(file, one.entry)
         named = one.named or (key in found and found[key].named)
         found[key] = Selected(entry, one.regime, named)
     return list(found.values())

@@ -217,7 +217,7 @@ def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
     by_round: dict[int, set[CellKey]] = {}
     failed: dict[CellKey, int] = {}
     for trial in trials:
-        if trial.round:
+        if trial.round and not trial.crowded:
             by_round.setdefault(trial.round, set()).add(trial.cell)
         if trial.ends_cell:
             failed[trial.cell] = trial.round

@@ -81,8 +81,13 @@ def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_ot
         protocol=cell.protocol.kind,
         bout=bout,
         started_alone=outcome.started_alone,
-        crowded=beside_others and outcome.failure is not None and outcome.failure.code is Code.OOM,
+        crowded=beside_others and outcome.failure is not None and _for_want_of_memory(outcome.failure),
     )
+
+
+def _for_want_of_memory(failure: Failure) -> bool:
+    """Whether it failed because the machine had no more, which by itself it may have."""
+    return failure.code is Code.OOM and not failure.own_limit
 
 
 def not_tried(cell: Cell, larger: Cell, failure: Failure, index: int) -> TrialRecord:

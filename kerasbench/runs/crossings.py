@@ -80,6 +80,19 @@ def _affordable(cells: list[Cell], record: Record, budget_s: float | None, spent
     return budget_s is None or spent_s + len(cells) * record.rounds_completed * each_s <= budget_s
 
 
+def as_begun(planned: Plan, record: Record) -> Plan:
+    """Return the plan of a sweep that goes on: at each size that was begun, of those columns that were tried there.
+
+    The further sizes are measured on the columns that cross, and nothing else tells them from the others.
+    """
+    if planned.effort.protocol.kind != "sweep" or planned.asked.refine:
+        return planned
+    tried = {trial.cell for trial in record.trials if trial.round > 0}
+    begun = {cell.row for cell in planned.cells if cell.key in tried}
+    cells = [cell for cell in planned.cells if cell.key in tried or cell.row not in begun]
+    return dataclasses.replace(planned, cells=cells)
+
+
 def earlier(record: Record) -> Record:
     """Return what the run with the further sizes goes on with; what could not be tried it finds itself."""
     return dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])

@@ -20,12 +20,12 @@ def fits(free_bytes: int, held_bytes: int, largest_bytes: int) -> bool:
 class Supply:
     """One kind of memory during a bout: what was free before it, and what its children hold.
 
-    ``peaks_bytes`` are what each entrant is known to take, 0 where it has not run yet: children that have only just
-    been started hold nothing to be seen.
+    ``peaks_bytes`` are what each entrant is known to take, 0 where it has not run yet, None where it takes nothing of
+    this memory: children that have only just been started hold nothing to be seen.
     """
 
     free: Callable[[], int | None]
-    peaks_bytes: Sequence[int]
+    peaks_bytes: Sequence[int | None]
     _before_bytes: int | None = field(init=False)
     _held_bytes: int = 0
     _largest_bytes: int = 0
@@ -39,11 +39,12 @@ class Supply:
         if self._before_bytes is None or left_bytes is None:
             return True
         held_bytes = max(0, self._before_bytes - left_bytes)
-        peaks_bytes = [self.peaks_bytes[index] for index in started]
+        peaks_bytes = [self.peaks_bytes[index] or 0 for index in started]
         self._largest_bytes = max(self._largest_bytes, held_bytes - self._held_bytes, *peaks_bytes)
         self._held_bytes = held_bytes
         held_bytes = max(held_bytes, sum(peaks_bytes))
-        return fits(self._before_bytes, held_bytes, self.peaks_bytes[asked] or self._largest_bytes)
+        known_bytes = self.peaks_bytes[asked]
+        return known_bytes is None or fits(self._before_bytes, held_bytes, known_bytes or self._largest_bytes)
 
 
 class Room:
@@ -55,9 +56,8 @@ class Room:
 
     def __call__(self) -> bool:
         self._asked += 1
-        looks = [
-            one.has_room(self._started, self._asked) for one in self._supplies
-        ]  # each of them, to see what is held
+        # Each of them, to see what is held.
+        looks = [one.has_room(self._started, self._asked) for one in self._supplies]
         self._started += [self._asked] if all(looks) else []
         return all(looks)
 
@@ -70,9 +70,9 @@ def room(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: S
     return Room(supplies)
 
 
-def _on(card: str, devices: Sequence[Device], peaks_bytes: Sequence[int]) -> list[int]:
-    """Return what each entrant takes of a card: nothing, where it computes elsewhere."""
+def _on(card: str, devices: Sequence[Device], peaks_bytes: Sequence[int]) -> list[int | None]:
+    """Return what each entrant takes of a card; None where it computes elsewhere."""
     return [
-        peak if one.platform == CUDA and cuda_visibility(one)["CUDA_VISIBLE_DEVICES"] == card else 0
+        peak if one.platform == CUDA and cuda_visibility(one)["CUDA_VISIBLE_DEVICES"] == card else None
         for one, peak in zip(devices, peaks_bytes, strict=True)
     ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.messages import Failure, ProbeReport
+from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.machine import Machine
 from kerasbench.plan import live
 from kerasbench.plan.cells import Cell, Plan
@@ -82,7 +82,7 @@ def carry(
         and _same_versions(trial, probes.get(cell.subject))
         and (trial.bout > 0 or trial.measurement is None)
     ]
-    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting)]
+    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
@@ -102,8 +102,13 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     return all(ran.get(name, version if name in TOLD_LATE else "") == version for name, version in there.items())
 
 
-def _whole(row: Row, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Return a row's trials of its whole rounds; and what was given up without a bout, which stays so."""
-    own = [trial for trial in trials if trial.cell in row.known]
+def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Return a row's trials of its whole rounds; and what was given up without a bout, which stays so.
+
+    That a cell computes something else than the others is forgotten where a trial of the row no longer counts.
+    """
+    own = [trial for trial in counting if trial.cell in row.known]
+    if len(own) < sum(trial.cell in row.known for trial in tried):
+        own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
     last = whole_rounds(row.cells, own)
     return [trial for trial in own if trial.round <= last or not trial.bout]

@@ -89,7 +89,9 @@ class Run:
             if trial.round and trial.cell in of:
                 of[trial.cell].take(trial)
         for row in self.rows:
-            for index in range(1, whole_rounds(row.cells, row.trials) + 1):
+            whole = whole_rounds(row.cells, row.trials)
+            self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was said
+            for index in range(1, whole + 1):
                 self._decide(row, index)
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
@@ -134,7 +136,8 @@ class Run:
             answered, together = [cell for cell, trial in trials if not trial.crowded], len(trials) > 1
             left = [cell for cell in left if cell in row.alive and cell not in answered]
             reference = [cell for cell in row.alive if cell not in left and cell.key not in row.crowded][:1]
-        self._leave_out_odd(row, index)
+        if odd := self._leave_out_odd(row, index):
+            self._keep(odd)
         if row.alive:
             self._decide(row, index)
             if row.ending is not None:
@@ -162,13 +165,15 @@ class Run:
             self._end_series(cell, trial)
         return trials
 
-    def _leave_out_odd(self, row: Row, index: int) -> None:
-        """Measure a cell no further that computes something else than the others; its trials stay in the record."""
+    def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Cell, TrialRecord]]:
+        """Measure a cell no further that computes something else than the others; return the records that say so.
+
+        Its trials stay in the record.
+        """
         odd = [(cell, begun.record_of(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
-        if odd:
-            self._keep(odd)
         for _, trial in odd:
             row.take(trial)
+        return odd
 
     def _keep(self, trials: Sequence[tuple[Cell, TrialRecord]]) -> None:
         """Put trials into the record and onto the disk, all at once, and tell of them."""

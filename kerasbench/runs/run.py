@@ -131,6 +131,8 @@ def _measured(
     """Measure on a machine that is held. Each step may refuse; the name is reserved when nothing else can."""
     found = survey(asked, here, interpreters, audience)
     planned = plan(asked, found, interpreters, audience)
+    if interrupted is not None:
+        planned = crossings.as_begun(planned, interrupted.record)
     session = _session(planned, found.state, folder, interpreters, audience)
     store, earlier = _reserved(folder, planned, found, interrupted)
     if earlier is not None and more_s is not None:

@@ -75,7 +75,8 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
     if spent_s > budget_s:
         taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
         return f"{BUDGET} {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
-    return f"another round would not have fitted into {BUDGET} {budget_s:g} s"
+    left_s = budget_s - spent_s
+    return f"another round of about {another_s:.0f} s does not fit into the {left_s:.0f} s that {BUDGET} leaves"
 
 
 def said(one: Ending, effort: Effort, precision: float, several: bool = True) -> str:

@@ -263,6 +263,20 @@ def test_one_bout_in_common_does_not_stand_for_many_by_way_of_another_column() -
     assert known(between(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own bout
 
 
+def test_one_bout_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
+    def rounds(numbers: Sequence[int], step_ms: float) -> CellSummary:
+        trials = [
+            made.in_bout(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
+        ]
+        return summarize_cell(trials)
+
+    found = known(between(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
+    assert (found.trials, found.basis) == (3, "trials")
+    assert found.value == pytest.approx(0.5)
+    found = known(between(rounds([1, 2], 1.0), rounds([1, 3], 2.0), STEP, ()))
+    assert (found.trials, found.basis) == (1, "slices")
+
+
 def test_what_is_not_above_zero_has_no_ratio() -> None:
     def dear(overhead_ms: float) -> CellSummary:
         return summarize_cell([made.trial(found=made.measurement(overhead_ms=overhead_ms))])

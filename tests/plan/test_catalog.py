@@ -72,6 +72,16 @@ def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_pa
     assert (entry.name, entry.description.regimes[0].train, entry.place) == ("other", 21, str(link))
 
 
+def test_links_to_one_file_are_scenarios_of_their_own(mine: Path, tmp_path: Path) -> None:
+    mine.write_text(SOURCE)
+    links = [tmp_path / f"{name}.py" for name in ("one", "other")]
+    for link in links:
+        link.symlink_to(mine)
+    found = catalog.select([*map(str, links), str(links[0])], sys.executable)
+    assert {one.entry.name for one in found} == {"one", "other"}
+    assert len(found) == 2 * len(found[0].entry.description.regimes)
+
+
 def test_what_only_keras_has_is_said_of_a_regime(mine: Path) -> None:
     def said(before: str, added: str) -> list[str]:
         mine.write_text(SOURCE.replace(before, before + added))

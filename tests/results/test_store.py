@@ -59,6 +59,14 @@ def test_rounds_are_complete_when_every_cell_that_still_runs_has_a_trial(store: 
         assert load(store.journal).rounds_completed == rounds
 
 
+def test_a_column_that_has_only_run_out_of_memory_beside_others_is_not_through_with_a_round(store: Store) -> None:
+    crowded = dataclasses.replace(made.trial(2, backend="jax", failure=made.FAILURE), crowded=True)
+    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(2), crowded, made.trial(2, backend="jax")]
+    for upto, rounds in ((3, 1), (4, 1), (5, 2)):
+        store.begin(made.record(*trials[:upto], rounds=0))
+        assert load(store.journal).rounds_completed == rounds
+
+
 def test_a_first_round_is_complete_when_it_has_every_cell_that_was_planned(store: Store) -> None:
     record = dataclasses.replace(made.record(made.trial(1), rounds=0), cells=2)
     store.begin(record)

@@ -130,6 +130,26 @@ def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_fo
     assert finer.effort != planned.effort
 
 
+def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = crossing()
+    finer = crossings.finer(planned, first, 100.0)
+    assert finer is not None
+    tried = [
+        made.trial(1, backend=cell.backend, options=cell.options) for cell in finer.cells if cell.options.batch != 32
+    ]
+    every = dataclasses.replace(finer, cells=[])
+    for one in finer.asked.options:
+        every.cells.extend(
+            dataclasses.replace(made.cell(backend=backend, options=one), protocol=planned.effort.protocol)
+            for backend in BACKENDS
+        )
+    again = crossings.as_begun(every, made.record(*tried))
+    of_size = {size: [cell.backend for cell in again.cells if cell.options.batch == size] for size in (8, 16, 32)}
+    assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
+    assert crossings.as_begun(planned, made.record(*tried[:1])) is planned
+
+
 def test_a_plan_s_absent_cells_are_not_carried() -> None:
     record = crossing()
     record.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))

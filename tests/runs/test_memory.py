@@ -56,6 +56,7 @@ def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
     room = memory.room([made.CPU, CUDA, CUDA], [GIB] * 3, [0, 5 * GIB, 5 * GIB])
     assert (room(), room()) == (True, False)
+    assert memory.room([CUDA, made.CPU], [GIB] * 2, [5 * GIB, 0])()  # which takes nothing of the card
     room = memory.room([made.CPU, made.CPU], [60 * GIB] * 2, [0, 0])
     assert not room()
     monkeypatch.setattr(linux, "memory_left", lambda: 10 * GIB)  # a container's

@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import ProbeReport
+from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
 from kerasbench.plan import live
@@ -55,6 +55,17 @@ def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> 
     planned = made.plan(JAX, TORCH, made.cell("conv"))
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
     assert kept(*trials, planned=planned, probes=newer) == [False, False, True]
+
+
+def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
+    said = Failure(Code.PARITY, "the loss differs", "none")
+    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
+    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round) for one in trials]
+    record = dataclasses.replace(interrupted(), trials=of_bouts, scenarios=made.record(*trials).scenarios)
+    assert resume.carry(record, PLANNED, PROBES) == (of_bouts, [])
+    newer = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
+    for probes in (newer, PROBES | {"jax": newer["jax"]}):
+        assert resume.carry(record, PLANNED, probes) == ([], of_bouts)
 
 
 def test_what_an_older_kerasbench_measured_one_after_another_is_measured_anew() -> None:

@@ -11,6 +11,7 @@ from kerasbench.children.bout import Ear, Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
+from kerasbench.exchange.measurement import Measurement, Parity
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
@@ -169,6 +170,22 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
     if had == 1:
         assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
         assert observer.decided == [("dense torch cpu", record.stopped_because)]
+
+
+def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_rounds(store: Store) -> None:
+    def computing(*losses: float) -> list[Measurement | Failure]:
+        found = made.measurement(losses=losses)
+        normalised = Parity([*losses], [], sensitive=["BatchNormalization"])
+        return [dataclasses.replace(found, parity=normalised)] * 3
+
+    worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.0005, 1.0))
+    record = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent())
+    assert [sorted(bout) for bout in worker.bouts] == [["jax", "tensorflow", "torch"], ["jax", "torch"]]
+    failed = [column[0] for column, cell in summarize(record).rows[0].cells.items() if cell.failure]
+    assert failed == ["tensorflow"]
+    known = load(store.journal).trials
+    again = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent(), carried=known[:3])
+    assert [one.failure is not None for one in again.trials] == [one.failure is not None for one in record.trials]
 
 
 @pytest.mark.parametrize("room", [None, 2])
@@ -402,6 +419,14 @@ def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_
     rows = summarize(record).rows[:2]
     assert all(cell.failure is None and len(cell.trials) == 2 for row in rows for cell in row.cells.values())
     assert load(store.journal).rounds_completed == 2
+
+
+def test_a_limit_of_its_own_is_passed_by_itself_too(store: Store) -> None:
+    limited = dataclasses.replace(OOM, own_limit=True)
+    worker = FakeWorker(torch=noisy(1), jax=[limited])
+    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
+    assert worker.bouts == [["torch", "jax"], ["torch"]]
+    assert not any(one.crowded for one in record.trials)
 
 
 def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:

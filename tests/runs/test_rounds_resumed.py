@@ -110,4 +110,4 @@ def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> No
     planned = made.plan(*CELLS, effort=Effort(budget_s=15.0))
     carried = [dataclasses.replace(made.trial(backend=cell.backend), bout=1) for cell in CELLS]  # 9 s, side by side
     resumed = execute(planned, store, FakeWorker(), Silent(), carried=carried)
-    assert resumed.stopped_because == "another round would not have fitted into --budget 15 s"
+    assert resumed.stopped_because == "another round of about 9 s does not fit into the 6 s that --budget leaves"

@@ -54,7 +54,7 @@ def test_a_run_says_which_of_its_rows_ended_why() -> None:
         (0.0, 500.0, 0, ""),  # the first round is always completed
         (40.0, 40.0, 1, ""),
         (50.0, 50.0, 1, ""),
-        (51.0, 51.0, 1, "another round would not have fitted into --budget 100 s"),
+        (51.0, 51.0, 1, "another round of about 51 s does not fit into the 49 s that --budget leaves"),
         (90.0, 5.0, 2, ""),  # most rows are decided
         (200.0, 1.0, 1, "--budget 100 s is used up: the first round, which is always completed, has taken 200 s"),
         (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),

@@ -167,7 +167,8 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
 def _too_large(file: Path, allowed: int | None) -> TrialFailure:
     held = in_words(file.stat().st_size)
     cause = f"{file.name}: a file of {held}, and loading it asks for more than {in_words(allowed or 0)}"
-    return TrialFailure(Failure(Code.OOM, cause, "--trust lifts this limit, for a file of your own"))
+    remedy = "--trust lifts this limit, for a file of your own"
+    return TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True))
 
 
 def why(error: Exception, file: Path, found: Outline, here: str) -> Exception:

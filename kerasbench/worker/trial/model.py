@@ -1,16 +1,12 @@
 """The model of a trial: the scenario's own, as it is to be measured, or a twin in its place."""
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from kerasbench.backends import Backend
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import TrialRequest
 from kerasbench.scenario import Scenario, ScenarioError
-from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.trial import native, weights
 from kerasbench.worker.trial.feed import Feed
 
@@ -51,41 +47,14 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
 
 
 def make_weights(model: Any, feed: Feed) -> None:
-    """Call a model that has no weights yet on one batch: `fit` would make them later, and none would be shared.
+    """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
 
     A model of one's own class may call itself built before its layers are.
     """
     if model.built and all(layer.built for layer in model._flatten_layers()):
         return
-    x, *_ = feed.step(feed.train[: feed.batch])
+    x, *_ = feed.step(feed.train[:1])
     model(x)
-
-
-@contextmanager
-def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
-    """Say of a model whose own ``train_step`` or ``test_step`` fails that it is for another backend.
-
-    Each backend has another form of it.
-
-    Raises:
-        TrialFailure: it failed (unsupported).
-    """
-    try:
-        yield
-    except (TrialFailure, ScenarioError):
-        raise
-    except Exception as error:
-        own = [name for name in ("train_step", "test_step") if _is_own(getattr(type(model), name, None))]
-        if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
-            raise
-        said = " ".join(str(error).split())[:200]
-        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {type(error).__name__}: {said}"
-        remedy = "measure it on the backend that it is written for"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
-
-
-def _is_own(step: Any) -> bool:
-    return step is not None and not step.__module__.startswith("keras.")
 
 
 def jit_default(model: Any, backend: Backend, device: Device) -> bool:

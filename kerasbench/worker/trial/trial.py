@@ -40,6 +40,7 @@ from kerasbench.worker.sources.resolve import resolve
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
 from kerasbench.worker.trial.feed import Feed, prepare
+from kerasbench.worker.trial.own_step import own_step
 from kerasbench.worker.trial.recurrent import RecurrentSpy
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.trial.usage import peak_rss_bytes
@@ -68,7 +69,7 @@ class Subject:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Tell of a phase in which the model's own steps may fail for the first time."""
-        with self.pipe.phase(name), models.own_step(self.model, self.request.backend, name):
+        with self.pipe.phase(name), own_step(self.model, self.request.backend, name):
             yield
 
     def ask(self, stage: str) -> Ask:

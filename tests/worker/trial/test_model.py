@@ -9,11 +9,9 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.scenario import Regime, Scenario, ScenarioError
-from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import native
 from kerasbench.worker.trial.feed import Feed, Rows
@@ -117,7 +115,7 @@ def test_a_model_that_is_not_trained_need_not_be_compiled() -> None:
 
 
 @pytest.mark.parametrize(("built", "of_layer", "calls"), [(True, True, 0), (True, False, 1), (False, False, 1)])
-def test_a_model_that_has_no_weights_yet_is_called_on_one_batch_before_they_are_shared(
+def test_a_model_that_has_no_weights_yet_is_called_on_one_row_before_they_are_shared(
     built: bool, of_layer: bool, calls: int
 ) -> None:
     seen: list[Any] = []
@@ -134,31 +132,4 @@ def test_a_model_that_has_no_weights_yet_is_called_on_one_batch_before_they_are_
     attributes = vars(made()) | {"built": built, "_flatten_layers": lambda include_self=True: layers}
     del attributes["get_weights"]
     models.build_keras(scenario(OfItsOwn(**attributes)), FEED, TORCH, request())
-    assert [one.tolist() for one in seen] == [ROWS.x.tolist()] * calls
-
-
-class Own:
-    def train_step(self, data: object) -> None: ...
-
-
-def test_a_step_of_its_own_that_fails_is_for_another_backend() -> None:
-    class Evaluated:
-        def test_step(self, data: object) -> None: ...
-
-    with pytest.raises(TrialFailure, match="own test_step does not run"), models.own_step(Evaluated(), "jax", "learn"):
-        raise TypeError
-    said = "own train_step does not run on jax: TypeError: two arguments"
-    with pytest.raises(TrialFailure, match=said) as raised, models.own_step(Own(), "jax", "learn"):
-        raise TypeError("two arguments")
-    assert (raised.value.failure.code, raised.value.failure.phase) == (Code.UNSUPPORTED, "learn")
-
-
-def test_a_want_of_memory_is_no_other_backend_s() -> None:
-    with pytest.raises(RuntimeError, match="out of memory"), models.own_step(Own(), "jax", "learn"):
-        raise RuntimeError("CUDA out of memory")
-
-
-@pytest.mark.parametrize("error", [ScenarioError("no loss"), TypeError("a bug")])
-def test_what_else_fails_is_what_it_is(error: Exception) -> None:
-    with pytest.raises(type(error), match=str(error)), models.own_step(made(True), "jax", "learn"):
-        raise error
+    assert [one.tolist() for one in seen] == [ROWS.x[:1].tolist()] * calls

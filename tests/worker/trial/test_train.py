@@ -321,6 +321,15 @@ def test_a_step_of_its_own_is_evaluated_too(train: Any, phase: str, said: Any, c
         getattr(train, phase)(silent(ValueError("another")), fed(), [])
 
 
+def test_a_step_of_its_own_may_evaluate_to_nothing(train: Any) -> None:
+    class WithItsOwn(NativeModel):
+        def test_step(self, data: Any) -> None: ...
+
+    model: Any = WithItsOwn(Silent({"loss": 0.0}))  # type: ignore[arg-type]
+    model.loss = None
+    assert train.learn(model, fed(), 1.0)[0].loss == 0
+
+
 def test_a_loss_that_is_nothing_is_one_where_there_is_a_loss(train: Any) -> None:
     twin, model = begun()
     twin.evaluate = lambda x, y, batch: {"loss": 0.0}  # type: ignore[method-assign]
