@@ -61,7 +61,7 @@ def _is_unfinished(place: Path) -> bool:
 def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
 
-    With a label it lies in ``folder``/NAME@LABEL. One that a killed process has left unfinished is made anew.
+    With a label it lies in ``folder``/NAME@LABEL. If a killed process left it unfinished, it is created again.
 
     Raises:
         UsageError: it is there already, or has no lock, or the interpreter is of no use.

@@ -20,7 +20,7 @@ from kerasbench.results.upgrade import SCHEMA
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
-BUDGET = "--budget"  # stands in the reason of every run that ended for want of time
+BUDGET = "--budget"  # part of the reason of every run that ran out of time
 
 
 @dataclass(frozen=True)

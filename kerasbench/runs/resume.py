@@ -39,7 +39,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     ended = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
         if not (record.unfinished or (longer and record.out_of_time)):
-            ended = ended or (f"; {file.name} ended for want of time: add --budget TIME" if record.out_of_time else "")
+            ended = ended or (f"; {file.name} ran out of time: add --budget TIME" if record.out_of_time else "")
             continue
         if not _is_same_host(record.machine, here):
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"

@@ -259,7 +259,7 @@ def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
     assert (first.rounds_completed, first.out_of_time) == (1, True)
     command.start("--resume")
     assert command.ended() == 1
-    assert f"{data.name} ended for want of time: add --budget TIME" in command.output()[1]
+    assert f"{data.name} ran out of time: add --budget TIME" in command.output()[1]
     command.start("--resume", "--budget", "10m")
     assert command.ended() == 0, command.output()
     whole = load(data)

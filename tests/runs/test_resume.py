@@ -122,7 +122,9 @@ def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: 
     ended.finish(dataclasses.replace(interrupted(made.trial(1)), stopped_because=why))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     assert resume.find(tmp_path, HERE, longer=True).file == ended.data
-    with pytest.raises(ResultsError, match=rf"no run here was interrupted; .*{ended.data.name} ended .*--budget TIME"):
+    with pytest.raises(
+        ResultsError, match=rf"no run here was interrupted; .*{ended.data.name} ran out of time: add --budget TIME"
+    ):
         resume.find(tmp_path, HERE)
 
 

@@ -34,8 +34,8 @@ function sortable(table) {
 
 // Groups of bars, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
 // cpu") are filtered by the scenario. Bars, columns, rows and parts of a column are filtered by its backend, which is
-// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row is of the
-// column that stands below "column", or below "CPU" where it is compared with a GPU.
+// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row belongs
+// to the column named in its cell under "column", or under "CPU" where it is compared with a GPU.
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
   const boxes = all("[name=backend]", form);

@@ -148,7 +148,7 @@ def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "syntheti
 
 
 def check_pipeline(regime: Regime, rows: Rows) -> bool:
-    """Have the regime's pipeline, if it has one, make two batches of these rows; return whether it draws them anew.
+    """Have the regime's pipeline, if it has one, make two batches of these rows; return whether they differ each time.
 
     Raises:
         ScenarioError: they cannot be had by their number, are no (x, y), have another size than the regime's batch,
