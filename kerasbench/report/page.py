@@ -53,7 +53,7 @@ def screen(found: Findings) -> Page:
         title(summary),
         [
             *([] if found.is_versus else _steps(found)),
-            *_versions(found),
+            *_versions(found, briefly=True),
             *sweep.brief(found),
             what_keras_costs(found),
             details.full_epochs(found.plain),
@@ -85,9 +85,9 @@ def brief(found: Findings) -> str:
     return markdown.rendered(screen(found))
 
 
-def _versions(found: Findings) -> list[Section]:
+def _versions(found: Findings, briefly: bool = False) -> list[Section]:
     """Return what is said of versions that were compared, whose answer is another than who is fastest."""
-    return [section for one in found.versus for section in versus.sections(one, found.summary)]
+    return [section for one in found.versus for section in versus.sections(one, found.summary, briefly)]
 
 
 def _steps(found: Findings) -> list[Section | None]:

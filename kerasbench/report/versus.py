@@ -30,6 +30,8 @@ from kerasbench.text import blanked, count
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 OTHERS = (FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
+MANY = 12  # figures: more are too many for a terminal
+FIGURE = "figure"
 AMOUNTS = {Verdict.SLOWER: "more", Verdict.FASTER: "less"}  # of memory, which is neither slow nor fast
 SAYING = {
     HEADLINE: "a training step takes {} as long",
@@ -56,9 +58,12 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
         yield [*cell, metric.name, metric.unit, *figures, str(one.verdict)]
 
 
-def sections(found: Versus, summary: Summary) -> list[Section]:
-    """Return what a page says of a comparison: the answer, the training step, then what else differs."""
-    parts = (_answer(found), _steps(found), _others(found, summary))
+def sections(found: Versus, summary: Summary, briefly: bool = False) -> list[Section]:
+    """Return what a page says of a comparison: the answer, the training step, then what else differs.
+
+    ``briefly``: where there is much else, only what is significant.
+    """
+    parts = (_answer(found), _steps(found), _others(found, summary, briefly))
     return [one for one in parts if one is not None]
 
 
@@ -105,8 +110,14 @@ def _overall(found: Versus) -> str:
         )
         if counted[verdict]
     ]
-    mean = f"; geometric mean of the ratios {found.overall:.3f}" if found.overall is not None and len(steps) > 1 else ""
+    mean = _mean(found) if len(steps) > 1 else ""
     return f"Training step of {found.head} against {found.base}, {count(len(steps), 'row')}: {', '.join(parts)}{mean}."
+
+
+def _mean(found: Versus) -> str:
+    """Return what all ratios are on average, and those of each backend where there are several."""
+    each = ", ".join(f"{name} {mean:.3f}" for name, mean in found.means.items())
+    return f"; geometric mean of the ratios {found.overall:.3f}{f' ({each})' if len(found.means) > 1 else ''}"
 
 
 def _where(pair: Pair) -> str:
@@ -137,7 +148,7 @@ def _not_compared(found: Versus) -> Iterator[str]:
 
 
 def _steps(found: Versus) -> Section | None:
-    table = _table(found, [HEADLINE])
+    table = _table(found.of(HEADLINE), found)
     if table is None:
         return None
     return Section("Training step, base and head", table=table, notes=list(_notes(found)))
@@ -160,11 +171,15 @@ def _notes(found: Versus) -> Iterator[str]:
         yield "Fewer than three rounds: intervals come from each round's slices, widened by what base / base shows."
 
 
-def _others(found: Versus, summary: Summary) -> Section | None:
-    table = _table(found, OTHERS)
-    if table is None:
+def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
+    every = [one for metric in OTHERS for one in found.of(metric)]
+    shown = [one for one in every if one.verdict in DECIDED] if briefly and len(every) > MANY else every
+    table = _table(shown, found, [FIGURE])
+    left = len(every) - len(shown)
+    if table is None and not left:
         return None
     notes = [
+        *([f"Not shown: {count(left, 'figure')} without a significant difference. The page has them."] if left else []),
         *first_step(summary),
         "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
         "three rounds.",
@@ -172,26 +187,23 @@ def _others(found: Versus, summary: Summary) -> Section | None:
     return Section("First step, prediction and memory, base and head", table=table, notes=notes)
 
 
-def _table(found: Versus, metrics: tuple[str, ...] | list[str]) -> Table | None:
-    several = len(metrics) > 1
+def _table(shown: Sequence[Difference], found: Versus, named: Sequence[str] = ()) -> Table | None:
+    """Return a table of figures; ``named`` is the column of their names, where they are of several kinds."""
     rows = [
         [
-            *texts(one.pair.row.label, one.pair.name, *([BY_NAME[metric].title] if several else [])),
-            estimated(one.base, BY_NAME[metric].unit),
-            estimated(one.head, BY_NAME[metric].unit),
+            *texts(one.pair.row.label, one.pair.name, *(BY_NAME[one.metric].title for _ in named)),
+            estimated(one.base, BY_NAME[one.metric].unit),
+            estimated(one.head, BY_NAME[one.metric].unit),
             estimated(one.ratio),
             EMPTY if one.control is None else estimated(one.control.ratio),
             _verdict(one),
         ]
-        for metric in metrics
-        for one in found.of(metric)
+        for one in shown
     ]
     if not rows:
         return None
-    names = [f"{AT}{label}" for label in (found.base, found.head)]
-    return Table(
-        ["scenario", "column", *(["figure"] if several else []), *names, "head / base", "base / base", "verdict"], rows
-    )
+    labels = [f"{AT}{label}" for label in (found.base, found.head)]
+    return Table(["scenario", "column", *named, *labels, "head / base", "base / base", "verdict"], rows)
 
 
 def _verdict(one: Difference) -> Cell:

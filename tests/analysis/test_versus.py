@@ -19,6 +19,7 @@ from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
 OLD, NEW, AGAIN = Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)
+NAMES = ("dense", "conv", "deep", "wide")
 SCATTER = (1.0, 1.001, 0.999)
 
 
@@ -41,7 +42,7 @@ def trials(
     of: Mapping[Options, Mapping[str, float]], backend: str = "torch", bouts: int = 3, name: str = "dense"
 ) -> list[TrialRecord]:
     """Columns of one backend in bouts of their own."""
-    offset = {"torch": 0, "jax": 100}[backend] + (1000 if name != "dense" else 0)
+    offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
     return [
         made.in_bout(
             offset + bout, measured(bout=bout, **figures), round_index=bout, backend=backend, options=options, name=name
@@ -80,6 +81,7 @@ def test_each_backend_s_head_is_held_against_its_own_base() -> None:
     slower = next(one for one in found.regressions)
     assert slower.ratio.value == pytest.approx(1.09, abs=0.01)  # an epoch has its overhead too
     assert (found.base, found.head, found.is_worse) == ("old", "new", True)
+    assert found.means == {"torch cpu": pytest.approx(1.1**0.5, abs=0.01), "jax cpu": pytest.approx(7 / 9, abs=0.01)}
     assert found.overall == pytest.approx((slower.ratio.value * 7 / 9) ** (1 / 3), abs=0.01)
 
 

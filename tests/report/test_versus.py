@@ -49,6 +49,27 @@ def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
     assert [one.partition(" ±")[0] for one in others[3][3:6]] == ["20,000 /s", "10,000 /s", "0.500"]
 
 
+def test_every_backend_has_its_own_mean() -> None:
+    one = versus.sentences(of(record(*trials(WORSE), *trials(ALIKE, name="conv"))).versus[0])[0]
+    assert "geometric mean of the ratios 1.0" in one and "(" not in one
+    two = versus.sentences(of(record(*trials(WORSE), *trials(ALIKE, "jax"))).versus[0])[0]
+    assert two.endswith(("(torch cpu 1.096, jax cpu 1.000).", "(jax cpu 1.000, torch cpu 1.096)."))
+
+
+def test_a_terminal_shows_of_many_figures_those_that_differ() -> None:
+    names = ("dense", "conv", "deep", "wide")
+    many = of(record(*trials(WORSE), *(one for name in names[1:] for one in trials(ALIKE, name=name))))
+    title = "First step, prediction and memory, base and head"
+    brief = section(drawn(page.screen(many)), title)
+    assert [one[0] for one in rows(brief)[1:]] == ["dense"] * 3
+    assert "Not shown: 13 figures without a significant difference." in brief
+    whole = section(drawn(page.whole(many)), title)
+    assert len(rows(whole)) == 1 + 16 and "Not shown" not in whole
+    alike = of(record(*(one for name in names for one in trials(ALIKE, name=name))))
+    none = section(drawn(page.screen(alike)), title)
+    assert "|" not in none and "Not shown: 16 figures" in none
+
+
 def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> None:
     text = drawn(page.screen(of(record(*trials(SLOWER), *trials(ALIKE | {AGAIN: {"step_ms": 2.5}}, "jax")))))
     head, jax, torch = rows(section(text, "Training step, base and head"))
