@@ -1,6 +1,8 @@
 """Does a comparison of versions find a slow-down of 10 % that was planted, and nothing where there is nothing?
 
     python benchmarks/planted.py                                   three backends, then the same version twice, 20 times
+    python benchmarks/planted.py --same 0                          the slow-down alone
+    python benchmarks/planted.py --planted 0 --quick               the same version twice alone, in one short round each
     python benchmarks/planted.py --backend torch --same 0 --quick  whether it runs
 
 Two copies of the installed Keras are made. In both, the trainers' loops of training steps wait for the device and read
@@ -52,12 +54,12 @@ def pace(trainer, step):
 '''
 
 
-def main(scenario: str, names: list[str], same: int, rounds: int | None, results: str) -> int:
+def main(scenario: str, names: list[str], planted: int, same: int, rounds: int | None, results: str) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         base, head = (environment(Path(scratch) / name, share) for name, share in COPIES)
         found = [
             compared(f"planted {SHARE:.0%}", base, head, scenario, name, rounds, results) is Verdict.SLOWER
-            for name in names
+            for name in names * planted
         ]
         different = [
             compared("same twice", base, base, scenario, name, rounds, results) in (Verdict.SLOWER, Verdict.FASTER)
@@ -119,10 +121,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenario", default="mnist_dense")
     parser.add_argument("--backend", default=",".join(backends.names()))
+    parser.add_argument("--planted", type=int, default=1, help="how often the slow-down is looked for on each backend")
     parser.add_argument("--same", type=int, default=20, help="how often the same version is compared with itself")
     parser.add_argument("--rounds", type=int, help="of each comparison; default: as many as it needs")
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--results", default="results-planted")
     asked = parser.parse_args()
     count = 1 if asked.quick else asked.rounds
-    sys.exit(main(asked.scenario, asked.backend.split(","), asked.same, count, asked.results))
+    sys.exit(main(asked.scenario, asked.backend.split(","), asked.planted, asked.same, count, asked.results))

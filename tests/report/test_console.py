@@ -17,9 +17,10 @@ COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
 def test_a_page_fits_into_a_terminal(file: Path) -> None:
-    shown = console.rendered(page.screen(findings(store.load(file))))
+    found = findings(store.load(file))
+    shown = console.rendered(page.screen(found))
     assert max(map(len, shown.splitlines())) <= console.WIDTH
-    assert "Answer" in shown and "\x1b" not in shown
+    assert (" against " if found.is_versus else "Answer") in shown and "\x1b" not in shown
 
 
 def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None:

@@ -28,7 +28,9 @@ def test_no_note_is_longer_than_two_lines(file: Path) -> None:
         assert [note for note in (*one.intro, *one.notes) if len(note) > LONGEST_NOTE] == []
 
 
-@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", [one for one in COMMITTED if not store.load(one).asked.versus], ids=lambda file: file.stem
+)
 def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path) -> None:
     found = findings(store.load(file))
     begin = page.brief(found).splitlines()[:40]
