@@ -28,7 +28,8 @@ def all_processors() -> Iterator[None]:
 @pytest.mark.usefixtures("all_processors")
 @pytest.mark.parametrize("backend", backends.names())
 def test_one_thread_is_one_busy_processor(faults: Path, backend: str) -> None:
-    found = trials.measured(trials.run(faults / "fine.py", backend, options=Options(threads=1)))
+    alone = Options(threads=1)
+    found = trials.measured(trials.run(faults / "fine.py", backend, options=alone, protocol=trials.STEPS_ALONE))
     assert found.resolved.threads == 1
     assert found.resolved.processors.isdecimal() or sys.platform == "darwin"
     assert found.usage.processors < 1.1
@@ -49,7 +50,8 @@ def test_a_step_computes_in_the_dtype_and_is_compiled_or_not_as_it_was_asked_for
     faults: Path, backend: str, dtype: str, jit: bool
 ) -> None:
     asked = Options(dtype=dtype, jit=jit)
-    resolved = trials.measured(trials.run(faults / "fine.py", backend, options=asked)).resolved
+    outcome = trials.run(faults / "fine.py", backend, options=asked, protocol=trials.STEPS_ALONE)
+    resolved = trials.measured(outcome).resolved
     assert (resolved.dtype_policy, resolved.jit) == (dtype, jit)
     assert resolved.compute_dtypes == [dtype.removeprefix("mixed_")]
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
