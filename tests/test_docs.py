@@ -105,6 +105,7 @@ def test_every_page_is_in_the_menu() -> None:
     assert sorted(menu) == [page.name for page in PAGES if page.parent != ROOT]
 
 
+@pytest.mark.processes
 def test_what_pages_show_is_what_commands_print() -> None:
     command = [sys.executable, "docs/tools/outputs.py", "--check"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment())

@@ -3,9 +3,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.processes
 def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)

@@ -10,6 +10,8 @@ from kerasbench.exchange.descriptions import Description
 from kerasbench.exchange.devices import CPU, GPU, Device
 from kerasbench.exchange.messages import Code, Failure, Inventory, ProbeReport
 
+pytestmark = pytest.mark.processes
+
 HANGS = "import time\ntime.sleep(60)\n"
 
 

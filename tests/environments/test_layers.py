@@ -10,6 +10,8 @@ import pytest
 from kerasbench.environments import layers, venvs
 from kerasbench.errors import EnvironmentFailed
 
+pytestmark = pytest.mark.processes
+
 REAL = venvs.run
 KERAS = ["keras==3.14.*"]
 

@@ -11,6 +11,8 @@ from kerasbench.errors import MachineBusy
 from kerasbench.machine import lock
 from kerasbench.machine.lock import FOR_ALL, busy, machine_lock
 
+pytestmark = pytest.mark.processes
+
 NOBODY = 65534
 HOLD = """
 import os

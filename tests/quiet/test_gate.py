@@ -113,6 +113,7 @@ assert os.environ == before
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("theirs", "seen"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")])
 def test_openblas_is_told_not_to_spin_before_it_is_loaded_unless_the_user_has(
     theirs: dict[str, str], seen: str

@@ -21,6 +21,8 @@ from kerasbench.runs.rounds import Run
 from kerasbench.runs.surroundings import Watch
 from tests import made, stand_in
 
+pytestmark = pytest.mark.processes
+
 SETTLED = 0.2  # of the trials: by then everything that is imported late has been
 TRIAL_BYTES = 64 << 10  # what is kept of a trial takes about 10 KiB; the rest is the allocator's
 

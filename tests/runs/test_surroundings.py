@@ -169,6 +169,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.processes
 def test_a_child_s_processor_time_is_that_of_all_that_it_started(tmp_path: Path) -> None:
     script = tmp_path / "busy.py"
     script.write_text(BUSY)

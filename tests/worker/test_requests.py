@@ -14,6 +14,8 @@ from kerasbench.children import process
 from kerasbench.exchange.messages import Code, Failure, Message
 from kerasbench.exchange.requests import DescribeRequest, FetchRequest, Request, encode_request
 
+pytestmark = pytest.mark.processes
+
 TOKEN = b"t0ken"
 SCENARIO = """'''Mine, in one line.'''
 from kerasbench import Regime, Scenario
