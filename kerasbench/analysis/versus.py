@@ -109,19 +109,19 @@ class Versus:
     @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios of the training step; None without any."""
-        return _mean(self.of(HEADLINE))
+        steps = self.of(HEADLINE)
+        return _mean(steps) if steps else None
 
     @property
     def means(self) -> dict[str, float]:
         """The same for each of the columns that base and head have in common: ``torch cpu``."""
         steps = self.of(HEADLINE)
-        named = {one.pair.name: [other for other in steps if other.pair.name == one.pair.name] for one in steps}
-        return {name: mean for name, own in named.items() if (mean := _mean(own)) is not None}
+        names = dict.fromkeys(one.pair.name for one in steps)
+        return {name: _mean([one for one in steps if one.pair.name == name]) for name in names}
 
 
-def _mean(differences: Sequence[Difference]) -> float | None:
-    logs = [one.ratio.log_centre for one in differences]
-    return math.exp(statistics.fmean(logs)) if logs else None
+def _mean(differences: Sequence[Difference]) -> float:
+    return math.exp(statistics.fmean(one.ratio.log_centre for one in differences))
 
 
 def versus(summary: Summary) -> list[Versus]:
