@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from kerasbench.exchange.devices import processors
-from tests import stand_in
+from tests import resolver, stand_in
 from tests.stand_in import Command
 from tests.untraced import untraced
 
@@ -70,9 +70,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if "not real" in config.getoption("markexpr"):
         settings.load_profile("few")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if not worker:
+        config.pluginmanager.register(resolver.Background())
     if worker and hasattr(os, "sched_setaffinity"):
         mine = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {mine[int(worker) % processors()]})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put last what waits for the package index: it is asked while the other tests run."""
+    items.sort(key=lambda item: item.path.name == resolver.TESTS)
 
 
 @pytest.fixture(scope="module")

@@ -33,14 +33,14 @@ class Publication:
 
 PUBLISHED = {  # the longest first: nothing shall wait for it in the end
     ("mnist_mlp", "full_batch"): Publication(415_310, 52_500, 1, "float32[52500, 784]", "int32[52500]"),
-    ("boston_mlp", "default"): Publication(1_313, 379, 1, "float32[379, 13]", "float32[379, 1]"),
     ("cifar100_dense", "default"): Publication(3_623_600, 42_500, 1329, "float32[32, 32, 32, 3]", "float32[32, 100]"),
-    ("cifar10_cnn", "default"): Publication(42_442, 50_000, 1563, "float32[32, 32, 32, 3]", "int32[32]"),
+    ("boston_mlp", "default"): Publication(1_313, 379, 1, "float32[379, 13]", "float32[379, 1]"),
     ("cifar10_mlp", "default"): Publication(803_786, 50_000, 1563, "float32[32, 32, 32, 3]", "int32[32]"),
+    ("cifar10_cnn", "default"): Publication(42_442, 50_000, 1563, "float32[32, 32, 32, 3]", "int32[32]"),
     ("iris_mlp", "default"): Publication(2_979, 112, 1, "float32[112, 4]", "int32[112]"),
     ("mnist_dense", "default"): Publication(266_610, 51_000, 1594, "float32[32, 28, 28]", "int32[32]"),
-    ("mnist_linear", "per_sample"): Publication(7_850, 50_000, 391, "float32[128, 784]", "int32[128]"),
     ("mnist_linear", "arrays"): Publication(7_850, 50_000, 391, "float32[128, 784]", "int32[128]"),
+    ("mnist_linear", "per_sample"): Publication(7_850, 50_000, 391, "float32[128, 784]", "int32[128]"),
     ("mnist_mlp", "minibatch"): Publication(415_310, 60_000, 600, "float32[100, 784]", "int32[100]"),
     ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
     ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
@@ -95,9 +95,10 @@ def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
 
 
 def protocol_of(key: tuple[str, str], backend: str) -> Protocol:
-    """Return the whole trial for one backend, another for each regime, and steps alone for the others.
+    """Return the whole trial for one backend, by the regime's place in PUBLISHED, and steps alone for the others.
 
-    A whole trial of the longest regime takes a minute, and three others count epochs too.
+    The places are those that make the whole trials short. One of the longest regime takes a minute, and three others
+    count epochs too.
     """
     whole = backend == NAMES[[*PUBLISHED].index(key) % len(NAMES)] and key != LONGEST
     return trials.SHORTEST if whole else trials.STEPS_ALONE
