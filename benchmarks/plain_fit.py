@@ -2,15 +2,17 @@
 
     python benchmarks/plain_fit.py 20            twenty epochs of mnist_dense on each backend, in turn; then bouts
 
-One process for each backend builds the model of scenarios/mnist_dense.py by hand and waits. It is told to run one epoch
-with `fit`, says how long that took, and the next one is told. The order is drawn again each time. Then kerasbench
-measures the same in bouts, and both ratios are printed with their intervals.
+One process for each backend builds the model of scenarios/mnist_dense.py by hand and begins a long `fit`. Before each
+epoch it waits until it is told to go on, and after it says how long it took, validation included. The order is drawn
+again each time. Then kerasbench measures the same in bouts. Printed are the epochs of both, and both ratios with their
+intervals.
 """
 
 import json
 import math
 import os
 import random
+import statistics
 import subprocess
 import sys
 import time
@@ -18,7 +20,8 @@ from itertools import combinations
 
 BACKENDS = ("jax", "tensorflow", "torch")
 TRAIN, VALIDATION, BATCH = 51_000, 9_000, 32
-MOST_BOUTS = 6
+ENDLESS = 1_000_000
+BOUTS = 6
 
 
 def child() -> None:
@@ -38,15 +41,26 @@ def child() -> None:
     )
     model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 
-    def epoch() -> float:
-        began_s = time.perf_counter()
-        model.fit(x[:TRAIN], y[:TRAIN], batch_size=BATCH, verbose=0, validation_data=(x[TRAIN:], y[TRAIN:]))
-        return time.perf_counter() - began_s
+    class InTurn(keras.callbacks.Callback):  # type: ignore[misc]
+        began_s = 0.0
 
-    epoch()
-    print(json.dumps("ready"), flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(epoch()), flush=True)
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            if epoch and not sys.stdin.readline():
+                sys.exit()
+            self.began_s = time.perf_counter()
+
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            print(json.dumps(time.perf_counter() - self.began_s), flush=True)  # the first is no more than a warm-up
+
+    model.fit(
+        x[:TRAIN],
+        y[:TRAIN],
+        batch_size=BATCH,
+        epochs=ENDLESS,
+        verbose=0,
+        validation_data=(x[TRAIN:], y[TRAIN:]),
+        callbacks=[InTurn()],
+    )
 
 
 def started(backend: str) -> "subprocess.Popen[str]":
@@ -59,13 +73,14 @@ def started(backend: str) -> "subprocess.Popen[str]":
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    assert told(process) == "ready"
+    told_s(process)
     return process
 
 
-def told(process: "subprocess.Popen[str]") -> object:
+def told_s(process: "subprocess.Popen[str]") -> float:
+    """Return what a process says of its epoch, in s."""
     assert process.stdout is not None
-    return json.loads(process.stdout.readline())
+    return float(json.loads(process.stdout.readline()))
 
 
 def by_hand(count: int) -> dict[str, list[float]]:
@@ -78,10 +93,14 @@ def by_hand(count: int) -> dict[str, list[float]]:
             assert stdin is not None
             stdin.write("go\n")
             stdin.flush()
-            epochs_s[backend].append(float(str(told(processes[backend]))))
+            epochs_s[backend].append(told_s(processes[backend]))
     for process in processes.values():
         process.kill()
     return epochs_s
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def main(count: int) -> None:
@@ -89,6 +108,7 @@ def main(count: int) -> None:
 
     from kerasbench.analysis.cells import HEADLINE
     from kerasbench.analysis.estimates import percentile_interval
+    from kerasbench.analysis.metrics import BY_NAME
     from kerasbench.analysis.ratios import between
     from kerasbench.exchange.requests import Protocol
     from kerasbench.machine.lock import machine_lock
@@ -96,7 +116,12 @@ def main(count: int) -> None:
     with machine_lock():
         epochs_s = by_hand(count)
         (selected, *_) = chosen("mnist_dense")
-        found = bouts([Column(name, selected, name) for name in BACKENDS], MOST_BOUTS, Protocol())
+        found = bouts([Column(name, selected, name) for name in BACKENDS], BOUTS, Protocol())
+    for name in BACKENDS:
+        bouts_s = found[name].values(BY_NAME["epoch_s"])
+        print(
+            f"{name}: an epoch takes {spread(epochs_s[name])} s by plain fit, {spread(bouts_s)} s by bouts", flush=True
+        )
     for a, b in combinations(BACKENDS, 2):
         pairs = sorted(math.log(one / other) for one, other in zip(epochs_s[a], epochs_s[b], strict=True))
         plain = math.exp((pairs[(len(pairs) - 1) // 2] + pairs[len(pairs) // 2]) / 2)
