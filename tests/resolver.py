@@ -8,6 +8,7 @@ Nothing is installed. What one resolution has fetched the others find in a cache
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ class Answer:
 
 
 class Background:
-    """A plugin of pytest: it starts to resolve what was selected, and puts last the tests that wait for that."""
+    """A plugin of pytest: it starts to resolve the extras whose tests were selected, and stops with the session."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -62,11 +63,11 @@ class Background:
         names = [one.partition("[")[2].removesuffix("]") for one in selected if f"{TESTS}::" in one and "[" in one]
         if names and self.process is None:
             command = [sys.executable, "-m", "tests.resolver", os.environ[FOLDER], *names]
-            self.process = subprocess.Popen(command, cwd=PROJECT)
+            self.process = subprocess.Popen(command, cwd=PROJECT, start_new_session=True)
 
     def pytest_unconfigure(self) -> None:
-        if self.process is not None:
-            self.process.kill()
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # uv too
             self.process.wait()
         shutil.rmtree(os.environ.pop(FOLDER), ignore_errors=True)
 
