@@ -31,7 +31,9 @@ QUICK = Effort(
     1,
     1,
     protocol=Protocol(
-        warmup_max_ns=3 * SECOND_NS,
+        block_ns=SECOND_NS // 20,
+        warmup_min_ns=SECOND_NS // 2,
+        warmup_max_ns=3 * SECOND_NS // 2,
         slices_max_ns=4 * SECOND_NS,
     ),
     gate_s=QUICK_PATIENCE_S,
