@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.real import trials
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 NAMES = backends.names()
+CYCLES = 6
 LIMITS = Limits(120.0, "--timeout 120 s")
 
 
@@ -33,7 +35,7 @@ def entrant(file: Path, backend: str) -> Entrant:
         device=Device("cpu"),
         seed=0,
         data="synthetic",
-        protocol=dataclasses.replace(trials.SHORTEST, min_cycles=6),
+        protocol=dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES),
     )
     return Entrant(sys.executable, request, LIMITS)
 
@@ -44,17 +46,12 @@ def stages(found: Measurement) -> list[list[Block]]:
     return [made.trained(found).blocks, made.trained(found).epochs, *predicted, found.throughput.slices]
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_every_stage_is_measured_in_turn(faults: Path, alone: bool) -> None:
-    outcomes = trials.together([entrant(faults / "fine.py", backend) for backend in NAMES], alone)
-    assert [outcome.started_alone for outcome in outcomes] == [alone] * len(NAMES)
+def test_every_stage_is_measured_in_turn(faults: Path) -> None:
+    outcomes = trials.together([entrant(faults / "fine.py", backend) for backend in NAMES], alone=False)
+    assert [outcome.started_alone for outcome in outcomes] == [False] * len(NAMES)
     found = [trials.measured(outcome) for outcome in outcomes]
     for columns in zip(*map(stages, found), strict=True):
-        cycles = list(zip(*columns, strict=True))
-        assert len(cycles) >= 6
-        for number, cycle in enumerate(cycles):
-            assert {block.cycle for block in cycle} == {number}
-            assert sorted(block.position or 0 for block in cycle) == list(range(len(NAMES)))
+        took_turns(columns)
     assert all(one.usage.parked_ns > 0 for one in found)
 
 
@@ -63,3 +60,15 @@ def test_a_column_that_fails_leaves_and_the_others_go_on(faults: Path) -> None:
     outcomes = trials.together([entrant(faults / file, backend) for file, backend in zip(files, NAMES, strict=True)])
     codes = [outcome.failure and outcome.failure.code for outcome in outcomes]
     assert codes == [None, Code.ERROR, None]
+    assert all(outcome.started_alone for outcome in outcomes)
+    # It failed in the first stage of prediction: in the last one the others are alone.
+    took_turns([stages(trials.measured(outcome))[-1] for outcome in (outcomes[0], outcomes[2])])
+
+
+def took_turns(columns: Sequence[Sequence[Block]]) -> None:
+    """Check that in each cycle each column has one slice, at a place of its own."""
+    cycles = list(zip(*columns, strict=True))
+    assert len(cycles) >= CYCLES
+    for number, cycle in enumerate(cycles):
+        assert {block.cycle for block in cycle} == {number}
+        assert sorted(block.position or 0 for block in cycle) == list(range(len(columns)))

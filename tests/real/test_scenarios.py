@@ -45,7 +45,12 @@ PUBLISHED = {  # the longest first: nothing shall wait for it in the end
     ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
     ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
 }
-LONGEST = next(iter(PUBLISHED))
+ALONE = {("mnist_mlp", "full_batch"): "tensorflow"}  # half a minute of one backend; its model is of other regimes too
+WHOLE = {  # whole trials, each by a backend that is quick at it; the others measure steps alone
+    "jax": {"cifar100_dense/default", "mnist_dense/default", "mnist_linear/arrays", "mnist_mlp/minibatch"},
+    "tensorflow": {"cifar10_mlp/default", "cifar10_cnn/default", "mnist_mlp/tiny"},
+    "torch": {"boston_mlp/default", "iris_mlp/default", "mnist_linear/per_sample", "tabular_conv1d/default"},
+}
 EASY = {("cifar10_cnn", "default"), ("iris_mlp", "default"), ("mnist_dense", "default"), ("mnist_mlp", "minibatch")}
 TWINS = {  # what they share, learning and prediction, one of them shows
     ("mnist_dense", "default"): trials.STEPS_ALONE,
@@ -66,12 +71,13 @@ def closed(found: str, wanted: str) -> str:
 def test_every_builtin_regime_is_checked_here() -> None:
     chosen = catalog.select([], sys.executable)
     assert {(one.entry.name, one.regime.name) for one in chosen} == set(PUBLISHED)
+    assert set.union(*WHOLE.values()) == {"/".join(key) for key in PUBLISHED.keys() - ALONE.keys()}
 
 
 # One test, and so one process of the tests, for all that is said of a regime: its trials are made once.
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
 def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
-    chosen = NAMES if key != LONGEST else NAMES[:1]  # its model is of two other regimes too
+    chosen = [ALONE[key]] if key in ALONE else NAMES
     ended = {backend: trials.builtin(*key, backend, protocol=protocol_of(key, backend)) for backend in chosen}
     found = {backend: trials.measured(outcome) for backend, outcome in ended.items()}
     for backend, measurement in found.items():
@@ -95,13 +101,7 @@ def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
 
 
 def protocol_of(key: tuple[str, str], backend: str) -> Protocol:
-    """Return the whole trial for one backend, by the regime's place in PUBLISHED, and steps alone for the others.
-
-    The places are those that make the whole trials short. One of the longest regime takes a minute, and three others
-    count epochs too.
-    """
-    whole = backend == NAMES[[*PUBLISHED].index(key) % len(NAMES)] and key != LONGEST
-    return trials.SHORTEST if whole else trials.STEPS_ALONE
+    return trials.SHORTEST if "/".join(key) in WHOLE[backend] else trials.STEPS_ALONE
 
 
 def is_the_published_model(found: Measurement, wanted: Publication) -> None:

@@ -19,7 +19,7 @@ BACKEND = "jax"
 SHORTLY = ["--backend", BACKEND, "--device", "cpu", "--quick", "--wait", "--results", "results"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the programs of a fresh environment: it has the wheel, and sees the other packages of the tests' own.
 
@@ -47,17 +47,21 @@ def called(folder: Path, *command: str) -> str:
     return ended.stdout
 
 
-def test_a_user_without_a_checkout_measures_and_reports(installed: Path, tmp_path: Path) -> None:
+def test_a_user_without_a_checkout_measures_a_scenario_of_their_own_and_reports(
+    installed: Path, tmp_path: Path
+) -> None:
     kerasbench, python = str(installed / "kerasbench"), str(installed / "python")
     where = called(tmp_path, python, "-c", "import kerasbench; print(kerasbench.__file__)")
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert "iris_mlp" in called(tmp_path, kerasbench, "list")
 
-    asked = ["--scenario", "iris_mlp", *SHORTLY]
-    assert "iris_mlp" in called(tmp_path, kerasbench, *asked)
+    (tmp_path / "mine.py").write_text(scenario_of_the_documentation(), "utf-8")
+    tables = called(tmp_path, kerasbench, "--scenario", "mine.py,iris_mlp", *SHORTLY)
+    assert "| mine " in tables and "| iris_mlp " in tables
     (data,) = (tmp_path / "results").glob("*.json")
-    (trial,) = load(data).trials
-    assert trial.failure is None and trial.measurement is not None
+    record = load(data)
+    assert {one.description.name for one in record.scenarios} == {"mine", "iris_mlp"}
+    assert [trial.failure for trial in record.trials] == [None, None]
 
     assert called(tmp_path, kerasbench, "report", "results") and list(tmp_path.glob("results/machine-*.md"))
     assert "iris_mlp: JAX takes " in called(
@@ -65,14 +69,9 @@ def test_a_user_without_a_checkout_measures_and_reports(installed: Path, tmp_pat
     )
 
 
-def test_the_scenario_of_the_documentation_is_measured_as_it_stands(installed: Path, tmp_path: Path) -> None:
+def scenario_of_the_documentation() -> str:
+    """Return the file as it stands in docs/scenarios.md."""
     page = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
     first = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert first is not None and "Scenario(" in first[1]
-    (tmp_path / "mine.py").write_text(first[1], "utf-8")
-    asked = ["--scenario", "mine.py", *SHORTLY]
-    assert "mine" in called(tmp_path, str(installed / "kerasbench"), *asked)
-    (data,) = (tmp_path / "results").glob("*.json")
-    record = load(data)
-    assert [one.description.name for one in record.scenarios] == ["mine"]
-    assert [trial.failure for trial in record.trials] == [None]
+    return first[1]
