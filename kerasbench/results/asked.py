@@ -31,10 +31,9 @@ QUICK = Effort(
     1,
     1,
     protocol=Protocol(
-        block_ns=SECOND_NS // 20,
         warmup_min_ns=SECOND_NS // 2,
         warmup_max_ns=3 * SECOND_NS // 2,
-        slices_max_ns=4 * SECOND_NS,
+        slices_max_ns=5 * SECOND_NS // 2,
     ),
     gate_s=QUICK_PATIENCE_S,
 )

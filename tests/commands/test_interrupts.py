@@ -173,7 +173,7 @@ def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command,
         stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.real)])
+@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.real)])
 def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     command: Command, rng: random.Random, kills: int
 ) -> None:

@@ -83,7 +83,8 @@ def test_a_file_that_changes_during_the_run_is_refused(
 
 def test_tensorflow_s_silent_fall_back_to_the_cpu_is_never_a_row(faults: Path) -> None:
     # TensorFlow runs on the CPU without a word where the GPU is not there.
-    failure = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 99)).failure
+    outcome = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 99), protocol=trials.STEPS_ALONE)
+    failure = outcome.failure
     assert failure is not None
     assert failure.code is Code.WRONG_DEVICE
     assert failure.cause == "asked for cuda:99, but weights lived on cpu:0"

@@ -180,7 +180,7 @@ def test_each_hostile_file_is_one_sentence(models: Path, tmp_path: Path) -> None
 def test_lists_weights_and_a_step_of_its_own_are_measured_where_they_run(tmp_path: Path) -> None:
     file = tmp_path / "several.py"
     file.write_text(LIST)
-    found = trials.measured(trials.run(file, "torch"))
+    found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
     assert found.batch.x == "[0] float32[16, 3], [1] float32[16, 4]"
     failure = trials.run(file, "jax").failure
     assert failure is not None

@@ -45,10 +45,10 @@ PUBLISHED = {  # the longest first: nothing shall wait for it in the end
     ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
     ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
 }
-ALONE = {("mnist_mlp", "full_batch"): "tensorflow"}  # half a minute of one backend; its model is of other regimes too
+ALONE = {("mnist_mlp", "full_batch"): "jax", ("mnist_mlp", "tiny"): "torch"}  # minibatch shows their model on all
 WHOLE = {  # whole trials, each by a backend that is quick at it; the others measure steps alone
     "jax": {"cifar100_dense/default", "mnist_dense/default", "mnist_linear/arrays", "mnist_mlp/minibatch"},
-    "tensorflow": {"cifar10_mlp/default", "cifar10_cnn/default", "mnist_mlp/tiny"},
+    "tensorflow": {"cifar10_mlp/default", "cifar10_cnn/default"},
     "torch": {"boston_mlp/default", "iris_mlp/default", "mnist_linear/per_sample", "tabular_conv1d/default"},
 }
 EASY = {("cifar10_cnn", "default"), ("iris_mlp", "default"), ("mnist_dense", "default"), ("mnist_mlp", "minibatch")}

@@ -68,7 +68,6 @@ print(json.dumps({path.removeprefix("sequential/"): value for path, value in fou
 """
 
 
-@pytest.fixture(scope="module")
 def begun() -> dict[str, dict[str, Any]]:
     """Return the first values of the same model by backend and by their paths."""
     found = {}
@@ -81,25 +80,27 @@ def begun() -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_every_backend_begins_with_the_same_weights(begun: dict[str, dict[str, Any]]) -> None:
-    first = begun["jax"]
-    assert begun["torch"] == first and begun["tensorflow"] == first
+# One test, and so one process of the tests, for all that is said of the models: they are made once.
+def test_every_backend_begins_with_the_same_weights() -> None:
+    found = begun()
+    first = found["jax"]
+    assert found["torch"] == first and found["tensorflow"] == first
+    what_is_random_is_drawn(first)
+    what_is_not_random_stays_as_it_was_built(first)
+
+
+def what_is_random_is_drawn(first: dict[str, Any]) -> None:
     random = ("own/default", "own/function", "own/tensor", "dense/kernel", "dense/bias")
     assert all(np.unique(first[path]).size == np.size(first[path]) for path in random)
-
-
-def test_a_model_of_its_own_class_begins_with_the_same_weights_too(begun: dict[str, dict[str, Any]]) -> None:
-    kernel, bias = begun["jax"]["late"]
+    kernel, bias = first["late"]  # of a model of its own class
     assert (np.shape(kernel), np.unique(kernel).size, bias) == ((3, 2), 6, [0.0, 0.0])
-    assert all(found["late"] == [kernel, bias] for found in begun.values())
 
 
-def test_what_is_not_random_stays_as_it_was_built(begun: dict[str, dict[str, Any]]) -> None:
-    for found in begun.values():
-        assert found["norm/gamma"] == np.ones((4, 4)).tolist()
-        assert found["norm/beta"] == np.zeros((4, 4)).tolist()
-        assert found["own/table"] == np.ones((2, 3)).tolist()
-        assert found["own/array"] == np.arange(6.0).reshape(2, 3).tolist()
-        assert found["gru/gru_cell/recurrent_kernel"] == np.eye(3, 9).tolist()
-        assert found["gru/gru_cell/bias"] == np.zeros((2, 9)).tolist()
-        assert found["lstm/lstm_cell/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6
+def what_is_not_random_stays_as_it_was_built(first: dict[str, Any]) -> None:
+    assert first["norm/gamma"] == np.ones((4, 4)).tolist()
+    assert first["norm/beta"] == np.zeros((4, 4)).tolist()
+    assert first["own/table"] == np.ones((2, 3)).tolist()
+    assert first["own/array"] == np.arange(6.0).reshape(2, 3).tolist()
+    assert first["gru/gru_cell/recurrent_kernel"] == np.eye(3, 9).tolist()
+    assert first["gru/gru_cell/bias"] == np.zeros((2, 9)).tolist()
+    assert first["lstm/lstm_cell/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6
