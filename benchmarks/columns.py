@@ -5,7 +5,7 @@ What is measured and how is the package's own (children/bout.py, runs/orders.py,
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -64,11 +64,21 @@ def chosen(pattern: str) -> list[Selected]:
     return catalog.select([pattern], sys.executable, "jax")
 
 
-def bouts(columns: list[Column], count: int, protocol: Protocol = STEPS, seed: int = 0) -> dict[str, CellSummary]:
-    """Measure so many bouts of all columns and return what each column's trials amount to, by its name."""
+def bouts(
+    columns: list[Column],
+    count: int,
+    protocol: Protocol = STEPS,
+    seed: int = 0,
+    before: Callable[[], None] = lambda: None,
+) -> dict[str, CellSummary]:
+    """Measure so many bouts of all columns and return what each column's trials amount to, by its name.
+
+    ``before`` is called before each bout.
+    """
     found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
     protocols = dict.fromkeys(found, protocol)
     for index in range(1, count + 1):
+        before()
         for name, trial, measured in held(columns, protocols, index, f"{seed}/{index}"):
             found[name].append((trial, measured))
             protocols[name] = freeze(protocols[name], measured)

@@ -1,11 +1,11 @@
 """Ratios of backends by plain ``fit``, without kerasbench: what somebody else would measure, and how far bouts are off.
 
-    python benchmarks/plain_fit.py 20            twenty epochs of mnist_dense on each backend, in turn; then bouts
+    python benchmarks/plain_fit.py 12            twelve bouts of mnist_dense, and two epochs by hand before each
 
-One process for each backend builds the model of scenarios/mnist_dense.py by hand and begins a long `fit`. Before each
-epoch it waits until it is told to go on, and after it says how long it took, validation included. The order is drawn
-again each time. Then kerasbench measures the same in bouts. Printed are the epochs of both, and both ratios with their
-intervals.
+One process for each backend has a long `fit` (in_turns.py). They run 200 steps of it in turn, in an order that is drawn
+again each time. An epoch's first turn holds its start, its last one the validation; those between are steps alone.
+A bout of kerasbench follows every two epochs, so that both ways meet the same hour. Printed are both ways' steps and
+epochs, and their ratios with their intervals.
 """
 
 import json
@@ -15,128 +15,112 @@ import random
 import statistics
 import subprocess
 import sys
-import time
 from itertools import combinations
+from pathlib import Path
+
+from columns import Column, bouts, chosen
+from in_turns import STEPS_OF_TURN, TURNS
+
+from kerasbench.analysis.cells import HEADLINE, STEADY, CellSummary
+from kerasbench.analysis.estimates import percentile_interval
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.ratios import between
+from kerasbench.exchange.requests import Protocol
+from kerasbench.machine.lock import machine_lock
 
 BACKENDS = ("jax", "tensorflow", "torch")
-TRAIN, VALIDATION, BATCH = 51_000, 9_000, 32
-ENDLESS = 1_000_000
-BOUTS = 6
-
-
-def child() -> None:
-    import keras
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    x, y = rng.random((TRAIN + VALIDATION, 28, 28), "float32"), rng.integers(0, 10, TRAIN + VALIDATION, "int32")
-    model = keras.Sequential(
-        [
-            keras.layers.Input((28, 28)),
-            keras.layers.Flatten(),
-            keras.layers.Dense(300, activation="relu"),
-            keras.layers.Dense(100, activation="relu"),
-            keras.layers.Dense(10, activation="softmax"),
-        ]
-    )
-    model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-
-    class InTurn(keras.callbacks.Callback):  # type: ignore[misc]
-        began_s = 0.0
-
-        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            if epoch and not sys.stdin.readline():
-                sys.exit()
-            self.began_s = time.perf_counter()
-
-        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
-            print(json.dumps(time.perf_counter() - self.began_s), flush=True)  # the first is no more than a warm-up
-
-    model.fit(
-        x[:TRAIN],
-        y[:TRAIN],
-        batch_size=BATCH,
-        epochs=ENDLESS,
-        verbose=0,
-        validation_data=(x[TRAIN:], y[TRAIN:]),
-        callbacks=[InTurn()],
-    )
+CHILD = Path(__file__).with_name("in_turns.py")
+EPOCHS = 2  # before each bout
 
 
 def started(backend: str) -> "subprocess.Popen[str]":
     environment = {**os.environ, "KERAS_BACKEND": backend, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    process = subprocess.Popen(
-        [sys.executable, __file__, "child"],
+    return subprocess.Popen(
+        [sys.executable, CHILD],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    told_s(process)
-    return process
 
 
-def told_s(process: "subprocess.Popen[str]") -> float:
-    """Return what a process says of its epoch, in s."""
-    assert process.stdout is not None
+def turn_s(process: "subprocess.Popen[str]") -> float:
+    """Let a process have a turn and return how long it took, in s."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
     return float(json.loads(process.stdout.readline()))
 
 
-def by_hand(count: int) -> dict[str, list[float]]:
-    """Return the epochs of each backend, in s, one of each in turn."""
-    processes = {backend: started(backend) for backend in BACKENDS}
-    epochs_s: dict[str, list[float]] = {backend: [] for backend in BACKENDS}
-    for _ in range(count):
+def train_epoch(processes: "dict[str, subprocess.Popen[str]]", epochs: dict[str, list[list[float]]]) -> None:
+    """Train an epoch on each backend, in turn; add its turns, in s."""
+    for turns in epochs.values():
+        turns.append([])
+    for _ in range(TURNS):
         for backend in random.sample(BACKENDS, len(BACKENDS)):
-            stdin = processes[backend].stdin
-            assert stdin is not None
-            stdin.write("go\n")
-            stdin.flush()
-            epochs_s[backend].append(told_s(processes[backend]))
-    for process in processes.values():
-        process.kill()
-    return epochs_s
+            epochs[backend][-1].append(turn_s(processes[backend]))
+
+
+def steps_ms(epochs: list[list[float]]) -> list[float]:
+    return [1e3 * turn / STEPS_OF_TURN for turns in epochs for turn in turns[1:-1]]
+
+
+def epochs_s(epochs: list[list[float]]) -> list[float]:
+    return [math.fsum(turns) for turns in epochs]
+
+
+def starts_s(epochs: list[list[float]]) -> list[float]:
+    """Return how long each epoch's start takes: its first turn less its next one."""
+    return [turns[0] - turns[1] for turns in epochs]
 
 
 def spread(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def main(count: int) -> None:
-    from columns import Column, bouts, chosen
-
-    from kerasbench.analysis.cells import HEADLINE
-    from kerasbench.analysis.estimates import percentile_interval
-    from kerasbench.analysis.metrics import BY_NAME
-    from kerasbench.analysis.ratios import between
-    from kerasbench.exchange.requests import Protocol
-    from kerasbench.machine.lock import machine_lock
-
-    with machine_lock():
-        epochs_s = by_hand(count)
-        (selected, *_) = chosen("mnist_dense")
-        found = bouts([Column(name, selected, name) for name in BACKENDS], BOUTS, Protocol())
+def compare(
+    what: str, by_hand: dict[str, list[float]], found: dict[str, CellSummary], shown: str, ratio_of: str
+) -> None:
+    """Print a quantity of each backend by hand and in bouts, and the ratios of each two."""
     for name in BACKENDS:
-        bouts_s = found[name].values(BY_NAME["epoch_s"])
-        print(
-            f"{name}: an epoch takes {spread(epochs_s[name])} s by plain fit, {spread(bouts_s)} s by bouts", flush=True
-        )
+        in_bouts = found[name].values(BY_NAME[shown])
+        print(f"{what} of {name}: {spread(by_hand[name])} by hand, {spread(in_bouts)} in bouts", flush=True)
     for a, b in combinations(BACKENDS, 2):
-        pairs = sorted(math.log(one / other) for one, other in zip(epochs_s[a], epochs_s[b], strict=True))
-        plain = math.exp((pairs[(len(pairs) - 1) // 2] + pairs[len(pairs) // 2]) / 2)
+        pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))
+        hand = math.exp(statistics.median(pairs))
         low, high = (math.exp(one) for one in percentile_interval(pairs, 0.5) or (math.nan, math.nan))
-        ratio = between(found[a], found[b], HEADLINE, ())
+        ratio = between(found[a], found[b], ratio_of, ())
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(
-            f"{a} / {b}: plain fit {plain:.4f} [{low:.4f}, {high:.4f}], bouts {ratio.value:.4f} "
-            f"[{ratio.low:.4f}, {ratio.high:.4f}], bouts over plain {ratio.value / plain:.3f}",
+            f"{what}, {a} / {b}: by hand {hand:.4f} [{low:.4f}, {high:.4f}], in bouts {ratio.value:.4f} "
+            f"[{ratio.low:.4f}, {ratio.high:.4f}], bouts over hand {ratio.value / hand:.3f}",
             flush=True,
         )
 
 
+def main(count: int) -> None:
+    processes = {backend: started(backend) for backend in BACKENDS}
+    hand: dict[str, list[list[float]]] = {backend: [] for backend in BACKENDS}
+
+    def before_a_bout() -> None:
+        for _ in range(EPOCHS):
+            train_epoch(processes, hand)
+
+    try:
+        with machine_lock():
+            train_epoch(processes, {backend: [] for backend in BACKENDS})  # a warm-up
+            (selected, *_) = chosen("mnist_dense")
+            columns = [Column(name, selected, name) for name in BACKENDS]
+            found = bouts(columns, count, Protocol(), before=before_a_bout)
+    finally:
+        for process in processes.values():
+            process.kill()
+    compare("step in ms", {name: steps_ms(hand[name]) for name in BACKENDS}, found, STEADY, STEADY)
+    compare("epoch in s", {name: epochs_s(hand[name]) for name in BACKENDS}, found, "epoch_s", HEADLINE)
+    for name in BACKENDS:
+        print(f"an epoch's start of {name}: {spread(starts_s(hand[name]))} s by hand")
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "child":
-        child()
-    else:
-        main(int(sys.argv[1]))
+    main(int(sys.argv[1]))
