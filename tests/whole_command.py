@@ -15,6 +15,7 @@ from kerasbench import __main__ as program
 from kerasbench.machine import lock
 from kerasbench.plan import arguments
 from kerasbench.results.asked import Effort
+from kerasbench.runs import survey
 
 SHORT: dict[str, Any] = {
     "block_ns": 10_000_000,
@@ -31,7 +32,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def prepare(own_lock: Path) -> None:
-    """Have this process take its own lock, measure shortly, and wait for no quiet machine."""
+    """Have this process take its own lock, look at the machine and measure shortly, and wait for no quiet machine."""
     usual = arguments.effort_of
 
     def short(*given: Any, **named: Any) -> Effort:
@@ -39,6 +40,7 @@ def prepare(own_lock: Path) -> None:
         return dataclasses.replace(effort, protocol=dataclasses.replace(effort.protocol, **SHORT), gate_s=0.0)
 
     lock.LOCK = own_lock
+    survey.BEFORE_RUN_S = 0.1
     arguments.effort_of = short
 
 
