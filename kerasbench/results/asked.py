@@ -31,8 +31,7 @@ QUICK = Effort(
     1,
     1,
     protocol=Protocol(
-        warmup_min_ns=SECOND_NS // 2,
-        warmup_max_ns=3 * SECOND_NS // 2,
+        warmup_max_ns=3 * SECOND_NS,
         slices_max_ns=5 * SECOND_NS // 2,
     ),
     gate_s=QUICK_PATIENCE_S,

@@ -1,7 +1,6 @@
 """Options, asked for and got, in real children."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def test_a_step_computes_in_the_dtype_and_by_the_threads_and_is_compiled_or_not_
     assert (resolved.dtype_policy, resolved.jit) == (dtype, jit)
     if threads == 1 and hasattr(os, "sched_setaffinity"):  # elsewhere a process cannot be bound to processors
         assert resolved.threads == 1
-        assert resolved.processors.isdecimal() or sys.platform == "darwin"
+        assert resolved.processors.isdecimal()
         assert found.usage.processors < 1.1
     assert resolved.compute_dtypes == [dtype.removeprefix("mixed_")]
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]

@@ -4,6 +4,7 @@ import pytest
 from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol
 from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Effort, exactly
+from kerasbench.worker.trial.blocks import STEADY_WINDOW
 
 
 def test_exactly_so_many_rounds_are_neither_fewer_nor_more_and_keep_the_protocol() -> None:
@@ -28,6 +29,12 @@ def test_a_shorter_trial_measures_and_warms_up_for_less_time(shorter: Protocol) 
     for name in ("warmup_max_ns", "slices_max_ns"):
         assert 0 < getattr(shorter, name) < getattr(usual, name)
     assert shorter.warmup_min_ns <= shorter.warmup_max_ns
+
+
+@pytest.mark.parametrize("protocol", [DEFAULT.protocol, QUICK.protocol, SWEEP])
+def test_the_longest_warm_up_holds_the_blocks_by_which_it_is_judged(protocol: Protocol) -> None:
+    # K is a power of two, so a block may last twice as long as it must; two more are the least that finds K.
+    assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.block_ns
 
 
 def test_what_was_asked_comes_back_from_a_file_as_it_was() -> None:
