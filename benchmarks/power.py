@@ -1,16 +1,17 @@
 """Are the verdicts right? The same cell as two columns, and two whose steps are prolonged by exactly 5 % and 10 %.
 
-    python benchmarks/power.py 12            twelve bouts on each backend
+    python benchmarks/power.py 12                      twelve bouts on each backend
+    python benchmarks/power.py 12 --backend torch      on one of them
 
 All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn again from those
 that were measured, with replacement, 2,000 times (a bootstrap over bouts): how often is each pair called different at
 so many bouts? What a plan says that it will see (``duration.visible_difference``) is printed beside.
 """
 
+import argparse
 import math
 import random
 import statistics
-import sys
 
 from columns import SLOWED, Column, bouts, chosen
 
@@ -27,9 +28,9 @@ PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slo
 DRAWS = 2_000
 
 
-def main(count: int) -> None:
+def main(count: int, names: list[str]) -> None:
     regimes = {one.regime.name: one for one in chosen(str(SLOWED))}
-    for backend in backends.names():
+    for backend in names:
         found = bouts([Column(name, regimes[name], backend) for name in VARIANTS], count)
         for slower, faster in PAIRS:
             say(backend, f"{slower} / {faster}", by_bout(found[slower], found[faster]))
@@ -61,5 +62,9 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bouts", type=int)
+    parser.add_argument("--backend", default=",".join(backends.names()))
+    asked = parser.parse_args()
     with machine_lock():
-        main(int(sys.argv[1]))
+        main(asked.bouts, asked.backend.split(","))
