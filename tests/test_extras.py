@@ -1,4 +1,7 @@
-"""Every extra can be installed where it is meant to be: uv resolves it, for each platform and Python, from wheels."""
+"""Every extra can be installed where it is meant to be: uv resolves it, for each platform and Python, from wheels.
+
+One that is a part of another one is not resolved by itself.
+"""
 
 import tomllib
 from itertools import product
@@ -13,10 +16,6 @@ PROJECT = Path(__file__).parents[1]
 # What has to be among the packages, on top of what every platform has.
 EVERYWHERE = {
     "all": {"keras", "tensorflow", "torch", "jax"},
-    "tensorflow": {"keras", "tensorflow"},
-    "torch": {"keras", "torch"},
-    "jax": {"keras", "jax"},
-    "plot": {"matplotlib"},
     "docs": {"mkdocs", "mkdocs-material"},
     "test": {"pytest", "matplotlib"},
 }
@@ -27,6 +26,8 @@ CUDA = {
     "jax-cuda13": {"keras", "jax-cuda13-plugin"},
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
+# Each a part of another one: what can be installed with more besides can be installed.
+CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "plot": "test"}
 CASES = [*product([LINUX], EVERYWHERE | CUDA, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
 
 
@@ -40,10 +41,21 @@ def test_an_extra_can_be_resolved(platform: str, extra: str, python: str) -> Non
     packages = {line.partition("==")[0] for line in ended.stdout.splitlines()}
     assert (EVERYWHERE | CUDA)[extra] <= packages
     plug_ins = {name for name, pythons in METAL.items() if python in pythons and platform == MACOS}
-    expected = plug_ins if extra == "all" else {name for name in plug_ins if name.startswith(f"{extra}-")}
-    assert packages & METAL.keys() == expected
+    assert packages & METAL.keys() == (plug_ins if extra == "all" else set())
+
+
+def extras() -> dict[str, list[str]]:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    found: dict[str, list[str]] = project["optional-dependencies"]
+    return found
 
 
 def test_no_extra_is_forgotten() -> None:
-    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert extras.keys() - {"keras"} == EVERYWHERE.keys() | CUDA.keys()  # keras is a part of the backends'
+    # keras is a part of the backends'
+    assert extras().keys() - {"keras"} == EVERYWHERE.keys() | CUDA.keys() | CONTAINED.keys()
+
+
+@pytest.mark.parametrize("extra", CONTAINED)
+def test_what_is_not_resolved_is_a_part_of_what_is(extra: str) -> None:
+    (line,) = [one for one in extras()[CONTAINED[extra]] if one.startswith("kerasbench[")]
+    assert extra in line.removeprefix("kerasbench[").removesuffix("]").split(",")

@@ -31,7 +31,6 @@ def all_processors() -> Iterator[None]:
     [
         ("tensorflow", "float64", True, None),
         ("tensorflow", "mixed_bfloat16", False, 1),
-        ("torch", "float64", False, None),
         ("torch", "mixed_bfloat16", False, 1),
         ("jax", "float64", True, None),
         ("jax", "mixed_bfloat16", False, 1),
@@ -59,7 +58,3 @@ def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(fault
     assert failure.cause == (
         "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32"
     )
-
-
-def test_without_a_dtype_the_scenario_s_own_is_measured(faults: Path) -> None:
-    assert trials.measured(trials.run(faults / "insists_on_float32.py", "jax")).resolved.compute_dtypes == ["float32"]

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from kerasbench.children import questions
+from kerasbench.children.trial import Outcome
 from kerasbench.cli import main
 from kerasbench.exchange.messages import Code, Failure
+from kerasbench.exchange.requests import DataKind
 from tests import made
 from tests.real import trials
 
@@ -46,14 +48,18 @@ def serve(folder: Path, x_shape: tuple[int, ...] = (28, 28), rows: int = 150) ->
 
 def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_path: Path) -> None:
     served = serve(tmp_path)
-    first = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real", kept=served))
+    first = trials.measured(run(faults, "real", served))
     assert (home / "mnist.npz").is_file()
     gone = served | {"SMALL_MNIST_URL": "file:///gone"}
-    second = trials.measured(trials.run(faults / "small_mnist.py", "jax", data="real", kept=gone))
+    second = trials.measured(run(faults, "real", gone))
     assert first.batch.x == "float32[16, 28, 28]"
     assert made.taught(first).first_loss == made.taught(second).first_loss
-    synthetic = trials.measured(trials.run(faults / "small_mnist.py", "jax"))
+    synthetic = trials.measured(run(faults, "synthetic", {}))
     assert made.taught(synthetic).first_loss != made.taught(first).first_loss
+
+
+def run(faults: Path, data: DataKind, served: dict[str, str]) -> Outcome:
+    return trials.run(faults / "small_mnist.py", "jax", data=data, kept=served, protocol=trials.STEPS_ALONE)
 
 
 def fetch(file: Path, served: dict[str, str]) -> str | Failure:
@@ -93,7 +99,6 @@ def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {
-        "mnist_dense": "mnist.npz",
         "cifar10_mlp": "cifar-10-batches-py-target_archive",
         "boston_mlp": "boston_housing.npz",
     }
@@ -102,7 +107,7 @@ def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
     out, said = capsys.readouterr()
     progress, _, complaint = said.partition("kerasbench: ")
     titles = [line.partition(":")[0] for line in progress.splitlines()[1:]]
-    assert titles == ["Boston housing", "CIFAR-10", "MNIST"]
+    assert titles == ["Boston housing", "CIFAR-10"]
     lines = complaint.splitlines()
     assert {line.partition(":")[0] for line in lines} == set(files)
     for file in files.values():

@@ -45,7 +45,11 @@ PUBLISHED = {  # the longest first: nothing shall wait for it in the end
     ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
     ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
 }
-ALONE = {("mnist_mlp", "full_batch"): "jax", ("mnist_mlp", "tiny"): "torch"}  # minibatch shows their model on all
+ALONE = {  # on all backends another regime shows their model
+    ("mnist_mlp", "full_batch"): "tensorflow",
+    ("mnist_mlp", "tiny"): "torch",
+    ("mnist_linear", "arrays"): "jax",
+}
 WHOLE = {  # one whole trial of each scenario, by a backend quick at it; none of cifar100_dense, whose epochs are long
     "jax": {"mnist_dense/default", "mnist_linear/arrays", "mnist_mlp/minibatch"},
     "tensorflow": {"cifar10_mlp/default", "cifar10_cnn/default"},

@@ -1,8 +1,8 @@
-"""Count what a regime's model has and does, in the program that JAX traces for a forward pass; nothing is computed.
+"""Say how a regime's model is built, and count what it does in the program that JAX traces for a forward pass.
 
-    python counted.py FILE...
+    python built.py FILE...
 
-prints JSON: for each file and regime its parameters, and the operations of all products for one sample.
+prints JSON: for each file and regime the fields of ``Built``. Nothing is computed.
 """
 
 import json
@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import keras
@@ -20,12 +20,24 @@ from jax.extend.core import jaxprs_in_params
 from kerasbench.scenario import Scenario, load
 
 
-def main(files: list[str]) -> dict[str, dict[str, tuple[int, int]]]:
+class Built(NamedTuple):
+    """A model as it is built and compiled."""
+
+    parameters: int
+    operations: int  # of all products, for one sample
+    loss: str
+    from_logits: bool
+    optimizer: str
+    rate: float
+    checkpoint: list[str]  # what the scenario's callbacks are asked to do
+
+
+def main(files: list[str]) -> dict[str, dict[str, Built]]:
     begin_with_zeros()
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    found: dict[str, dict[str, Built]] = {}
     for file in map(Path, files):
         scenario, _ = load(file)
-        found[file.stem] = {regime.name: counted(scenario, regime) for regime in scenario.regimes}
+        found[file.stem] = {regime.name: built(scenario, regime) for regime in scenario.regimes}
     return found
 
 
@@ -40,15 +52,33 @@ def begin_with_zeros() -> None:
     keras.Variable.__init__ = zeros
 
 
-def counted(scenario: Scenario, regime: Any) -> tuple[int, int]:
+def built(scenario: Scenario, regime: Any) -> Built:
     model = scenario.build(regime)
+    loss, optimizer = model.loss, model.optimizer
+    found = Built(
+        parameters=model.count_params(),
+        operations=operations_of(model),
+        loss=loss if isinstance(loss, str) else type(loss).__name__,
+        from_logits=not isinstance(loss, str) and loss.get_config().get("from_logits", False),
+        optimizer=type(optimizer).__name__,
+        rate=round(float(optimizer.learning_rate), 6),
+        checkpoint=checkpoint(scenario),
+    )
+    keras.backend.clear_session()
+    return found
+
+
+def checkpoint(scenario: Scenario) -> list[str]:
+    callbacks = [vars(one) for one in scenario.callbacks("/tmp")] if scenario.callbacks else []
+    return [name for name in ("monitor", "save_best_only", "save_weights_only") for one in callbacks if one[name]]
+
+
+def operations_of(model: keras.Model) -> int:
     of_weights = [[abstract(one.shape, one.dtype) for one in model.trainable_variables]]
     of_weights.append([abstract(one.shape, one.dtype) for one in model.non_trainable_variables])
     (x,) = [abstract((1, *one.shape[1:]), one.dtype) for one in model.inputs]
     traced = jax.make_jaxpr(lambda *given: model.stateless_call(*given, training=True)[0])(*of_weights, x)
-    found = model.count_params(), sum(operations(traced.jaxpr))
-    keras.backend.clear_session()
-    return found
+    return sum(operations(traced.jaxpr))
 
 
 def abstract(shape: tuple[int, ...], dtype: str) -> jax.ShapeDtypeStruct:
@@ -72,4 +102,11 @@ def operations(program: Any) -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1:])))
+    print(
+        json.dumps(
+            {
+                file: {regime: one._asdict() for regime, one in regimes.items()}
+                for file, regimes in main(sys.argv[1:]).items()
+            }
+        )
+    )

@@ -1,0 +1,77 @@
+"""Every built-in model as it is built: what its scenario says of it, and what was published of it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerasbench.exchange.descriptions import RegimeDescription
+from kerasbench.plan import catalog
+from kerasbench.scenario import STEP_PER_FORWARD
+
+pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED_SIZES = {
+    ("bert", "base"): 109_482_240 + 2 * (768 + 1),  # and a last layer for two classes
+    ("gpt2", "base"): 124_439_808,
+    ("vit", "base"): 86_567_656,
+    ("resnet50", "base"): 25_636_712,
+    ("mobilenet_v2", "base"): 3_538_984,
+    ("efficientnet_v2_b0", "base"): 7_200_312,
+    ("resnet8", "default"): 78_666,
+    ("ds_cnn", "default"): 24_908,
+    ("autoencoder", "default"): 269_992,
+    ("small_cnn", "default"): 113_866,
+}
+SPARSE, ONE_HOT = "sparse_categorical_crossentropy", "categorical_crossentropy"
+FROM_LOGITS = "SparseCategoricalCrossentropy"
+CHECKPOINT = ["monitor", "save_best_only", "save_weights_only"]
+# Loss, from logits, optimizer, rate (Keras' own where none was published), checkpoint, [epochs, validation, test].
+AS_PUBLISHED = {
+    "boston_mlp/default": ["mse", False, "Adam", 0.01, [], [10_000, 0, 127]],
+    "cifar100_dense/default": [ONE_HOT, False, "Adam", 0.001, [], [20, 7_500, 10_000]],
+    "cifar10_cnn/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
+    "cifar10_mlp/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
+    "iris_mlp/default": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 38]],
+    "mnist_dense/default": [SPARSE, False, "SGD", 0.01, [], [20, 9_000, 10_000]],
+    "mnist_linear/arrays": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
+    "mnist_linear/per_sample": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
+    "mnist_mlp/full_batch": [FROM_LOGITS, True, "Adam", 0.01, [], [100, 0, 17_500]],
+    "mnist_mlp/minibatch": [FROM_LOGITS, True, "Adam", 0.001, [], [15, 0, 10_000]],
+    "mnist_mlp/tiny": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 25]],
+    "tabular_conv1d/default": [ONE_HOT, False, "Adam", 0.001, CHECKPOINT, [10, 3_200, 4_000]],
+}
+
+
+# One test, and so one process of the tests, for all that is said of the models: they are built once.
+def test_every_model_is_what_its_scenario_says_and_what_was_published() -> None:
+    built = built_on_jax()
+    published = {}
+    for entry in catalog.describe_all(catalog.builtin_files(), sys.executable):
+        for regime in entry.description.regimes:
+            model = built[entry.name][regime.name]
+            assert regime.parameters == model["parameters"], (entry.name, regime.name)
+            assert regime.operations == STEP_PER_FORWARD * model["operations"] * regime.batch, (entry.name, regime.name)
+            published[f"{entry.name}/{regime.name}"] = as_published(model, regime)
+    assert {key: built[key[0]][key[1]]["parameters"] for key in PUBLISHED_SIZES} == PUBLISHED_SIZES
+    assert {key: published[key] for key in AS_PUBLISHED} == AS_PUBLISHED
+
+
+def built_on_jax() -> dict[str, dict[str, dict[str, Any]]]:
+    files = [str(file) for file in catalog.builtin_files()]
+    environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(Path(__file__).with_name("built.py")), *files]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(ended.stdout)
+    return found
+
+
+def as_published(model: dict[str, Any], regime: RegimeDescription) -> list[Any]:
+    """Return what AS_PUBLISHED has of a model."""
+    compiled = [model[name] for name in ("loss", "from_logits", "optimizer", "rate", "checkpoint")]
+    return [*compiled, [regime.epochs, regime.validation, regime.test]]
