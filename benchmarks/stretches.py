@@ -26,7 +26,7 @@ from kerasbench.machine.lock import machine_lock
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
 LED_IN = 3
-GROUPS = 12
+GROUPS = 48
 
 
 def main(pattern: str, count: int) -> None:
