@@ -32,12 +32,12 @@ class Built(NamedTuple):
     checkpoint: list[str]  # what the scenario's callbacks are asked to do
 
 
-def main(files: list[str]) -> dict[str, dict[str, Built]]:
+def main(files: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
     begin_with_zeros()
-    found: dict[str, dict[str, Built]] = {}
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     for file in map(Path, files):
         scenario, _ = load(file)
-        found[file.stem] = {regime.name: built(scenario, regime) for regime in scenario.regimes}
+        found[file.stem] = {regime.name: built(scenario, regime)._asdict() for regime in scenario.regimes}
     return found
 
 
@@ -102,11 +102,4 @@ def operations(program: Any) -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    print(
-        json.dumps(
-            {
-                file: {regime: one._asdict() for regime, one in regimes.items()}
-                for file, regimes in main(sys.argv[1:]).items()
-            }
-        )
-    )
+    print(json.dumps(main(sys.argv[1:])))
