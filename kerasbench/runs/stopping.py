@@ -15,7 +15,9 @@ from kerasbench.text import count
 
 PRECISION = 0.02  # half-width of every ratio's interval at which further bouts add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-NO_GAIN = 0.95  # an interval that kept so much of its width in a bout no longer shrinks; four bouts from three: 0.64
+NO_GAIN = 0.95  # an interval that kept so much of its width no longer shrinks
+# in so many bouts: one unusual bout widens an interval, and is the reason to go on. Six bouts from three make it 0.42.
+NO_GAIN_BOUTS = 3
 
 Between = Callable[[CellSummary, CellSummary, str, Sequence[CellSummary]], LogEstimate | None]
 
@@ -46,7 +48,8 @@ def ending(effort: Effort, widths: Sequence[Sequence[float | None]], precision: 
         return None
     if all(one is not None and one <= precision for one in widths[-1]):
         return Ending.PRECISE
-    if done > effort.min_rounds and not _gained(widths[-2], widths[-1], precision):
+    earlier = done - NO_GAIN_BOUTS
+    if earlier >= effort.min_rounds and not _gained(widths[earlier - 1], widths[-1], precision):
         return Ending.NO_GAIN
     return None
 
@@ -86,7 +89,7 @@ def said(one: Ending, effort: Effort, precision: float, several: bool = True) ->
         case Ending.PRECISE:
             return f"every {what} is within ±{100 * precision:.0f} %"
         case Ending.NO_GAIN:
-            return f"no {what} that is still too wide has shrunk in the last round"
+            return f"no {what} that is still too wide has shrunk in the last {NO_GAIN_BOUTS} rounds"
         case Ending.ROUNDS:
             return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
         case Ending.BROKEN:
@@ -101,7 +104,7 @@ def summed_up(endings: Sequence[Ending], effort: Effort, precision: float, sever
 
 
 def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
-    """Tell whether the last bout made an interval narrower that is not narrow enough."""
+    """Tell whether the last bouts made an interval narrower that is not narrow enough."""
     if len(before) != len(after):
         return True  # a column has failed in between
     return any(

@@ -7,7 +7,7 @@ from tests import made
 from tests.scripted import by_round
 
 WIDE, NARROW = 0.5, 0.01
-FIVE = Effort(3, 5)
+FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
 
 
 @pytest.mark.parametrize(
@@ -18,15 +18,28 @@ FIVE = Effort(3, 5)
         ([[None], [None], [0.019, 0.021]], None),
         ([[None], [None], [None, 0.001]], None),
         ([[None], [None], [WIDE], [0.6 * WIDE]], None),
-        ([[None], [None], [WIDE, NARROW], [0.99 * WIDE, NARROW]], Ending.NO_GAIN),
-        ([[None], [None], [WIDE, WIDE], [WIDE, 0.6 * WIDE]], None),
-        ([[None], [None], [WIDE, WIDE], [WIDE]], None),  # a column has failed
         ([[None], [None], []], None),
         ([[WIDE]] * 5, Ending.ROUNDS),
     ],
 )
 def test_when_a_row_has_enough(widths: list[list[float | None]], ending: Ending | None) -> None:
     assert stopping.ending(FIVE, widths) is ending
+
+
+@pytest.mark.parametrize(
+    ("since", "ending"),
+    [
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW]], None),  # an unusual bout, and one that made up for a part of it
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.99 * WIDE, NARROW]], Ending.NO_GAIN),
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.9 * WIDE, NARROW]], None),
+        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE, 0.9 * WIDE]], None),
+        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE]], None),  # a column has failed
+    ],
+)
+def test_a_row_is_given_up_when_three_bouts_have_gained_nothing(
+    since: list[list[float | None]], ending: Ending | None
+) -> None:
+    assert stopping.ending(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is ending
 
 
 def test_a_row_that_is_asked_for_so_many_bouts_has_them() -> None:
@@ -43,7 +56,7 @@ def test_a_run_says_which_of_its_rows_ended_why() -> None:
     assert stopping.summed_up(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
     assert stopping.summed_up(three, FIVE, 0.02) == ("2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done")
     assert stopping.summed_up([Ending.NO_GAIN], FIVE, 0.02, several=False) == (
-        "no interval that is still too wide has shrunk in the last round"
+        "no interval that is still too wide has shrunk in the last 3 rounds"
     )
     assert stopping.summed_up([Ending.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 
