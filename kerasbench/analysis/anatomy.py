@@ -1,12 +1,13 @@
 """Where an epoch's time goes, and what would make it shorter: from trials that measured what a step is made of.
 
-An epoch of S steps is a + S * (feeding + framework + computation). Each part is a difference of two readings that were
-taken in turn in one process: fed from arrays, fed with a batch that lies ready on the device, and the compiled step by
-itself. What the parts do not add up to is shown as unexplained.
+An epoch of S steps is a + S * (feeding + framework + computation). Three readings were taken in turn in one process: a
+step fed from arrays, fed with a batch that lies ready on the device, and the compiled step by itself. Each part is a
+share of the first of them, by the readings of the same turn, and so the parts add up to the step.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,9 +52,10 @@ class Advice:
 class Anatomy:
     """One cell: times in ms, an epoch's or a step's, with 95 % intervals over trials.
 
-    ``feeding``, ``framework`` and ``computation`` are of a step; ``unexplained_ms`` is what they and the epoch's own
-    overhead leave of the epoch, positive or negative. ``rate`` and ``peak`` are in floating-point operations a second,
-    None where nothing counted them. ``warming_ms`` is what the first steps took beyond as many steady ones.
+    ``feeding``, ``framework`` and ``computation`` are of a step. They add up to it, and their intervals are those of
+    their shares of it. ``later`` is how long a step took while its parts were measured, over one of the epoch. ``rate``
+    and ``peak`` are in floating-point operations a second, None where nothing counted them. ``warming_ms`` is what the
+    first steps took beyond as many steady ones.
     """
 
     row: Row
@@ -64,7 +66,7 @@ class Anatomy:
     feeding_ms: Amount
     framework_ms: Amount
     computation_ms: Amount
-    unexplained_ms: float
+    later: LogEstimate
     rate: Amount | None
     peak: Amount | None
     compile_ms: Amount | None
@@ -102,18 +104,27 @@ def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[Break
     steps = measured[0].full_steps_per_epoch
     bare = [step_ms(found.bare) for _, found in parts]
     compiling = row.cells[column].values(BY_NAME["compile_ms"])
-    explained = [_explained_ms(measurement, found) for measurement, found in parts]
-    epochs = [whole / NS_PER_MS for measurement in measured if (whole := epoch_ns(measurement)) is not None]
+    epoch_ms = mean_interval(
+        [whole / NS_PER_MS for measurement in measured if (whole := epoch_ns(measurement)) is not None]
+    )
+    overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement in measured])
+    a_step_ms = (epoch_ms.value - overhead_ms.value) / steps
+    prepared = [share(found.ready, found.arrays) for _, found in parts]
+    alone = [share(found.bare, found.arrays) for _, found in parts]
+
+    def of_a_step(shares: Iterable[float]) -> Amount:
+        return mean_interval([each * a_step_ms for each in shares])
+
     return Anatomy(
         row=row,
         column=column,
         steps=steps,
-        epoch_ms=mean_interval(epochs),
-        overhead_ms=mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement in measured]),
-        feeding_ms=mean_interval([step_ms(found.arrays) - step_ms(found.ready) for _, found in parts]),
-        framework_ms=mean_interval([step_ms(found.ready) - step_ms(found.bare) for _, found in parts]),
-        computation_ms=mean_interval(bare),
-        unexplained_ms=statistics.fmean(epochs) - statistics.fmean(explained),
+        epoch_ms=epoch_ms,
+        overhead_ms=overhead_ms,
+        feeding_ms=of_a_step(1 - each for each in prepared),
+        framework_ms=of_a_step(in_fit - by_itself for in_fit, by_itself in zip(prepared, alone, strict=True)),
+        computation_ms=of_a_step(alone),
+        later=estimate([_later(measurement, found) for measurement, found in parts]),
         rate=None if flops is None else mean_interval([flops * row.regime.batch * 1000 / each for each in bare]),
         peak=None if flops is None else mean_interval([found.peak_flops for _, found in parts]),
         compile_ms=mean_interval(compiling) if compiling else None,
@@ -132,9 +143,26 @@ def step_ms(blocks: Sequence[Block]) -> float:
     return statistics.median(block.unit_ns for block in blocks) / NS_PER_MS
 
 
-def _explained_ms(measurement: Measurement, parts: Parts) -> float:
-    overhead_ms = (epoch_overhead_ns(measurement) or 0) / NS_PER_MS
-    return overhead_ms + measurement.full_steps_per_epoch * step_ms(parts.arrays)
+def share(part: Sequence[Block], whole: Sequence[Block]) -> float:
+    """Return the median over turns of what a step took in one way, over what it took in another.
+
+    An older kerasbench did not say which blocks are of one turn: then they all are.
+    """
+    ours, theirs = _by_turn(part), _by_turn(whole)
+    return statistics.median(ours[turn] / theirs[turn] for turn in ours.keys() & theirs.keys())
+
+
+def _by_turn(blocks: Sequence[Block]) -> dict[int | None, float]:
+    found = defaultdict[int | None, list[float]](list)
+    for block in blocks:
+        found[block.cycle].append(block.unit_ns)
+    return {turn: statistics.median(times) for turn, times in found.items()}
+
+
+def _later(measurement: Measurement, parts: Parts) -> float:
+    """Return the step from arrays as the parts' phase met it, over the one of the steps' phase, which came before."""
+    training = measurement.training
+    return 1.0 if training is None else step_ms(parts.arrays) * NS_PER_MS / training.median_ns
 
 
 def _warming_ms(measurement: Measurement) -> float:
@@ -168,7 +196,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
             if left is not None:
                 yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.regime.batch / batch))
     parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]
-    yield Advice(Help.PREPARED, column, estimate([step_ms(one.ready) / step_ms(one.arrays) for one in parts]))
+    yield Advice(Help.PREPARED, column, estimate([share(one.ready, one.arrays) for one in parts]))
 
 
 def _differs(rival: Column, column: Column) -> Help | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
-from kerasbench.analysis.estimates import Amount, Estimate
+from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate
 from kerasbench.analysis.payoff import BreakEven
 from kerasbench.report import parts
 from kerasbench.report.cells import column_name, whole_steps
@@ -13,7 +13,7 @@ from kerasbench.report.number import NOT_TOLD, percent, significant
 from kerasbench.report.sections import Section
 
 GIGA = 1e9
-WORTH_SAYING = 0.05  # of an epoch: what the parts leave of it, before it is called unexplained
+WORTH_SAYING = 0.05  # by how much a step differs from itself while its parts are measured, before that is told
 MS_PER_S = 1000.0
 
 
@@ -39,8 +39,8 @@ def sentences(one: Anatomy) -> Iterator[str]:
     yield _framework(one)
     computing = "Keras' own step alone, on a batch that is already on the device"
     yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
-    if abs(one.unexplained_ms) > WORTH_SAYING * one.epoch_ms.value:
-        yield _unexplained(one)
+    if abs(one.later.value - 1) > WORTH_SAYING:
+        yield _later(one.later)
     if one.rate is not None and one.peak is not None:
         rate, peak = significant(one.rate.value / GIGA), significant(one.peak.value / GIGA)
         yield (
@@ -89,12 +89,9 @@ def _part(one: Anatomy, found: Amount, what: str, instead: str) -> str:
             return f"no cost was seen; {instead.format(_less(found))}"
 
 
-def _unexplained(one: Anatomy) -> str:
-    found, share = significant(abs(one.unexplained_ms)), percent(abs(one.unexplained_ms) / one.epoch_ms.value)
-    why = "measured after the steps that the epoch is made of, and differ from them"
-    if one.unexplained_ms > 0:
-        return f"Unexplained: {found} ms of an epoch ({share}): the parts were {why}."
-    return f"Unexplained: the parts come to {found} ms more than the epoch ({share} of it): they were {why}."
+def _later(found: LogEstimate) -> str:
+    times = f"{significant(found.value)} times as long{_within(found, 1, '')}"
+    return f"When the parts were measured, a step took {times} as before. The parts are shares of the step before."
 
 
 def _compiling(found: Amount) -> str:
@@ -189,7 +186,7 @@ def _data(one: Anatomy) -> dict[str, Any]:
         "options": options,
         "steps": one.steps,
         **figures,
-        "unexplained_ms": one.unexplained_ms,
+        "later": _figure(one.later),
         "advice": [{"what": each.what, "column": each.column, "left": _figure(each.left)} for each in one.advice],
         "sentences": list(sentences(one)),
     }

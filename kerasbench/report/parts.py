@@ -14,7 +14,6 @@ COLOURS = {
     "Python and framework": "#E69F00",
     "feeding": "#CC79A7",
     "once an epoch": "#999999",
-    "unexplained": "#D9D9D9",
 }
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
 MS_PER_S = 1000.0
@@ -47,7 +46,7 @@ def _sizes_ms(one: Anatomy) -> dict[str, float]:
     """Return what each part has of an epoch; a part that was not seen has nothing."""
     of_steps = {"computation": one.computation_ms, "Python and framework": one.framework_ms, "feeding": one.feeding_ms}
     found = {part: ms.value * one.steps for part, ms in of_steps.items()}
-    found |= {"once an epoch": one.overhead_ms.value, "unexplained": one.unexplained_ms}
+    found["once an epoch"] = one.overhead_ms.value
     return {part: max(0.0, ms) for part, ms in found.items()}
 
 

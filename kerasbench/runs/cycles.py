@@ -12,8 +12,8 @@ from kerasbench.exchange.turns import STAGES
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 PRECISION = 0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
-PARTS_CYCLES = 5  # of three ways each, for an explanation and no verdict
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
+PARTS_SHARE = 0.3  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
@@ -34,11 +34,11 @@ def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices
     ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another.
     """
     cycles = min(map(len, slices), default=0)
-    if stage == PARTS:
-        return cycles >= PARTS_CYCLES
     if cycles < protocol.min_cycles:
         return False
     spent_ns = max(sum(block.ns for block in column) for column in slices)
+    if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
+        return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
     return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= PRECISION
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.anatomy import Anatomy, Help, step_ms
+from kerasbench.analysis.anatomy import Anatomy, Help, share, step_ms
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
@@ -46,24 +46,40 @@ def test_the_parts_of_a_step_are_the_differences_of_its_readings() -> None:
     assert (one.feeding_ms.value, one.framework_ms.value, one.computation_ms.value) == pytest.approx((0.5, 0.5, 1.0))
     assert one.overhead_ms.value == pytest.approx(10.0)
     assert one.epoch_ms.value == pytest.approx(210.0)
-    assert one.unexplained_ms == pytest.approx(0.0)
+    assert one.later.value == pytest.approx(1.0)
 
 
-def test_the_parts_add_up_to_the_epoch_with_what_is_unexplained() -> None:
-    one = explained(found=with_parts(arrays_ms=1.6, ready_ms=1.5))
+def test_the_parts_add_up_to_the_epoch_whatever_a_step_took_when_they_were_measured() -> None:
+    one = explained(found=with_parts(arrays_ms=4.0, ready_ms=3.0))
     step = sum(part.value for part in (one.feeding_ms, one.framework_ms, one.computation_ms))
-    assert one.overhead_ms.value + one.steps * step + one.unexplained_ms == pytest.approx(one.epoch_ms.value)
-    assert one.unexplained_ms == pytest.approx(40.0)
-    assert any("Unexplained: 40.0 ms of an epoch (19 %)" in sentence for sentence in sentences(one))
+    assert one.overhead_ms.value + one.steps * step == pytest.approx(one.epoch_ms.value)
+    assert (one.feeding_ms.value, one.framework_ms.value, one.computation_ms.value) == pytest.approx((0.5, 1.0, 0.5))
+    assert one.later.value == pytest.approx(2.0)
 
 
-def test_a_remainder_that_is_small_is_not_spoken_of() -> None:
-    assert not any("Unexplained" in sentence for sentence in sentences(explained(found=with_parts(arrays_ms=1.95))))
+def turns(*times_ms: tuple[float, ...]) -> list[Block]:
+    """A way's blocks: those of each turn."""
+    return [Block(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn]
 
 
-def test_what_the_parts_come_to_beyond_the_epoch_is_no_negative_amount() -> None:
-    (said,) = [one for one in sentences(explained(found=with_parts(arrays_ms=2.5))) if "Unexplained" in one]
-    assert said.startswith("Unexplained: the parts come to 50.0 ms more than the epoch (24 % of it)")
+def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
+    # The machine takes three times as long in the second turn, and ten times in the third.
+    assert share(turns((1, 1), (3, 3), (10, 10)), turns((2, 2), (6, 6), (20, 20))) == pytest.approx(0.5)
+    # Each turn has its own share; the one in the middle stands for them.
+    assert share(turns((1, 3), (3, 3), (4, 4)), turns((4, 4), (4, 4), (4, 4))) == pytest.approx(0.75)
+
+
+def test_blocks_that_no_turn_is_known_of_are_one_turn() -> None:
+    assert share([Block(10, ms) for ms in (10, 20, 90)], [Block(10, ms) for ms in (40, 10, 90)]) == pytest.approx(0.5)
+
+
+def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> None:
+    ways = [[1.0, 3.0, 2.0], [0.75, 2.25, 1.5], [0.5, 1.5, 1.0]]
+    found = [with_parts(arrays, ready, bare, steady_ms=arrays) for arrays, ready, bare in zip(*ways, strict=True)]
+    one = anatomy([made.trial(index, found=each) for index, each in zip(ROUNDS, found, strict=True)])
+    assert (one.epoch_ms.half_width or 0) > 1
+    for part in (one.feeding_ms, one.framework_ms, one.computation_ms):
+        assert part.half_width == pytest.approx(0.0, abs=1e-6)
 
 
 ABOVE, LEVEL, BELOW = (2.9, 3.0, 3.1), (-3.0, 2.0, -1.0), (-2.9, -3.0, -3.1)

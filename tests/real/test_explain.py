@@ -10,14 +10,11 @@ from kerasbench import backends
 from kerasbench.children import questions
 from kerasbench.exchange.requests import CountRequest
 from kerasbench.plan import catalog
-from kerasbench.runs.cycles import PARTS_CYCLES
 from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
-
-BLOCKS = 2  # of each way in a slice
 
 
 @pytest.mark.parametrize("backend", backends.names())
@@ -28,7 +25,7 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
     parts = training.parts
     assert parts is not None
     for blocks in (parts.arrays, parts.ready, parts.bare):
-        assert len(blocks) == BLOCKS * PARTS_CYCLES
+        assert [block.cycle for block in blocks] == list(range(protocol.min_cycles))
         assert {block.count for block in blocks} == {training.steps_per_block}
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.

@@ -28,7 +28,7 @@ ANATOMY = Anatomy(
     feeding_ms=exactly(3.0),
     framework_ms=exactly(2.0),
     computation_ms=made.amount(10.0, 1.0, 3),
-    unexplained_ms=0.0,
+    later=made.estimate(1.0, 1.0, 3),
     rate=None,
     peak=None,
     compile_ms=None,
@@ -59,16 +59,16 @@ def test_every_part_has_its_time_and_its_share_of_the_epoch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "text"),
-    [(101.0, "101 ms of an epoch (5.1 %)"), (-400.0, "the parts come to 400 ms more than the epoch (20 % of it)")],
+    ("times", "text"),
+    [(1.06, "a step took 1.06 times as long (1.00 to 1.12) as before."), (0.9, "0.900 times as long (0.849 to 0.954)")],
 )
-def test_what_the_parts_leave_of_an_epoch_or_exceed_it_by_is_said(ms: float, text: str) -> None:
-    assert text in about("Unexplained", unexplained_ms=ms)
+def test_a_step_that_took_another_time_when_its_parts_were_measured_is_named(times: float, text: str) -> None:
+    assert text in about("When the parts were measured", later=made.estimate(times, times * 1.06, 3))
 
 
-@pytest.mark.parametrize("ms", [99.0, -99.0, 0.0])
-def test_a_twentieth_of_an_epoch_is_not_spoken_of(ms: float) -> None:
-    assert not any("Unexplained" in one for one in said(unexplained_ms=ms))
+@pytest.mark.parametrize("times", [1.04, 0.96, 1.0])
+def test_a_twentieth_of_a_step_is_not_spoken_of(times: float) -> None:
+    assert not any("When the parts" in one for one in said(later=made.estimate(times, times * 1.06, 3)))
 
 
 def test_a_rate_is_told_with_the_peak_that_it_is_a_share_of() -> None:

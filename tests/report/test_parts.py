@@ -25,10 +25,10 @@ def test_a_piece_has_its_share_of_the_epoch_where_there_is_room() -> None:
 
 
 def test_a_part_that_was_not_seen_has_no_piece() -> None:
-    chart = parts.chart([dataclasses.replace(ANATOMY, feeding_ms=made.amount(-1.0), unexplained_ms=-50.0)])
+    chart = parts.chart([dataclasses.replace(ANATOMY, feeding_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))])
     assert chart is not None
     names = [piece.name for piece in chart.groups[0].bars[0].pieces]
-    assert "feeding" not in names and "unexplained" not in names
+    assert names == ["computation", "Python and framework"]
 
 
 def test_of_nothing_there_is_no_chart() -> None:

@@ -58,8 +58,10 @@ def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
     assert enough("train", slices(slow, 6))
 
 
-def test_parts_have_a_number_of_cycles_of_their_own() -> None:
-    assert [enough("parts", slices([100], count)) for count in (4, 5)] == [False, True]
+def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
+    there = int(cycles.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
+    assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
+    assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
 
 
 @pytest.mark.parametrize(

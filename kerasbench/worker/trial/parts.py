@@ -19,7 +19,6 @@ from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, granted, measu
 from kerasbench.worker.trial.usage import read
 from kerasbench.worker.trial.window import StepWindow
 
-BLOCKS = 2  # of each way in a slice
 ENDLESS = 1_000_000
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
@@ -31,39 +30,47 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
     """Return blocks of the step in each of the three ways, and the peak of matrix products on the device.
 
     The pace has the steps of a block, which the steps' phase calibrated, and the regime's epochs have room for them. A
-    slice is all three ways, and what is said of it their sum.
+    slice has a block of each of the three ways, another one first in each cycle. What is said of it is their sum.
     """
     in_block, full_steps = pace.protocol.steps_per_block or 1, len(feed.train) // feed.batch
     on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
     bare = backend.bare_steps(model, on_device)
-    arrays, ready, by_itself = list[Block](), list[Block](), list[Block]()
+    kept: tuple[list[Block], list[Block], list[Block]] = ([], [], [])
+
+    def from_arrays(turn: Turn) -> Block:
+        return _fit(model, feed.training_arguments(feed.train[: full_steps * feed.batch]), full_steps, pace, turn)
+
+    def from_ready(turn: Turn) -> Block:
+        return _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)
+
+    def by_itself(turn: Turn) -> Block:
+        return _timed(bare, in_block, turn)
 
     def slice_of_all(turn: Turn) -> Block:
-        from_arrays = feed.training_arguments(feed.train[: full_steps * feed.batch])
-        ways = (
-            (arrays, _fit(model, from_arrays, full_steps, pace, turn)),
-            (ready, _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)),
-            (by_itself, [_timed(bare, in_block, turn) for _ in range(1 + BLOCKS)][1:]),
-        )
-        for kept, blocks in ways:
-            kept.extend(blocks)
-        return _sum([block for _, blocks in ways for block in blocks], turn)
+        ways = list(zip(kept, (from_arrays, from_ready, by_itself), strict=True))
+        first = turn.cycle % len(ways)
+        for blocks, way in ways[first:] + ways[:first]:
+            blocks.append(way(turn))
+        return _sum([blocks[-1] for blocks in kept], turn)
 
     bare(1)  # traced and compiled before it is timed
     measured(ask, slice_of_all)
-    return Parts(arrays, ready, by_itself, peak_flops())
+    return Parts(*kept, peak_flops())
 
 
-def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> list[Block]:
-    """Return the blocks of one `fit`, after a block that warms up."""
+def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Block:
+    """Return a block of one `fit`, after a block that warms up."""
     warmed = dataclasses.replace(pace.protocol, warmup_blocks=1)
     clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace)
-    window = StepWindow(clock, pace.synchronize, granted(BLOCKS, turn))
+    window = StepWindow(clock, pace.synchronize, granted(1, turn))
     model.fit(**given, verbose=0, epochs=ENDLESS, callbacks=[window])
-    return clock.slices
+    (block,) = clock.slices
+    return block
 
 
 def _timed(bare: Callable[[int], None], steps: int, turn: Turn) -> Block:
+    """Return a block of the step by itself, after one that warms up."""
+    bare(steps)
     began = read()
     bare(steps)
     return read().since(began, steps, turn)
