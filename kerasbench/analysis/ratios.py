@@ -26,7 +26,8 @@ from kerasbench.results.record import TrialRecord
 BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
 BETWEEN_OTHERS = 0.03
 # By how much the ratio of two backends, or of two devices, differs from bout to bout: the median over the 24 ratios of
-# results/2026-11-22T112231.json, measured on a small cloud machine. It is more than their processes explain.
+# results/2026-11-22T112231.json is 5.4 % on the first day and 4.1 % on the second, on a small cloud machine. It is more
+# than their processes explain.
 TYPICAL_SCATTER = 0.05
 
 Trial = tuple[TrialRecord, Measurement]

@@ -1,6 +1,6 @@
 """How a page was measured: the machine, the run, the versions, and the terms of each column."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.summary import Summary
@@ -35,15 +35,25 @@ def _run(summary: Summary) -> Iterator[str]:
         f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {machine.system} "
         f"{machine.architecture}."
     )
-    resumed = f", resumed {' and '.join(record.resumed)}" if record.resumed else ""
-    stopped = f"; stopped because {record.stopped_because}" if record.stopped_because else ""
-    yield f"Begun {record.started}{resumed}, {rounds}, seed {record.asked.seed}{stopped}."
+    yield f"Begun {record.started}{_resumed(record.resumed)}, {rounds}, seed {record.asked.seed}."
+    if record.stopped_because:
+        yield f"Stopped because {record.stopped_because}."
     if record.runs > 1:
         yield f"The rows come from {record.runs} runs, of which this is one."
     yield from _versions(record)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _let_in(summary)
     yield from _recurrent(summary)
+
+
+def _resumed(times: Sequence[str]) -> str:
+    match len(times):
+        case 0:
+            return ""
+        case 1:
+            return f", resumed {times[0]}"
+        case often:
+            return f", resumed {often} times, last {times[-1]}"
 
 
 def measured(summary: Summary) -> Section | None:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.options import Options
@@ -44,13 +46,20 @@ def test_a_machine_without_kinds_of_cores_and_gpus_says_nothing_of_them() -> Non
 
 def test_a_run_says_when_it_began_and_why_it_ended() -> None:
     text = headed(made.trial(), started="2026-01-02T03:04:05Z", rounds_completed=1)
-    assert "Begun 2026-01-02T03:04:05Z, 1 complete round, seed 0; stopped because the test is over." in text
-    assert "stopped because" not in headed(made.trial(), stopped_because="")
+    assert "Begun 2026-01-02T03:04:05Z, 1 complete round, seed 0.\n\nStopped because the test is over." in text
+    assert "Stopped because" not in headed(made.trial(), stopped_because="")
 
 
-def test_a_run_that_was_resumed_names_each_time() -> None:
-    text = headed(made.trial(), started="one", resumed=["two", "three"])
-    assert "Begun one, resumed two and three, " in text
+@pytest.mark.parametrize(
+    ("times", "text"),
+    [
+        ([], "Begun one, 1 "),
+        (["two"], "Begun one, resumed two, 1 "),
+        (["two", "three"], "Begun one, resumed 2 times, last three, 1 "),
+    ],
+)
+def test_a_run_that_was_resumed_says_when(times: list[str], text: str) -> None:
+    assert text in headed(made.trial(), started="one", resumed=times, rounds_completed=1)
 
 
 def test_each_package_is_named_once_with_every_version_that_ran() -> None:
