@@ -13,7 +13,7 @@ from kerasbench.exchange.turns import STAGES
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 PRECISION = 0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
-PARTS_SHARE = 0.3  # of that time again, for the three ways in which a step is taken apart
+PARTS_SHARE = 0.2  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
