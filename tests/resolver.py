@@ -60,7 +60,8 @@ class Background:
 
     def begin(self, selected: Sequence[str]) -> None:
         """Start the process, unless no test needs it or another worker, whose tests are the same, had it started."""
-        names = [one.partition("[")[2].removesuffix("]") for one in selected if f"{TESTS}::" in one and "[" in one]
+        parameters = [one.partition("[")[2].removesuffix("]") for one in selected if f"{TESTS}::" in one]
+        names = [one for one in parameters if one.startswith(PLATFORMS)]  # other tests have parameters too
         if names and self.process is None:
             command = [sys.executable, "-m", "tests.resolver", os.environ[FOLDER], *names]
             self.process = subprocess.Popen(command, cwd=PROJECT, start_new_session=True)
