@@ -46,14 +46,14 @@ def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
     assert code == 0, err
     assert out.startswith("## Where the time goes\n")
     assert [line for line in out.splitlines() if line.startswith("###")] == ["### mine, jax cpu", "### mine, torch cpu"]
-    assert out.count("- Feeding: 0.500 ms a step") == 2
+    assert out.count("- Feeding: 0.250 ms a step") == 2
     assert "Failures" not in out
 
 
 def test_it_says_the_same_as_json(command: Command) -> None:
     code, out, _ = explain(command, "--json", "--backend", "jax")
     (found,) = json.loads(out)
-    assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.5))
+    assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.25))
 
 
 def test_a_regime_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
