@@ -2,11 +2,11 @@
 
 An epoch of S steps is a + S * (feeding + framework + computation). Three readings were taken in turn in one process: a
 step fed from arrays, fed with a batch that lies ready on the device, and the compiled step by itself. Each part is a
-share of the first of them, by the readings of the same turn, and so the parts add up to the step.
+share of the first of them, by the readings of the same cycle, and so the parts add up to the step.
 """
 
+import math
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from kerasbench.analysis.cells import STEADY, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, estimate, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.payoff import BreakEven
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import between, by_slices
 from kerasbench.analysis.standings import believed
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict, judge_all
@@ -53,7 +53,7 @@ class Anatomy:
     """One cell: times in ms, an epoch's or a step's, with 95 % intervals over trials.
 
     ``feeding``, ``framework`` and ``computation`` are of a step. They add up to it, and their intervals are those of
-    their shares of it. ``later`` is how long a step took while its parts were measured, over one of the epoch. ``rate``
+    their shares of it. ``later`` is how long a step took while its parts were measured, over how long before. ``rate``
     and ``peak`` are in floating-point operations a second, None where nothing counted them. ``warming_ms`` is what the
     first steps took beyond as many steady ones.
     """
@@ -124,7 +124,7 @@ def _anatomy(row: Row, column: Column, flops: float | None, paid: Sequence[Break
         feeding_ms=of_a_step(1 - each for each in prepared),
         framework_ms=of_a_step(in_fit - by_itself for in_fit, by_itself in zip(prepared, alone, strict=True)),
         computation_ms=of_a_step(alone),
-        later=estimate([_later(measurement, found) for measurement, found in parts]),
+        later=estimate([step_ms(found.arrays) / step_ms(measurement.slices) for measurement, found in parts]),
         rate=None if flops is None else mean_interval([flops * row.regime.batch * 1000 / each for each in bare]),
         peak=None if flops is None else mean_interval([found.peak_flops for _, found in parts]),
         compile_ms=mean_interval(compiling) if compiling else None,
@@ -144,25 +144,12 @@ def step_ms(blocks: Sequence[Block]) -> float:
 
 
 def share(part: Sequence[Block], whole: Sequence[Block]) -> float:
-    """Return the median over turns of what a step took in one way, over what it took in another.
+    """Return what a step took in one way, over what it took in another: the median over cycles.
 
-    An older kerasbench did not say which blocks are of one turn: then they all are.
+    Files of an older kerasbench do not say of which cycle a block is: there all blocks are compared at once.
     """
-    ours, theirs = _by_turn(part), _by_turn(whole)
-    return statistics.median(ours[turn] / theirs[turn] for turn in ours.keys() & theirs.keys())
-
-
-def _by_turn(blocks: Sequence[Block]) -> dict[int | None, float]:
-    found = defaultdict[int | None, list[float]](list)
-    for block in blocks:
-        found[block.cycle].append(block.unit_ns)
-    return {turn: statistics.median(times) for turn, times in found.items()}
-
-
-def _later(measurement: Measurement, parts: Parts) -> float:
-    """Return the step from arrays as the parts' phase met it, over the one of the steps' phase, which came before."""
-    training = measurement.training
-    return 1.0 if training is None else step_ms(parts.arrays) * NS_PER_MS / training.median_ns
+    found = by_slices(part, whole)
+    return math.exp(found.log) if found else step_ms(part) / step_ms(whole)
 
 
 def _warming_ms(measurement: Measurement) -> float:

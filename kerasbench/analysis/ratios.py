@@ -6,6 +6,7 @@ Everything that is said of two cells comes from here (docs/method.md, "The ratio
 import itertools
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -171,8 +172,13 @@ def _by_cycles(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
 
 
 def _means(slices: Sequence[Block]) -> dict[int, float]:
-    """Return by cycle what each unit of a slice took on average, in ns."""
-    return {block.cycle: block.unit_ns for block in slices if block.cycle is not None}
+    """Return by cycle what each unit of its slices took on average, in ns."""
+    ns, units = Counter[int](), Counter[int]()
+    for block in slices:
+        if block.cycle is not None:
+            ns[block.cycle] += block.ns
+            units[block.cycle] += block.count
+    return {cycle: ns[cycle] / units[cycle] for cycle in units}
 
 
 def _medians(latency: Latency) -> dict[int, float]:

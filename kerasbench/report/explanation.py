@@ -13,7 +13,7 @@ from kerasbench.report.number import NOT_TOLD, percent, significant
 from kerasbench.report.sections import Section
 
 GIGA = 1e9
-WORTH_SAYING = 0.05  # by how much a step differs from itself while its parts are measured, before that is told
+WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
 MS_PER_S = 1000.0
 
 

@@ -15,9 +15,9 @@ from kerasbench.text import count
 
 PRECISION = 0.02  # half-width of every ratio's interval at which further bouts add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-NO_GAIN = 0.95  # an interval that kept so much of its width no longer shrinks
-# in so many bouts: one unusual bout widens an interval, and is the reason to go on. Six bouts from three make it 0.42.
-NO_GAIN_BOUTS = 3
+# An interval that kept so much of its width in so many bouts no longer shrinks. Six bouts from three leave
+# 0.42 of it. One bout says nothing: an unusual one widens the interval, which is a reason to go on.
+NO_GAIN, NO_GAIN_BOUTS = 0.95, 3
 
 Between = Callable[[CellSummary, CellSummary, str, Sequence[CellSummary]], LogEstimate | None]
 
