@@ -30,13 +30,14 @@ from kerasbench.machine.nvidia import Sample
 from kerasbench.machine.state import State
 from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.quiet.signals import Signal, Surroundings
+from kerasbench.quiet.signals import Severity, Signal, Surroundings
 from kerasbench.results.asked import Asked, Effort
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 
 CPU = Device("cpu")
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
+DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
 
 

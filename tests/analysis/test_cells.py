@@ -11,7 +11,6 @@ from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.results.record import TrialRecord
 from tests import made
 
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
 NOTED = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
 
 
@@ -28,14 +27,14 @@ def step(step_ms: float) -> Measurement:
 
 
 def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
-    disturbed, quiet = made.trial(found=step(9), noise=(DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
+    disturbed, quiet = made.trial(found=step(9), noise=(made.DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
     assert value_of(disturbed, quiet) == (2.0, [])
     assert value_of(quiet, disturbed) == (2.0, [])
-    assert value_of(disturbed, made.trial(found=step(8), noise=(DISTURBED,))) == (8.0, [1])
+    assert value_of(disturbed, made.trial(found=step(8), noise=(made.DISTURBED,))) == (8.0, [1])
 
 
 def test_every_bout_counts_however_it_was_disturbed() -> None:
-    quiet, disturbed = made.in_bout(1, step(2)), made.in_bout(2, step(8), noise=(DISTURBED,))
+    quiet, disturbed = made.in_bout(1, step(2)), made.in_bout(2, step(8), noise=(made.DISTURBED,))
     value, noisy = value_of(quiet, disturbed)
     assert (value, noisy) == (4.0, [2])
 

@@ -24,7 +24,7 @@ def stopped(number: int) -> bool:
 
 
 def gone(number: int) -> bool:
-    return not psutil.pid_exists(number) or stand_in.is_gone(psutil.Process(number))
+    return all(map(stand_in.is_gone, stand_in.existing([number])))
 
 
 def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(columns: Columns) -> None:

@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Options
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.quiet.signals import Signal
 from kerasbench.report.cells import column_name, metric_section, timed, title_of, value, whole_steps
 from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.results.record import TrialRecord
@@ -15,7 +15,6 @@ from tests.report.table import drawn
 
 JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
 ALONE = Standing(None, [], False)
-NOISE = (Signal("others", Severity.INVALID, "other processes used 40% of the CPU"),)
 
 
 def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
@@ -67,7 +66,10 @@ def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
     idle = made.measurement()
     unmoved = dataclasses.replace(made.taught(idle), batch_loss_before=2.3, batch_loss_after=2.3)
     still = dataclasses.replace(idle, learning=unmoved)
-    trials = [made.trial(backend="jax", found=still, noise=NOISE), made.trial(backend="torch", failure=made.FAILURE)]
+    trials = [
+        made.trial(backend="jax", found=still, noise=(made.DISTURBED,)),
+        made.trial(backend="torch", failure=made.FAILURE),
+    ]
     (row,) = summed(*trials).rows
     assert timed(row, JAX, ALONE).shown == "2.10 ms ⚠"
     assert (timed(row, TORCH, ALONE).text, timed(row, TORCH, ALONE).failed) == ("crash", True)

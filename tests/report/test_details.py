@@ -7,14 +7,12 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Measurement
-from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.page import document
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.report import table
 
 GPU = Device("cuda", 0, "NVIDIA H200")
-BUSY = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
 
 
 def found(step_ms: float, first_step_ms: int = 300) -> Measurement:
@@ -89,7 +87,7 @@ def test_the_time_of_a_trial_is_the_mean_of_its_phases() -> None:
 
 def test_a_disturbed_trial_is_named_with_what_disturbed_it() -> None:
     trials = rounds(1.0)
-    trials[1] = dataclasses.replace(trials[1], noise=[BUSY])
+    trials[1] = dataclasses.replace(trials[1], noise=[made.DISTURBED])
     (row,) = table.rows(table.section(page(*trials), "Noise"))[1:]
     assert row == ["dense", "torch cpu", "2", "other processes used 40% of the CPU", "badly"]
     assert "## Noise" not in page(*rounds(1.0))

@@ -3,7 +3,6 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code, Failure
-from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.details import epochs
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
@@ -64,8 +63,7 @@ def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
 
 
 def test_a_disturbed_trial_is_marked_and_its_reason_stands_below() -> None:
-    noise = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
-    text = document(findings(made.record(made.trial(noise=(noise,)))))
+    text = document(findings(made.record(made.trial(noise=(made.DISTURBED,)))))
     assert cells_of(text, "dense")[1:] == ["2.10 ms ⚠"]
     assert "Other load disturbed at least one round: dense torch cpu. Remedy: " in text
     below = text[text.index("## Noise") :]

@@ -1,15 +1,14 @@
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report.warned import LONGEST, advice, warned_cells, warnings
 from tests import made
 
-NOISE = (Signal("others", Severity.INVALID, "other processes used 40% of the CPU"),)
-
 
 def test_one_line_for_each_kind_names_its_cells_and_the_remedy() -> None:
-    found = warnings(summarize(made.record(made.trial(noise=NOISE), made.trial(name="conv", noise=NOISE))))
+    found = warnings(
+        summarize(made.record(made.trial(noise=(made.DISTURBED,)), made.trial(name="conv", noise=(made.DISTURBED,))))
+    )
     assert found is not None
     assert found.lines == [
         "Other load disturbed at least one round: dense torch cpu; conv torch cpu. "
@@ -18,7 +17,9 @@ def test_one_line_for_each_kind_names_its_cells_and_the_remedy() -> None:
 
 
 def test_many_cells_are_counted_and_stand_in_a_table() -> None:
-    summary = summarize(made.record(*(made.trial(name=f"scenario_{number}", noise=NOISE) for number in range(30))))
+    summary = summarize(
+        made.record(*(made.trial(name=f"scenario_{number}", noise=(made.DISTURBED,)) for number in range(30)))
+    )
     found, table = warnings(summary), warned_cells(summary)
     assert found is not None and table is not None and table.table is not None
     (line,) = found.lines

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,13 +44,16 @@ def hang(folder: Path, name: str) -> None:
     (folder / f"{name}.hangs").touch()
 
 
+def existing(numbers: Iterable[int]) -> Iterator[psutil.Process]:
+    """Yield those processes that there are; one that ends while it is looked for is not there."""
+    for number in numbers:
+        with suppress(psutil.NoSuchProcess):
+            yield psutil.Process(number)
+
+
 def hung(folder: Path) -> list[psutil.Process]:
     """Return the children that hang, or have hung."""
-    return [
-        psutil.Process(number)
-        for file in folder.glob("*.hung.*")
-        if psutil.pid_exists(number := int(file.suffix.removeprefix(".")))
-    ]
+    return list(existing(int(file.suffix.removeprefix(".")) for file in folder.glob("*.hung.*")))
 
 
 def started(folder: Path) -> list[int]:
@@ -61,8 +64,7 @@ def started(folder: Path) -> list[int]:
 
 def children(folder: Path) -> list[psutil.Process]:
     """Return the children, of all that there were, that have not ended."""
-    there = [psutil.Process(number) for number in started(folder) if psutil.pid_exists(number)]
-    return [process for process in there if not is_gone(process)]
+    return [process for process in existing(started(folder)) if not is_gone(process)]
 
 
 def is_gone(process: psutil.Process) -> bool:
