@@ -9,13 +9,14 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.analysis.verdicts import Verdict
+from kerasbench.analysis.warnings import is_warned
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Axis, is_control, is_native
 from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
 from kerasbench.report.number import about, significant, size_along, times
-from kerasbench.report.sections import EMPTY, Cell, Section, Table
+from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked, count
 
@@ -49,8 +50,10 @@ def answer(found: Findings) -> Section | None:
     swept = said[len(found.plain.rows) :]
     if not bars.compared(found):
         return Section("Answer", [overall(found)], lines=swept)
+    table = _ratios(found)
     notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
-    return Section("Answer", [overall(found)], _ratios(found), swept, notes, chart=bars.ratios(found))
+    notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in table.rows for cell in row) else []
+    return Section("Answer", [overall(found)], table, swept, notes, chart=bars.ratios(found))
 
 
 def _ratios(found: Findings) -> Table:
@@ -73,9 +76,9 @@ def _winner(standing: Standing, named: Names) -> Cell:
 def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
     ratio = standing.over_fastest(column)
     if ratio is not None:
-        return Cell(times(ratio), ratio.value, level=column in standing.level)
+        return Cell(times(ratio), ratio.value, level=column in standing.level, warned=is_warned(row, column))
     if column == standing.fastest:
-        return Cell("1×", 1.0)
+        return Cell("1×", 1.0, warned=is_warned(row, column))
     return _alone_in_its_row(row, column) if standing.fastest is None else failed(row, column)
 
 
@@ -128,8 +131,8 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
 
 
 def of_row(row: Row, standing: Standing, named: Names) -> str:
-    """Return what a row says, its failures at the end."""
-    return " ".join([*_ranked(row, standing, named), *_failed(row, named)])
+    """Return what a row says, then which of its columns are warned of, then its failures."""
+    return " ".join([*_ranked(row, standing, named), *_warned(row, named), *_failed(row, named)])
 
 
 def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
@@ -186,6 +189,12 @@ def _alone(row: Row, named: Names) -> Iterator[str]:
         if found is not None and not is_control(column[2]):
             what = "prediction" if row.regime.predicts_only else "step"
             yield f"{named[column]} takes {significant(found.value)} {unit} a {what}."
+
+
+def _warned(row: Row, named: Names) -> Iterator[str]:
+    doubted = [named[column] for column, cell in row.cells.items() if cell.trials and is_warned(row, column)]
+    if doubted:
+        yield f"{WARNED} {listed(doubted)}: see Warnings."
 
 
 def _failed(row: Row, named: Names) -> Iterator[str]:

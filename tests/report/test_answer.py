@@ -47,6 +47,13 @@ def test_a_single_column_has_its_time_and_a_failure_its_cause() -> None:
     assert of(record) == ["dense: JAX takes 2.10 ms a step. torch failed: out of memory."]
 
 
+def test_a_disturbed_column_is_named_behind_its_ratio() -> None:
+    quiet, noisy = made.trial(backend="jax", found=made.measurement(1)), made.trial(noise=(made.DISTURBED,))
+    assert of(made.record(quiet, noisy)) == [
+        "dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven). ⚠ torch: see Warnings."
+    ]
+
+
 SEVEN = ("a", "b", "c", "d", "e", "f", "g")
 
 
@@ -66,6 +73,15 @@ def test_a_column_that_worked_alone_has_its_time_among_ratios() -> None:
     assert said is not None and said.table is not None
     assert [cell.shown for cell in said.table.rows[0]] == ["a", NOTHING, "crash", "2.10 ms"]
     assert said.table.rows[1][2].shown == "1×"
+
+
+def test_a_disturbed_column_is_marked_among_ratios() -> None:
+    quiet = [made.trial(name=name, backend="jax", found=made.measurement(1)) for name in SEVEN]
+    noisy = [made.trial(name=name, noise=(made.DISTURBED,) if name == "b" else ()) for name in SEVEN]
+    said = answer(findings(made.record(*quiet, *noisy)))
+    assert said is not None and said.table is not None
+    assert [row[-1].shown for row in said.table.rows[:2]] == ["1.91×", "1.91× ⚠"]
+    assert said.notes[-1] == "⚠: see Warnings."
 
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
