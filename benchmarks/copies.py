@@ -1,0 +1,80 @@
+"""How often are equal columns called different? One cell as five columns, by the rule that a run follows.
+
+    python benchmarks/copies.py mnist_dense              up to twelve bouts on each backend, as a run at default effort
+    python benchmarks/copies.py mnist_dense --bouts 3    as few as have an interval
+
+Five columns are ten comparisons. They are judged twice: after three bouts, and where the rule (runs/stopping.py) ends
+the row. Each is judged by itself: on a page, Holm's correction makes it harder still to be called different.
+"""
+
+import argparse
+import itertools
+from collections.abc import Iterator
+
+from columns import STEPS, Column, chosen, held
+
+from kerasbench import backends
+from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.verdicts import Verdict, judge
+from kerasbench.exchange.measurement import Measurement
+from kerasbench.machine.lock import machine_lock
+from kerasbench.plan.catalog import Selected
+from kerasbench.results.asked import MAX_ROUNDS, Effort
+from kerasbench.results.record import TrialRecord
+from kerasbench.runs import stopping
+from kerasbench.runs.rows import freeze
+
+COPIES = 5
+
+
+def study(selected: Selected, backend: str, most: int) -> None:
+    columns = [Column(f"{backend} {number}", selected, backend) for number in range(COPIES)]
+    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
+    protocols = dict.fromkeys(found, STEPS)
+    widths = list[list[float | None]]()
+    while not widths or stopping.ending(Effort(max_rounds=most), widths) is None:
+        done = len(widths) + 1
+        for name, trial, measured in held(columns, protocols, done, str(done)):
+            found[name].append((trial, measured))
+            protocols[name] = freeze(protocols[name], measured)
+        ratios = list(compared(found))
+        widths.append([one.half_width for one in ratios])
+        if done == MIN_TRIALS_FOR_INTERVAL:
+            say(selected, backend, done, ratios)
+    if len(widths) > MIN_TRIALS_FOR_INTERVAL:
+        say(selected, backend, len(widths), ratios)
+
+
+def compared(found: dict[str, list[tuple[TrialRecord, Measurement]]]) -> Iterator[LogEstimate]:
+    """Yield the ratio of each two columns."""
+    cells = [CellSummary(trials, None) for trials in found.values()]
+    for one, other in itertools.combinations(cells, 2):
+        ratio = between(one, other, STEADY, ())
+        assert ratio is not None
+        yield ratio
+
+
+def say(selected: Selected, backend: str, bouts: int, ratios: list[LogEstimate]) -> None:
+    called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in ratios]
+    widths = sorted(one.half_width or 0.0 for one in ratios)
+    outside = sum(not (one.low or 0.0) <= 1 <= (one.high or 0.0) for one in ratios)
+    values = [one.value for one in ratios]
+    print(
+        f"{selected.label} {backend:<10} {bouts:2} bouts: {sum(called)} of {len(called)} called different, {outside} "
+        f"intervals without 1; ratios {min(values):.3f} to {max(values):.3f}, ±{widths[0]:.1%} to ±{widths[-1]:.1%}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario")
+    parser.add_argument("--bouts", type=int, default=MAX_ROUNDS, help="at most (default: %(default)s)")
+    parser.add_argument("--backend", default=",".join(backends.names()))
+    asked = parser.parse_args()
+    (first, *_) = chosen(asked.scenario)
+    with machine_lock():
+        for name in asked.backend.split(","):
+            study(first, name, asked.bouts)
