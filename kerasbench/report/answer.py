@@ -192,7 +192,7 @@ def _alone(row: Row, named: Names) -> Iterator[str]:
 
 
 def _warned(row: Row, named: Names) -> Iterator[str]:
-    doubted = [named[column] for column, cell in row.cells.items() if cell.trials and is_warned(row, column)]
+    doubted = [named[one] for one in row.cells if not is_control(one[2]) and is_warned(row, one)]
     if doubted:
         yield f"{WARNED} {listed(doubted)}: see Warnings."
 

@@ -2,6 +2,7 @@ import dataclasses
 
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.messages import Code
+from kerasbench.exchange.options import Options
 from kerasbench.report import markdown, page
 from kerasbench.report.answer import CAUSES, answer, overall, sentences
 from kerasbench.report.sections import NOTHING
@@ -52,6 +53,11 @@ def test_a_disturbed_column_is_named_behind_its_ratio() -> None:
     assert of(made.record(quiet, noisy)) == [
         "dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven). ⚠ torch: see Warnings."
     ]
+
+
+def test_a_disturbed_control_is_no_column_of_the_answer() -> None:
+    twice = [made.trial(noise=(made.DISTURBED,), options=Options(control=control)) for control in (False, True)]
+    assert of(made.record(*twice)) == ["dense: torch takes 2.10 ms a step. ⚠ torch: see Warnings."]
 
 
 SEVEN = ("a", "b", "c", "d", "e", "f", "g")
