@@ -4,6 +4,7 @@ What is measured and how is the package's own (children/bout.py, runs/orders.py,
 """
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,14 +76,22 @@ def bouts(
 
     ``before`` is called before each bout.
     """
-    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
-    protocols = dict.fromkeys(found, protocol)
-    for index in range(1, count + 1):
+    *_, found = itertools.islice(growing(columns, protocol, seed, before), count)
+    return found
+
+
+def growing(
+    columns: list[Column], protocol: Protocol = STEPS, seed: int = 0, before: Callable[[], None] = lambda: None
+) -> Iterator[dict[str, CellSummary]]:
+    """Measure one bout after another; after each, yield what each column's trials amount to by then, by its name."""
+    trials: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
+    protocols = dict.fromkeys(trials, protocol)
+    for index in itertools.count(1):
         before()
         for name, trial, measured in held(columns, protocols, index, f"{seed}/{index}"):
-            found[name].append((trial, measured))
+            trials[name].append((trial, measured))
             protocols[name] = freeze(protocols[name], measured)
-    return {name: CellSummary(trials, None) for name, trials in found.items()}
+        yield {name: CellSummary(list(known), None) for name, known in trials.items()}
 
 
 def held(

@@ -9,51 +9,39 @@ the row. Each is judged by itself: on a page, Holm's correction makes it harder 
 
 import argparse
 import itertools
-from collections.abc import Iterator
 
-from columns import STEPS, Column, chosen, held
+from columns import Column, chosen, growing
 
 from kerasbench import backends
 from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.verdicts import Verdict, judge
-from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 from kerasbench.results.asked import MAX_ROUNDS, Effort
-from kerasbench.results.record import TrialRecord
 from kerasbench.runs import stopping
-from kerasbench.runs.rows import freeze
 
 COPIES = 5
 
 
 def study(selected: Selected, backend: str, most: int) -> None:
     columns = [Column(f"{backend} {number}", selected, backend) for number in range(COPIES)]
-    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
-    protocols = dict.fromkeys(found, STEPS)
     widths = list[list[float | None]]()
-    while not widths or stopping.ending(Effort(max_rounds=most), widths) is None:
-        done = len(widths) + 1
-        for name, trial, measured in held(columns, protocols, done, str(done)):
-            found[name].append((trial, measured))
-            protocols[name] = freeze(protocols[name], measured)
-        ratios = list(compared(found))
+    for bouts, found in enumerate(growing(columns), start=1):
+        ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
         widths.append([one.half_width for one in ratios])
-        if done == MIN_TRIALS_FOR_INTERVAL:
-            say(selected, backend, done, ratios)
-    if len(widths) > MIN_TRIALS_FOR_INTERVAL:
-        say(selected, backend, len(widths), ratios)
+        is_last = stopping.ending(Effort(max_rounds=most), widths) is not None
+        if is_last or bouts == MIN_TRIALS_FOR_INTERVAL:
+            say(selected, backend, bouts, ratios)
+        if is_last:
+            return
 
 
-def compared(found: dict[str, list[tuple[TrialRecord, Measurement]]]) -> Iterator[LogEstimate]:
-    """Yield the ratio of each two columns."""
-    cells = [CellSummary(trials, None) for trials in found.values()]
-    for one, other in itertools.combinations(cells, 2):
-        ratio = between(one, other, STEADY, ())
-        assert ratio is not None
-        yield ratio
+def compared(one: CellSummary, other: CellSummary) -> LogEstimate:
+    ratio = between(one, other, STEADY, ())
+    assert ratio is not None
+    return ratio
 
 
 def say(selected: Selected, backend: str, bouts: int, ratios: list[LogEstimate]) -> None:

@@ -18,17 +18,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from columns import STEPS, Column, alone, chosen, held, shorter
+from columns import STEPS, Column, alone, bouts, chosen, shorter
 
 from kerasbench import backends
 from kerasbench.analysis.cells import STEADY, CellSummary
 from kerasbench.analysis.ratios import between, spread
 from kerasbench.analysis.verdicts import Verdict, judge
-from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.lock import machine_lock
 from kerasbench.plan.catalog import Selected
-from kerasbench.results.record import TrialRecord
-from kerasbench.runs.rows import freeze
 
 SEQUENTIAL_S = 2.0
 
@@ -43,16 +40,13 @@ def main(pattern: str, count: int, names: list[str], load: bool) -> None:
 
 def study(selected: Selected, backend: str, count: int) -> None:
     columns = [Column(f"{backend} {which}", selected, backend) for which in ("a", "b")]
-    found: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
-    protocols = dict.fromkeys(found, STEPS)
-    sequential = []
-    for index in range(1, count + 1):
-        pair = [alone(column, 1, shorter(STEPS, SEQUENTIAL_S))[0] for column in columns]
-        sequential.append(math.log(pair[0] / pair[1]))
-        for name, trial, measured in held(columns, protocols, index, str(index)):
-            found[name].append((trial, measured))
-            protocols[name] = freeze(protocols[name], measured)
-    a, b = (CellSummary(found[column.name], None) for column in columns)
+    sequential = list[float]()
+
+    def one_after_the_other() -> None:
+        first, second = (alone(column, 1, shorter(STEPS, SEQUENTIAL_S))[0] for column in columns)
+        sequential.append(math.log(first / second))
+
+    a, b = bouts(columns, count, before=one_after_the_other).values()
     say(backend, a, b, sequential)
 
 

@@ -1,11 +1,11 @@
 """Does a column take the same time in turns as when it runs on? One process measured both ways, again and again.
 
-    python benchmarks/stretches.py mnist_dense 3            three bouts on each backend
+    python benchmarks/stretches.py mnist_dense 2            two bouts on each backend
 
 Each backend is a column of a bout with the two others. Its slices in turn are compared with stretches of some 2 s in
 which it has one turn after another and nobody else has any; of these the first three slices, which still follow a
-stranger, are left out. The two alternate every few cycles, so that drift hits both alike. Printed is the ratio of the
-medians of neighbouring groups.
+stranger, are left out. The two alternate every few cycles, so that drift hits both alike. Printed, after each bout, is
+the ratio of the medians of neighbouring groups, of all bouts by then.
 """
 
 import math
@@ -14,19 +14,21 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 
-from columns import LIMITS, STEPS, Column, Silent, chosen
+from columns import STEPS, Column, Silent, chosen
 
 from kerasbench import backends
 from kerasbench.analysis.estimates import percentile_interval
 from kerasbench.children import bout
 from kerasbench.children.bout import Entrant, Rules
+from kerasbench.children.limits import Limits
 from kerasbench.exchange.measurement import Block
 from kerasbench.machine.lock import machine_lock
 
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
 LED_IN = 3
-GROUPS = 48
+GROUPS = 32
+LIMITS = Limits(900.0, "this benchmark's limit of 900 s")  # of a column's own time: some 3 s a group
 
 
 def main(pattern: str, count: int) -> None:
@@ -36,15 +38,15 @@ def main(pattern: str, count: int) -> None:
     for index in range(count):
         for subject in range(len(names)):
             columns = [Column(name, selected, name) for name in names]
-            ratios[names[subject]] += of_one(columns, subject, random.Random(f"{index}/{subject}"))
-    for name, found in ratios.items():
-        found.sort()
-        low, high = percentile_interval(found, 0.5) or (math.nan, math.nan)
-        print(
-            f"{selected.label} {name}: in turn / unbroken {statistics.median(found):.4f} [{low:.4f}, {high:.4f}], "
-            f"{len(found)} groups",
-            flush=True,
-        )
+            found = ratios[names[subject]]
+            found += of_one(columns, subject, random.Random(f"{index}/{subject}"))
+            say(selected.label, names[subject], sorted(found))
+
+
+def say(label: str, name: str, found: Sequence[float]) -> None:
+    low, high = percentile_interval(found, 0.5) or (math.nan, math.nan)
+    middle = statistics.median(found)
+    print(f"{label} {name}: in turn / unbroken {middle:.4f} [{low:.4f}, {high:.4f}], {len(found)} groups", flush=True)
 
 
 def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[float]:
