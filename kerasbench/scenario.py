@@ -23,6 +23,7 @@ SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 HASH_CHUNK_BYTES = 1 << 20
+KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 
@@ -91,6 +92,11 @@ class Regime:
     def batch_size(self) -> int:
         """Samples in a full training batch."""
         return self.train if self.batch is None else min(self.batch, self.train)
+
+    @property
+    def predict_batch_size(self) -> int:
+        """Samples in a full batch of a prediction."""
+        return self.predict_batch or (KERAS_PREDICT_BATCH if self.batch is None else self.batch_size)
 
     @property
     def steps(self) -> int:

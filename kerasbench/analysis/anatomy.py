@@ -176,14 +176,26 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         if what and (left := between(cell, mine, STEADY, row.cells.values())) is not None:
             yield Advice(what, rival, left)
     for other in summary.rows:
-        same = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)
-        batch = other.size.batch if same and other.size else None
+        batch = _larger_batch(other, row)
         if batch and column in other.cells:
             left = between(other.cells[column], mine, STEADY, ())
             if left is not None:
                 yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.regime.batch / batch))
     parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]
     yield Advice(Help.PREPARED, column, estimate([share(one.ready, one.arrays) for one in parts]))
+
+
+def _larger_batch(other: Row, row: Row) -> int | None:
+    """Return the batch of a row that differs from another in being larger alone, measured in the same run.
+
+    Bouts of two runs are not of one hour, though they have the same numbers.
+    """
+    is_alike = (other.scenario.name, other.regime.name) == (row.scenario.name, row.regime.name)
+    is_of_one_run = other.origin.started == row.origin.started
+    if not is_alike or not is_of_one_run or other.size is None or other.size.width is not None:
+        return None
+    batch = other.size.batch
+    return batch if batch is not None and batch > row.regime.batch else None
 
 
 def _differs(rival: Column, column: Column) -> Help | None:

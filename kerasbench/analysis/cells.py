@@ -123,7 +123,7 @@ class Row:
     @property
     def headline(self) -> str:
         if self.regime.predicts_only:
-            return PREDICTED if self.regime.batch > 1 else PREDICTED_ONE
+            return PREDICTED if self.regime.predicts_batches else PREDICTED_ONE
         return headline(self.size)
 
     def key(self, column: Column) -> CellKey:

@@ -9,7 +9,8 @@ class RegimeDescription:
 
     ``predicts_only``: its model is not trained, because it was saved without what training takes.
     ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
-    ``large``: it is for a GPU, and measured on a CPU only if it is named.
+    ``large``: it is for a GPU, and measured on a CPU only if it is named. ``predict_batch`` is what a prediction takes
+    at once; older files do not say it, and then it is taken for the training batch.
     """
 
     name: str
@@ -27,6 +28,12 @@ class RegimeDescription:
     parameters: int | None = None
     operations: int | None = None
     large: bool = False
+    predict_batch: int | None = None
+
+    @property
+    def predicts_batches(self) -> bool:
+        """Whether predictions of a batch are measured besides those of single samples."""
+        return (self.predict_batch or self.batch) > 1
 
 
 @dataclass(frozen=True)

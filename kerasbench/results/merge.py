@@ -11,6 +11,7 @@ from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.exchange.options import environment_of
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import Machine, told_apart
+from kerasbench.results.asked import Counted
 from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, Unshown
 
@@ -188,18 +189,31 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
         trials += [trial for trial in record.trials if trial.group in groups]
         origins |= {group: record.origin(group) for group in groups}
         left_out |= {group: _unshown(outlines, one, group) for group in groups}
+    taken = [(record, groups) for (_, groups), record in zip(shares, records, strict=True)]
     own = {each.name: getattr(records[0], each.name) for each in dataclasses.fields(Record)}
     return Merged(
         **own
         | {
-            "scenarios": _scenarios([(record, groups) for (_, groups), record in zip(shares, records, strict=True)]),
+            "scenarios": _scenarios(taken),
             "trials": trials,
+            "flops": _flops(taken),
             "minimal_effect": max(record.minimal_effect for record in records),
         },
         origins=origins,
         left_out=left_out,
         merged=len(shares),
     )
+
+
+def _flops(shares: Sequence[tuple[Record, set[Group]]]) -> list[Counted]:
+    """Return the operations of each regime that something is taken of, as the best run counted them."""
+    found: dict[tuple[str, str], Counted] = {}
+    for record, groups in shares:
+        shown = {(group.scenario, group.regime) for group in groups}
+        for one in record.flops:
+            if (one.scenario, one.regime) in shown:
+                found.setdefault((one.scenario, one.regime), one)
+    return list(found.values())
 
 
 def _scenarios(shares: Sequence[tuple[Record, set[Group]]]) -> list[ScenarioRecord]:

@@ -54,7 +54,7 @@ class Origin:
 
     ``keep_env`` are the variables of the shell that it let in. ``versus`` are the labels of base and head where columns
     were measured beside those alone that differ from them by their interpreter, and ``threshold`` the smallest
-    difference between them that counts.
+    difference between them that counts. ``started`` tells runs of one machine apart.
     """
 
     protocol: ProtocolKind
@@ -63,6 +63,7 @@ class Origin:
     keep_env: dict[str, str] = field(default_factory=dict)
     versus: tuple[str, ...] = ()
     threshold: float = 0.0
+    started: str = ""
 
 
 class Unshown(NamedTuple):
@@ -195,4 +196,5 @@ class Record:
             asked.keep_env,
             tuple(asked.versus),
             asked.threshold,
+            self.started,
         )

@@ -22,8 +22,8 @@ def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
     if protocol.kind == "sweep":
         return {TRAIN: 1.0}
     if regime.predicts_only:
-        return dict(PREDICTED if regime.batch > 1 else {ONE: 0.5, ALL: 0.5})
-    missing = {EPOCH: counts_epochs(regime.steps), BATCH: regime.batch == 1}
+        return dict(PREDICTED if regime.predicts_batches else {ONE: 0.5, ALL: 0.5})
+    missing = {EPOCH: counts_epochs(regime.steps), BATCH: not regime.predicts_batches}
     found = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
     return found | {TRAIN: found[TRAIN] + 1 - sum(found.values())}
 

@@ -19,17 +19,21 @@ CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
 def listen() -> "SimpleQueue[bytes]":
     """Return a queue that gets each line of standard input, and leave the process where that ends.
 
-    The parent holds it open for as long as it lives.
+    The parent holds it open for as long as it lives. Whatever a scenario does with its own standard input, which is
+    empty from now on, it takes no turn away.
     """
     lines = SimpleQueue[bytes]()
-    threading.Thread(target=_hear, args=(lines,), daemon=True).start()
+    source = os.dup(sys.stdin.fileno())
+    with open(os.devnull, "rb") as empty:
+        os.dup2(empty.fileno(), sys.stdin.fileno())
+    threading.Thread(target=_hear, args=(source, lines), daemon=True).start()
     return lines
 
 
-def _hear(lines: "SimpleQueue[bytes]") -> NoReturn:
+def _hear(source: int, lines: "SimpleQueue[bytes]") -> NoReturn:
     rest = b""
     with suppress(OSError):
-        while said := os.read(sys.stdin.fileno(), CHUNK_BYTES):
+        while said := os.read(source, CHUNK_BYTES):
             *whole, rest = (rest + said).split(b"\n")
             for line in whole:
                 lines.put(line)

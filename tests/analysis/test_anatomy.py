@@ -16,6 +16,7 @@ from kerasbench.exchange.options import Options
 from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results.asked import Counted
+from kerasbench.results.merge import merge
 from kerasbench.results.record import TrialRecord
 from tests import made
 from tests.made import with_parts
@@ -152,6 +153,21 @@ def test_a_larger_batch_is_advised_by_the_time_of_a_sample() -> None:
 
 def test_a_batch_that_costs_as_much_for_each_sample_is_not_advised() -> None:
     assert not [one for one in explained(*rivals(8.0, Options(batch=128))).advice if one.what is Help.BATCH]
+
+
+@pytest.mark.parametrize("options", [Options(batch=16), Options(batch=128, width=0.25)])
+def test_what_is_smaller_is_not_advised_however_fast_it_is(options: Options) -> None:
+    assert not [one for one in explained(*rivals(0.1, options)).advice if one.what is Help.BATCH]
+
+
+def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() -> None:
+    mine = [made.trial(index, found=with_parts()) for index in ROUNDS]
+    both = [made.record(*trials, rounds=3) for trials in (mine, rivals(4.0, Options(batch=128)))]
+    in_one, apart = (
+        merge([both[0], dataclasses.replace(both[1], started=day)]) for day in (both[0].started, "2026-02")
+    )
+    advised = [[one.what for one in findings(found).anatomies[0].advice] for found in (in_one, apart)]
+    assert [Help.BATCH in each for each in advised] == [True, False]
 
 
 @pytest.mark.parametrize(

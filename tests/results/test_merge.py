@@ -14,6 +14,7 @@ from kerasbench.report import training
 from kerasbench.report.heading import heading, measured
 from kerasbench.report.warned import warnings
 from kerasbench.results import asked as results_asked
+from kerasbench.results.asked import Counted
 from kerasbench.results.merge import ENOUGH_ROUNDS, Outline, merge, merge_outlined, outline
 from kerasbench.results.record import Record
 from tests import made
@@ -140,6 +141,12 @@ def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> N
     swept, explained = run(9.0, options=BATCH, effort=SWEEP), run(7.0, options=BATCH, explain=True, day=2)
     assert step_ms(rows(swept, explained)["dense batch=128"]) == 9.0
     assert step_ms(rows(explained)["dense batch=128"]) == 7.0
+
+
+def test_what_was_counted_of_a_regime_is_kept_with_its_row() -> None:
+    counted = [Counted("dense", "default", 1e6), Counted("conv", "default", 2e6)]
+    explained = dataclasses.replace(run(7.0, explain=True), flops=counted)
+    assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
 
 
 def test_only_runs_that_something_is_taken_from_are_read() -> None:

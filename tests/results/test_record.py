@@ -41,5 +41,7 @@ def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished
 
 def test_a_group_comes_from_the_run_itself_and_leaves_nothing_out() -> None:
     record = dataclasses.replace(made.record(rounds=4), asked=Asked(effort=PUBLISHED, data="real", keep_env={"A": "1"}))
-    assert record.origin(Group("dense", "default", False)) == Origin("published", "real", 4, {"A": "1"})
+    assert record.origin(Group("dense", "default", False)) == Origin(
+        "published", "real", 4, {"A": "1"}, started=record.started
+    )
     assert record.unshown == {}

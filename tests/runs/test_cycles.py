@@ -84,10 +84,17 @@ def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
     assert sum(found.values()) == pytest.approx(1)
 
 
+BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict_one", "predict_all"]
+
+
 @pytest.mark.parametrize(
-    ("batch", "stages"), [(32, ["predict_one", "predict_batch", "predict_all"]), (1, ["predict_one", "predict_all"])]
+    ("batch", "predicted", "stages"),
+    [(32, None, BATCHED), (1, None, ONE_BY_ONE), (32, 1, ONE_BY_ONE), (1, 32, BATCHED)],
 )
-def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(batch: int, stages: list[str]) -> None:
-    found = cycles.shares(PROTOCOL, dataclasses.replace(made.regime(), predicts_only=True, batch=batch))
+def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(
+    batch: int, predicted: int | None, stages: list[str]
+) -> None:
+    regime = dataclasses.replace(made.regime(), predicts_only=True, batch=batch, predict_batch=predicted)
+    found = cycles.shares(PROTOCOL, regime)
     assert list(found) == stages
     assert sum(found.values()) == pytest.approx(1)

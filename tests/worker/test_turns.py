@@ -80,5 +80,11 @@ def test_lines_come_one_by_one_however_they_are_cut() -> None:
     assert heard(then, b"nu", b'll\n{"cycle"', b": 1}\n") == (["b'null'", "b'{\"cycle\": 1}'"], 1)
 
 
+@pytest.mark.parametrize("upset", ["sys.stdin.close()", "sys.stdin = open('/dev/null')", "sys.stdin.read()"])
+def test_what_a_scenario_does_with_its_own_input_takes_no_turn_away(upset: str) -> None:
+    then = f"import sys; {upset}; print('upset', flush=True); print(lines.get(), flush=True)"
+    assert heard(then, b"null\n")[0] == ["upset", "b'null'"]
+
+
 def test_the_end_of_input_ends_the_process_whatever_it_does() -> None:
     assert heard("print('busy', flush=True)\nwhile True: pass") == (["busy"], 1)

@@ -60,6 +60,7 @@ def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
         name=regime.name,
         train=regime.train,
         batch=regime.batch_size,
+        predict_batch=regime.predict_batch_size,
         full_batch=regime.batch is None,
         steps=regime.steps,
         epochs=regime.epochs,

@@ -14,7 +14,6 @@ from kerasbench.worker.nested import first, in_tuples, is_nested, leaves, mapped
 POOL_BYTES = 64 << 20
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
-KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
 
 
@@ -71,8 +70,7 @@ class Feed:
 
     @property
     def predict_batch(self) -> int:
-        regime = self.regime
-        return regime.predict_batch or (KERAS_PREDICT_BATCH if regime.batch is None else self.batch)
+        return self.regime.predict_batch_size
 
     @property
     def evaluated(self) -> Rows:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,7 +151,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
     published = Published(
         total_ns=total_ns,
         epochs_ns=spans.epochs_ns,
-        history={name: [_finite(value) for value in values] for name, values in history.items()},
+        history=_logged(history),
         predict_samples=len(feed.test),
         predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
     )
@@ -285,6 +286,17 @@ def _loss(history: Any) -> float:
     if "loss" not in history.history:
         raise ScenarioError('the model\'s own train_step must return its loss: {"loss": ...}')
     return _finite(history.history["loss"][-1])
+
+
+def _logged(history: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
+    """Return what each epoch logged: its losses, which must be finite, and those metrics that are finite numbers."""
+    losses = {name: [_finite(value) for value in history[name]] for name in ("loss", "val_loss") if name in history}
+    metrics = {
+        name: list(values)
+        for name, values in history.items()
+        if name not in losses and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+    }
+    return losses | metrics
 
 
 def _finite(loss: Any) -> float:

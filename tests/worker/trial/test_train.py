@@ -273,6 +273,13 @@ def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: An
     assert learning.batch_loss_before == 0.0 and learning.batch_loss_after == 60.0
 
 
+def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any) -> None:
+    model = silent({"loss": 1.5})
+    model.twin.train_epoch = lambda *_: {"loss": 2.0, "accuracy": 0.5, "f1": np.ones(3), "auc": math.nan}
+    published, _, _ = train.run_published(model, fed(), [])
+    assert published.history == {"loss": [2.0], "val_loss": [1.5], "accuracy": [0.5]}
+
+
 def test_without_a_test_set_nothing_is_predicted(train: Any) -> None:
     published, _, _ = train.run_published(begun()[1], fed(Regime(train=32, batch=16)), [])
     assert published.predict_ns == []
