@@ -60,7 +60,7 @@ class Backend(Protocol):
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, its own compilation caches in a folder.
 
-        Those of what lies below all backends (CUDA, ROCm) are moved for all of them (``kerasbench/environment.py``).
+        Those of what lies below all backends (CUDA, ROCm) are moved for all of them (``children/variables.py``).
         """
 
     def requirements(self, target: Target) -> list[str]:

@@ -6,9 +6,10 @@
         ^                    |
         +--- stage is over --+            its answer and its end may come whenever it is not WAITING
 
-A child that is WAITING is parked: stopped, with all that it has started.
+A child that is WAITING is parked: stopped, with its process group.
 """
 
+import errno
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -65,6 +66,8 @@ def measure(
 ) -> list[Outcome | None]:
     """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
 
+    Or of processes or open files, which the others have taken.
+
     ``alone``: each starts while no other runs, for cold figures. Before each one but the first ``rules.fits`` is asked;
     one that does not fit is passed over. ``kept`` are the variables that a user lets in. Whatever is raised
     meanwhile (KeyboardInterrupt) stops all children and everything that they have started, the parked ones too.
@@ -84,6 +87,10 @@ def measure(
         started_alone = alone or len(bout.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in bout.columns}
     return [outcomes.get(index) for index in range(len(entrants))]
+
+
+# A child that cannot be started for want of these may be when the others of its bout have ended.
+_SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 class _State(Enum):
@@ -127,10 +134,14 @@ class _Column:
         self.child.park()
         return True
 
+    @property
+    def lives(self) -> bool:
+        """Whether its process has been started and has not ended."""
+        return self.child is not None and self.child.exit is None
+
     def waits_for(self, stage: str) -> bool:
         """Tell whether it could have a turn of this stage now."""
-        lives = self.child is not None and self.child.exit is None
-        return lives and self.state is _State.WAITING and self.stage == stage
+        return self.lives and self.state is _State.WAITING and self.stage == stage
 
     def give(self, turn: Turn | None) -> None:
         """Let it measure a slice; None: let it go on to its next stage."""
@@ -197,7 +208,10 @@ class _Bout:
             task = task_of(one.python, one.request, one.limits, column.received.token, self.kept, scratch)
             column.child = self.held.enter_context(Child(task, column.take, self.guard))
         except OSError as error:
-            column.failure = not_started(error, one.python)
+            if error.errno in _SCARCE and any(other.lives for other in self.columns):
+                self.columns.remove(column)
+            else:
+                column.failure = not_started(error, one.python)
         else:
             column.child.begin()
             self.listener.add(column.child)

@@ -1,4 +1,4 @@
-"""What a child and all that it started hold in memory, and what speaks for its having been killed for that."""
+"""What a child and its process group hold in memory, and what speaks for its having been killed for that."""
 
 import os
 import time

@@ -18,8 +18,8 @@ class GivenUp(Exception):
 def together(work: Callable[[Item, Tick], Found], items: Sequence[Item], at_once: int) -> list[Found]:
     """Do the work for every item, each in a thread, and return what was found in the order of the items.
 
-    ``work`` gets a function that it calls again and again, as ``child.run`` does. When one fails, or Ctrl-C comes, that
-    function raises, which stops the others' children.
+    ``work`` gets a function that it calls again and again, as ``process.run`` does. When one fails, or Ctrl-C comes,
+    that function raises, which stops the others' children.
     """
     given_up = threading.Event()
 

@@ -74,7 +74,7 @@ def not_started(error: OSError, python: str) -> Failure:
             Code.UNAVAILABLE, cause, "name another interpreter with --python, or create this one again", "spawn"
         )
     cause = f"the child could not be started: {error.strerror or error}"
-    return Failure(Code.CRASH, cause, "free disk space, memory or processes", "spawn")
+    return Failure(Code.CRASH, cause, "free disk space, memory, processes or open files", "spawn")
 
 
 def with_edges(phases: list[Phase], ended: Exit) -> list[Phase]:

@@ -146,15 +146,22 @@ def whole_rounds(cells: Iterable[Cell], trials: Sequence[TrialRecord]) -> int:
 
 
 def seconds(trials: Iterable[TrialRecord]) -> float:
-    """Return how long trials took in all: those of a bout were alive together, about as long as the longest."""
-    bouts: dict[int, int] = {}
-    alone_ns = 0
+    """Return how long trials took in all: those of a bout were alive together, about as long as the longest.
+
+    What each waited for a quiet machine counts too.
+    """
+    bouts: dict[int, float] = {}
+    alone_s = 0.0
     for trial in trials:
         if trial.bout:
-            bouts[trial.bout] = max(bouts.get(trial.bout, 0), trial.wall_ns)
+            bouts[trial.bout] = max(bouts.get(trial.bout, 0.0), _taken_s(trial))
         else:
-            alone_ns += trial.wall_ns
-    return (alone_ns + sum(bouts.values())) / 1e9
+            alone_s += _taken_s(trial)
+    return alone_s + sum(bouts.values())
+
+
+def _taken_s(trial: TrialRecord) -> float:
+    return trial.wall_ns / 1e9 + (trial.surroundings.waited_s if trial.surroundings else 0.0)
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:

@@ -1,16 +1,19 @@
 """Bouts of columns that are small scripts: whose turn it is, who is stopped, what becomes of those that go wrong."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from kerasbench.children import guard, memory
+from kerasbench.children import bout, guard, memory
 from kerasbench.children.limits import Limits
+from kerasbench.children.process import Child
 from kerasbench.exchange.messages import Code
 from tests import made, stand_in
 from tests.children.columns import CYCLES, FINE, Clock, Columns
@@ -203,6 +206,35 @@ def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Co
     assert [one and one.failure is None for one in outcomes] == [True, True, None, True]
     assert [index for index, name in columns.ear.heard if name == "began"] == [0, 1, 3]
     assert answers == []
+
+
+@pytest.mark.parametrize(("number", "is_passed_over"), [(errno.EAGAIN, True), (errno.EMFILE, True), (errno.EIO, False)])
+def test_what_cannot_start_while_others_live_is_passed_over_if_they_have_what_it_lacks(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch, number: int, is_passed_over: bool
+) -> None:
+    begun: list[object] = []
+
+    def child(*given: Any) -> Child:
+        begun.append(given)
+        if len(begun) == 2:
+            raise OSError(number, os.strerror(number))
+        return Child(*given)
+
+    monkeypatch.setattr(bout, "Child", child)
+    first, second, third = columns.measure(FINE, FINE, FINE)
+    assert first is not None and first.failure is None and third is not None and third.failure is None
+    assert (second is None) is is_passed_over
+
+
+def test_what_cannot_start_though_nothing_else_runs_has_failed(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*given: Any) -> Child:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr(bout, "Child", none)
+    (outcome,) = columns.measure(FINE)
+    assert outcome is not None and outcome.failure is not None and "no more processes" in outcome.failure.cause
 
 
 def test_what_memory_there_is_is_asked_when_the_one_before_is_ready(columns: Columns) -> None:

@@ -48,3 +48,9 @@ def test_trials_of_a_bout_took_as_long_as_the_longest() -> None:
     long, short = made.trial(), dataclasses.replace(made.trial(backend="jax"), wall_ns=10**9)
     assert rows.seconds([long, short]) == 10
     assert rows.seconds([dataclasses.replace(one, bout=1) for one in (long, short)]) == 9
+
+
+def test_what_a_bout_waited_for_a_quiet_machine_is_time_too() -> None:
+    waited = dataclasses.replace(made.trial(), surroundings=dataclasses.replace(made.surroundings(), waited_s=30.0))
+    assert rows.seconds([waited]) == 39
+    assert rows.seconds([dataclasses.replace(waited, bout=1)] * 2) == 39
