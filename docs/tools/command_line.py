@@ -20,6 +20,7 @@ BEGINNING = """\
 `kerasbench` and `python -m kerasbench` are the same program. Without a command, `run` is meant.
 
 - An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
+  Only `--suite` takes one name.
 - stdout has the results. stderr has the progress and the warnings.
 - `kerasbench --install-completion` installs completion for your shell: bash, zsh or fish. It works for
   `kerasbench`, not for `python -m kerasbench`.

@@ -30,7 +30,7 @@ CAUSES = {
     Code.TIMEOUT: "time limit reached",
     Code.CRASH: "the process crashed",
     Code.WRONG_DEVICE: "ran on another device",
-    Code.NONFINITE: "the loss is not a number",
+    Code.NONFINITE: "the loss or a prediction is not finite",
     Code.PARITY: "its results differ from the other backends",
     Code.INVALID: "the scenario or its answer is invalid",
     Code.ERROR: "an exception was raised",

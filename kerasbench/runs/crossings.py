@@ -3,6 +3,7 @@
 import dataclasses
 import statistics
 
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.series import Swept, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.exchange.options import Options, Size
@@ -16,10 +17,10 @@ from kerasbench.results.record import Record
 def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     """Return the plan with the further sizes, measured where it matters: on the two columns of each crossing.
 
-    None where that was not asked for, the run was interrupted, nothing crosses significantly, or --budget has no time
-    left for it.
+    None where that was not asked for, the run was interrupted or quick, nothing crosses significantly, or --budget has
+    no time left for it.
     """
-    if not planned.asked.refine or record.unfinished:
+    if not planned.asked.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
         return None
     wanted = more_sizes(summarize(record))
     bases = {

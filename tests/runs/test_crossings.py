@@ -72,6 +72,17 @@ def test_a_control_is_asked_for_once_for_all_rows() -> None:
     assert not any(options.control for options in found.asked.options)
 
 
+def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
+    record = crossing(rounds=1)
+    for number, trial in enumerate(record.trials):
+        assert trial.measurement is not None and trial.measurement.training is not None
+        step_ms = trial.measurement.training.median_ns / made.MS
+        slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
+        record.trials[number] = dataclasses.replace(trial, measurement=slices, bout=1 + number // len(BACKENDS))
+    assert crossings.more_sizes(summarize(record))
+    assert crossings.finer(swept_plan(), record, 100.0) is None
+
+
 def test_it_is_done_once() -> None:
     planned = swept_plan()
     found = crossings.finer(planned, crossing(), 0.0)
