@@ -19,7 +19,7 @@ class Preparation:
 
     def asking(self, names: Sequence[str]) -> AbstractContextManager[None]:
         """Say meanwhile that backends are asked which devices they see."""
-        return self.step(f"asking {', '.join(names)} what they see")
+        return self.step(f"asking {', '.join(names)} what {'they see' if len(names) > 1 else 'it sees'}")
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:

@@ -20,7 +20,7 @@ def test_preparing_and_measuring_are_told_on_one_console() -> None:
     observer = audience.observer(History())
     observer.run_began(made.plan(TORCH), made.record())
     lines = out.getvalue().splitlines()
-    assert lines[:2] == ["asking torch what they see", "begins now"]
+    assert lines[:2] == ["asking torch what it sees", "begins now"]
     assert lines[2].startswith("1 cell, 3 to 12 rounds")
 
 

@@ -25,9 +25,9 @@ def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing() -> No
 def test_a_terminal_that_moves_no_cursor_gets_the_line() -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "dumb"})
-    with Preparation(console).step("asking jax what they see"):
+    with Preparation(console).asking(["jax"]):
         pass
-    assert out.getvalue() == "asking jax what they see\n"
+    assert out.getvalue() == "asking jax what it sees\n"
 
 
 @pytest.mark.parametrize("terminal", [False, True])
