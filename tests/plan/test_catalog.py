@@ -54,8 +54,8 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
         None,
         True,
         [
-            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False),
-            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False),
+            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
+            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
         ],
     )
 
