@@ -163,8 +163,10 @@ class NativeModel:
 
     def _stops(self, begin_step: Callable[..., object]) -> Stops:
         def stops(step: int) -> bool:
+            if self.stop_training:  # by the step before, which Keras also ends first
+                return True
             begin_step(step)
-            return self.stop_training
+            return False
 
         return stops
 

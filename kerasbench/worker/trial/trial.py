@@ -293,7 +293,7 @@ def parts(subject: Subject, found: Findings) -> None:
 Phase = Callable[[Subject, Findings], None]
 PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
-    "published": (published_epochs, steps, short_epochs, predictions, finish, parts),
+    "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
 }
 

@@ -249,9 +249,9 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(tr
     regime = Regime(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
     slices = train.measure_epochs(model, fed(regime), [], PACE, granted(4))
     assert [block.count for block in slices] == [1] * 4
-    # The first begins the pipeline, two find out how many a slice has; each turn discards one.
-    assert set(twin.epochs[:-1]) == {(2 * 16 + 330 % 16, 16, True)}
-    assert len(twin.epochs) == 1 + 2 + 4 * 2
+    # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
+    assert set(twin.epochs) == {(2 * 16 + 330 % 16, 16, True)}
+    assert len(twin.epochs) == 1 + 2 + 4 * 2 + 1
     assert twin.evaluated == [20, 30] * len(twin.epochs)
 
 

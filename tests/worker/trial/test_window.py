@@ -35,6 +35,7 @@ class Machine:
         monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
         monkeypatch.setattr(window, "read", lambda: Reading(self.now_ns, 0, 0))
         self.told: list[Block | None] = []
+        self.first_steps: list[int] = []  # when those of the epochs began
 
     def synchronize(self, model: Any) -> None:
         assert model is self.model
@@ -47,11 +48,13 @@ class Machine:
         self.now_ns += 1000 * MS
         return Turn(len(self.told) - 1, 0) if len(self.told) <= 3 else None
 
-    def fit(self, callback: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50) -> int:
+    def fit(self, callback: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50, begin_ns: int = 0) -> int:
         """Train until the callback ends it, as Keras does: at the end of a step, or of an epoch; return the epochs."""
         callback.set_model(self.model)
         for epoch in range(most):
             callback.on_epoch_begin(epoch)
+            self.now_ns += begin_ns
+            self.first_steps.append(self.now_ns)
             for step in range(0 if self.model.stop_training else steps):
                 callback.on_train_batch_begin(step)
                 self.now_ns += step_ns
@@ -103,6 +106,13 @@ def test_slices_of_epochs_hold_what_an_epoch_costs(window: Any, machine: Machine
     machine.fit(callback, steps=2, step_ns=MS, epoch_ns=3 * MS)
     assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
     assert machine.model.stop_training
+
+
+def test_an_epoch_begins_at_its_first_step_when_what_fed_the_one_before_is_gone(window: Any, machine: Machine) -> None:
+    clock = clock_of(None)
+    machine.fit(window.EpochWindow(clock, machine.synchronize, machine.ask), steps=2, step_ns=MS, begin_ns=3 * MS)
+    assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
+    assert set(machine.synchronized) <= set(machine.first_steps)
 
 
 def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window: Any, machine: Machine) -> None:
