@@ -5,7 +5,7 @@
 
 and ``<!-- /output -->``. Only commands that measure nothing. ``[0:9]``: these lines alone, as Python counts;
 ``[text +5]``: five lines after the first one that has the text, without blank ones. A section is one that
-``kerasbench report`` can quote.
+``kerasbench report`` can quote; of several files it is the section of what they are merged to.
 
     python docs/tools/outputs.py [--check]
 """
@@ -52,16 +52,18 @@ def _chosen(lines: list[str], wanted: str) -> list[str]:
 def _section(what: str) -> str:
     from kerasbench.report.pages import quotable
 
-    _, name, _, file = what.split()
-    return quotable(name, _found(file))
+    _, name, _, *files = what.split()
+    return quotable(name, _found(*files))
 
 
 @cache
-def _found(file: str) -> "Findings":
+def _found(*files: str) -> "Findings":
     from kerasbench.analysis.findings import findings
+    from kerasbench.results.merge import merge
     from kerasbench.results.store import load
 
-    return findings(load(ROOT / file))
+    records = [load(ROOT / file) for file in files]
+    return findings(merge(records) if len(records) > 1 else records[0])
 
 
 @cache  # pages may show several parts of one output
