@@ -163,7 +163,7 @@ class NativeModel:
 
     def _stops(self, begin_step: Callable[..., object]) -> Stops:
         def stops(step: int) -> bool:
-            if self.stop_training:  # by the step before, which Keras also ends first
+            if self.stop_training:  # asked for at the step before, which is trained all the same, as by Keras
                 return True
             begin_step(step)
             return False

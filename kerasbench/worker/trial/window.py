@@ -62,7 +62,7 @@ class EpochWindow(_Window):
     """Measure slices of whole epochs, each from its first step to that of the next one.
 
     The wait for a turn is there too, not at ``on_epoch_begin``: what fed the epoch before is dropped between the two,
-    and after a wait TensorFlow often takes a long time for that (docs/method.md, "Training step").
+    and after a wait TensorFlow often takes a long time for that (docs/method.md, "TensorFlow's late epochs").
     """
 
     def __init__(self, clock: SliceClock, synchronize: Synchronize, ask: Ask) -> None:
