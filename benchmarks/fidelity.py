@@ -25,10 +25,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import medians
 from children import CPU, answer, in_child
 
 from kerasbench import backends
-from kerasbench.analysis.estimates import percentile_interval
 from kerasbench.backends import Backend
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.options import DEFAULT
@@ -60,7 +60,7 @@ def main(mode: str, patterns: list[str]) -> None:
         for backend in backends.names():
             found = in_child(backend, __file__, mode, str(one.entry.file), one.regime.name)
             ratios = sorted(found["ratios"])
-            low, high = percentile_interval(ratios, 0.5) or (math.nan, math.nan)
+            low, high = medians.interval(ratios)
             first, middle, third = statistics.quantiles(ratios, n=4)
             print(
                 f"{one.label:<24} {backend:<10} {mode}: {middle:.3f} [{low:.3f}, {high:.3f}], quartiles {first:.3f} "

@@ -18,11 +18,11 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
+import medians
 from columns import Column, bouts, chosen
 from in_turns import STEPS_OF_TURN, TURNS
 
 from kerasbench.analysis.cells import HEADLINE, STEADY, CellSummary
-from kerasbench.analysis.estimates import percentile_interval
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import between
 from kerasbench.exchange.requests import Protocol
@@ -89,7 +89,7 @@ def compare(
     for a, b in combinations(BACKENDS, 2):
         pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))
         hand = math.exp(statistics.median(pairs))
-        low, high = (math.exp(one) for one in percentile_interval(pairs, 0.5) or (math.nan, math.nan))
+        low, high = (math.exp(one) for one in medians.interval(pairs))
         ratio = between(found[a], found[b], ratio_of, ())
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(

@@ -8,16 +8,15 @@ stranger, are left out. The two alternate every few cycles, so that drift hits b
 the ratio of the medians of neighbouring groups, of all bouts by then.
 """
 
-import math
 import random
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
 
+import medians
 from columns import STEPS, Column, Silent, chosen
 
 from kerasbench import backends
-from kerasbench.analysis.estimates import percentile_interval
 from kerasbench.children import bout
 from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits
@@ -44,7 +43,7 @@ def main(pattern: str, count: int) -> None:
 
 
 def say(label: str, name: str, found: Sequence[float]) -> None:
-    low, high = percentile_interval(found, 0.5) or (math.nan, math.nan)
+    low, high = medians.interval(found)
     middle = statistics.median(found)
     print(f"{label} {name}: in turn / unbroken {middle:.4f} [{low:.4f}, {high:.4f}], {len(found)} groups", flush=True)
 

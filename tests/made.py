@@ -107,7 +107,6 @@ def measurement(
     step_ms: float = 2.0,
     overhead_ms: float = 10.0,
     steps: int = 100,
-    steady: bool = True,
     losses: tuple[float, ...] = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8),
 ) -> Measurement:
     """A trial whose steps take exactly ``step_ms`` and whose epochs cost ``overhead_ms`` beyond them."""
@@ -118,7 +117,6 @@ def measurement(
             first_step_ns=300 * MS,
             steps_per_block=50,
             warmup=[Block(25, int(25 * step_ms * MS)), block, block],
-            steady=steady,
             blocks=[block] * 10,
             epoch_steps=2,
             epochs=[Block(1, int((overhead_ms + 2 * step_ms) * MS))] * 5,
@@ -192,7 +190,7 @@ def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch regime, whose blocks count whole epochs of one step."""
     made = measurement(steps=1)
     block = Block(10, int(10 * epoch_ms * MS))
-    training = Training("epoch", 300 * MS, 10, [block], True, [block] * 10, 0, [])
+    training = Training("epoch", 300 * MS, 10, [block], [block] * 10, 0, [])
     return Measurement(**(vars(made) | {"training": training}))
 
 

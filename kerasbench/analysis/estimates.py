@@ -43,7 +43,8 @@ class LogEstimate:
     """A positive value, or a ratio of two, by its logarithm: centre, standard error, degrees of freedom.
 
     ``log_error`` is None where there is no interval. ``basis`` says what the interval rests on: on differences between
-    trials, or on those between the slices of time in which the two sides of a ratio took turns.
+    trials, or on those between the slices of time in which the two sides of a ratio took turns. ``disturbed``: other
+    processes used so much of the machine that nothing can be decided by it.
     """
 
     log_centre: float
@@ -51,6 +52,7 @@ class LogEstimate:
     degrees: float
     trials: int
     basis: Basis = "trials"
+    disturbed: bool = False
 
     @property
     def value(self) -> float:
@@ -88,12 +90,13 @@ class LogEstimate:
         """
         centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
         basis: Basis = "trials" if self.basis == other.basis == "trials" else "slices"
+        disturbed = self.disturbed or other.disturbed
         if self.log_error is None or other.log_error is None:
-            return LogEstimate(centre, None, trials - 1, trials, basis)
+            return LogEstimate(centre, None, trials - 1, trials, basis, disturbed)
         variances = (self.log_error**2, other.log_error**2)
         shares = sum(each**2 / one.degrees for each, one in zip(variances, (self, other), strict=True))
         degrees = sum(variances) ** 2 / shares if shares else min(self.degrees, other.degrees)
-        return LogEstimate(centre, math.sqrt(sum(variances)), degrees, trials, basis)
+        return LogEstimate(centre, math.sqrt(sum(variances)), degrees, trials, basis, disturbed)
 
 
 @dataclass(frozen=True)
@@ -133,20 +136,6 @@ class Amount:
 
     def __neg__(self) -> "Amount":
         return dataclasses.replace(self, centre=-self.centre)
-
-
-@dataclass(frozen=True)
-class Percentile:
-    """A percentile of one trial's calls, between two of these calls (see ``percentile_interval``)."""
-
-    value: float
-    low: float
-    high: float
-    trials: int = 1
-
-    @property
-    def half_width(self) -> float:
-        return self.high / self.value - 1
 
 
 def _reach(error: float, degrees: float) -> float:
@@ -233,28 +222,6 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (position - below) * (ordered[above] - ordered[below])
-
-
-def percentile_interval(ordered: Sequence[float], share: float) -> tuple[float, float] | None:
-    """Return the two order statistics between which the percentile lies with at least 95 %; None for too few values.
-
-    By the binomial distribution of how many values lie below it, so for any distribution of independent values
-    (Hahn & Meeker, Statistical Intervals, 1991).
-    """
-    ranks = _percentile_ranks(len(ordered), share)
-    return None if ranks is None else (ordered[ranks[0]], ordered[ranks[1]])
-
-
-@cache
-def _percentile_ranks(count: int, share: float) -> tuple[int, int] | None:
-    """Return the ranks, from 0 on, of the two order statistics."""
-    import numpy as np
-    from scipy.special import bdtr
-
-    tail = (1 - CONFIDENCE) / 2
-    at_most = bdtr(np.arange(count, dtype=float), count, share)  # P(so many values, or fewer, lie below the percentile)
-    low, high = np.flatnonzero(at_most <= tail), np.flatnonzero(at_most >= 1 - tail)
-    return (int(low[-1]), int(high[0])) if len(low) and len(high) else None
 
 
 def t_upper_tail(t: float, degrees: float) -> float:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kerasbench.analysis.anatomy import Anatomy, anatomies
-from kerasbench.analysis.drift import Awake, Drift, awake, drifts
 from kerasbench.analysis.keras_cost import Price, prices
 from kerasbench.analysis.payoff import BreakEven, SpeedUp, break_evens, speed_ups
 from kerasbench.analysis.series import Swept, swept
@@ -64,16 +63,6 @@ class Findings:
     def anatomies(self) -> list[Anatomy]:
         """What the steps of explained cells are made of."""
         return anatomies(self.summary, self.break_evens)
-
-    @cached_property
-    def drifts(self) -> list[Drift]:
-        """What taking turns did not cancel."""
-        return drifts(self.summary.rows)
-
-    @cached_property
-    def awake(self) -> list[Awake]:
-        """The columns that did not lie still while others had their turns."""
-        return awake(self.summary.rows)
 
     @property
     def record(self) -> Record:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.estimates import Estimate, Percentile, estimate, mean, percentile, percentile_interval
+from kerasbench.analysis.estimates import Estimate, estimate, mean, percentile
 from kerasbench.exchange.measurement import (
     Latency,
     Measurement,
@@ -28,8 +28,7 @@ Read = Callable[[TrialRecord, Measurement], float | None]
 class Metric:
     """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several.
 
-    ``within`` returns an interval of one trial by itself, in ``unit``, where it has one. ``difference``: a cost that is
-    a difference of two readings, which noise can make negative.
+    ``difference``: a cost that is a difference of two readings, which noise can make negative.
     """
 
     name: str
@@ -37,15 +36,11 @@ class Metric:
     title: str
     read: Read
     sum_up: Callable[[list[float]], Estimate] = estimate
-    within: Callable[[Measurement], tuple[float, float] | None] = lambda measurement: None
     difference: bool = False
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
-        """Sum up a cell's trials: one by its own interval, several by theirs; None where none has a value."""
-        having = [(value, m) for t, m in trials if (value := self.read(t, m)) is not None]
-        if len(having) == 1 and (interval := self.within(having[0][1])) is not None:
-            return Percentile(having[0][0], *interval)
-        values = [value for value, _ in having]
+        """Sum up a cell's trials; None where none has a value. One trial has no interval."""
+        values = [value for trial, measurement in trials if (value := self.read(trial, measurement)) is not None]
         if not values:
             return None
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
@@ -112,7 +107,7 @@ def _samples_per_s(measurement: Measurement) -> float | None:
 
 
 def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None], share: float, least: int) -> Metric:
-    """Return the metric of a percentile of calls, for trials with at least that many; one trial has its interval."""
+    """Return the metric of a percentile of calls, for trials with at least that many."""
 
     def read(trial: TrialRecord, measurement: Measurement) -> float | None:
         found = of(measurement)
@@ -120,12 +115,7 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
             return None
         return percentile(found.ordered_ns, share) / NS_PER_MS
 
-    def within(measurement: Measurement) -> tuple[float, float] | None:
-        found = of(measurement)
-        interval = percentile_interval(found.ordered_ns, share) if found else None
-        return (interval[0] / NS_PER_MS, interval[1] / NS_PER_MS) if interval else None
-
-    return Metric(name, "ms", title, read, within=within)
+    return Metric(name, "ms", title, read)
 
 
 def single(measurement: Measurement) -> Latency | None:

@@ -3,11 +3,12 @@
 Everything that is said of two cells comes from here (docs/method.md, "The ratio of two columns").
 """
 
+import dataclasses
 import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import CellSummary
@@ -19,7 +20,7 @@ from kerasbench.analysis.estimates import (
     variance,
 )
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
-from kerasbench.exchange.measurement import Block, Latency, Measurement, Training
+from kerasbench.exchange.measurement import Block, Latency, Measurement, Training, disturbed_cycles
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one cell differ, as the standard deviation of the logarithm, measured over bouts of the
@@ -31,6 +32,8 @@ BETWEEN_OTHERS = 0.03
 # than their processes explain.
 TYPICAL_SCATTER = 0.05
 
+LEAST_UNDISTURBED = 6  # cycles: so many the shortest stage has
+
 Trial = tuple[TrialRecord, Measurement]
 
 
@@ -38,16 +41,18 @@ Trial = tuple[TrialRecord, Measurement]
 class Paired:
     """The logarithm of a ratio in one bout. ``error`` is its standard error by ``slices`` of each side.
 
-    Without slices ``error`` is None: the trials' values were divided.
+    Without slices ``error`` is None: the trials' values were divided. ``disturbed``: others used the machine in so many
+    cycles that too few are left without them.
     """
 
     log: float
     error: float | None = None
     slices: int = 0
+    disturbed: bool = False
 
     @property
     def inverse(self) -> "Paired":
-        return Paired(-self.log, self.error, self.slices)
+        return dataclasses.replace(self, log=-self.log)
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
         return None
     pairs, known = _in_common(a, b), BY_NAME[metric]
     direct = over_bouts(_bouts(pairs, known), _apart(pairs[0])) if pairs else None
-    if _is_enough(direct):
+    if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
     if _is_enough(indirect):
@@ -128,9 +133,18 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
 
 
 def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
-    """Sum up the bouts of two cells; ``apart`` is by how much their ratio differs from bout to bout."""
+    """Sum up the bouts of two cells; ``apart`` is by how much their ratio differs from bout to bout.
+
+    Disturbed bouts count only where there are no others.
+    """
     if not bouts:
         return None
+    undisturbed = [one for one in bouts if not one.disturbed]
+    if len(undisturbed) < len(bouts):
+        if undisturbed:
+            return over_bouts(undisturbed, apart)
+        found = over_bouts([dataclasses.replace(one, disturbed=False) for one in bouts], apart)
+        return found and dataclasses.replace(found, disturbed=True)
     if len(bouts) >= MIN_TRIALS_FOR_INTERVAL:
         return estimate([math.exp(one.log) for one in bouts])
     centre = statistics.fmean(one.log for one in bouts)
@@ -162,13 +176,19 @@ def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
 
 
 def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
-    """Return the median over common cycles of the difference of the logarithms of two columns' slices."""
-    return _by_cycles(_means(a), _means(b))
+    """Return the median over common cycles of the difference of the logarithms of two columns' slices.
+
+    Cycles in which others used the machine do not count where enough are left without them.
+    """
+    return _by_cycles(_means(a), _means(b), disturbed_cycles([a, b]))
 
 
-def _by_cycles(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
-    logs = [math.log(a[cycle] / b[cycle]) for cycle in a if cycle in b]
-    return Paired(statistics.median(logs), median_error(logs), len(logs)) if logs else None
+def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Paired | None:
+    common = a.keys() & b.keys()
+    left = common - disturbed
+    is_enough = len(left) >= min(len(common), LEAST_UNDISTURBED)
+    logs = [math.log(a[cycle] / b[cycle]) for cycle in (left if is_enough else common)]
+    return Paired(statistics.median(logs), median_error(logs), len(logs), not is_enough) if logs else None
 
 
 def _means(slices: Sequence[Block]) -> dict[int, float]:
@@ -228,7 +248,8 @@ def joined(columns: tuple[Training, Training], more: int, steps: Paired, short: 
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2  # of the short epochs in the ratio: its derivative
     known = steps.error is not None and short.error is not None
     error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
-    return Paired(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices))
+    disturbed = steps.disturbed or short.disturbed
+    return Paired(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
 
 
 def _geometric(a: float, b: float) -> float:
@@ -248,7 +269,9 @@ def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measuremen
 
     def compare(a: Measurement, b: Measurement) -> Paired | None:
         ours, theirs = of(a), of(b)
-        return _by_cycles(_medians(ours), _medians(theirs)) if ours and theirs else None
+        if ours is None or theirs is None:
+            return None
+        return _by_cycles(_medians(ours), _medians(theirs), disturbed_cycles([ours.slices, theirs.slices]))
 
     return compare
 

@@ -59,15 +59,23 @@ class Standing:
     @property
     def first(self) -> Column | None:
         """The fastest where none is level with it: significantly, or of a tentative table."""
+        if self.disturbed:
+            return None
         if self.proven:
             return self.fastest if all(one.verdict is Verdict.FASTER for one in self.comparisons) else None
         return self.fastest if self.tentative else None
 
     @property
+    def disturbed(self) -> bool:
+        """Whether other processes used so much of the machine that the row has no verdict."""
+        return any(one.ratio.disturbed for one in self.comparisons)
+
+    @property
     def level(self) -> list[Column]:
         """Those that cannot be told from the fastest."""
         undecided = (Verdict.SAME, Verdict.INCONCLUSIVE)
-        return [one.rival for one in self.comparisons if self.proven and one.verdict in undecided]
+        decides = self.proven and not self.disturbed
+        return [one.rival for one in self.comparisons if decides and one.verdict in undecided]
 
     @property
     def by_slices(self) -> bool:

@@ -78,7 +78,7 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
     A t test against the nearer edge of the effect; p at most 0.025 is the same as a 95 % interval wholly beyond it, or
     wholly within (two one-sided tests).
     """
-    if a_over_b is None or a_over_b.log_error is None:
+    if a_over_b is None or a_over_b.log_error is None or a_over_b.disturbed:
         return Claim(Verdict.INCONCLUSIVE, None)
     edge, centre, error = math.log1p(effect), a_over_b.log_centre, a_over_b.log_error
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)

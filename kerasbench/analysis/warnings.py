@@ -57,6 +57,8 @@ def _of_cells(row: Row) -> Iterator[Concern]:
 def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
+    if standing.disturbed:
+        yield Concern(Warned.OTHERS, row.label, [])
     if not row.origin.versus:  # who is the fastest of all is nobody's question there
         yield from _of_standing(row, standing)
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
@@ -111,13 +113,6 @@ def _fallbacks(row: Row, column: Column) -> dict[str, int]:
     return {name: n for _, measurement in row.cells[column].trials for name, n in measurement.fallbacks.items()}
 
 
-def _unsteady(row: Row, column: Column) -> bool:
-    trials = row.cells[column].trials
-    return 2 * sum(
-        measurement.training is not None and not measurement.training.steady for _, measurement in trials
-    ) > len(trials)
-
-
 def _scattered(row: Row, column: Column) -> bool:
     return (row.cells[column].scatter or 0) >= SCATTER_WARN
 
@@ -134,5 +129,4 @@ _CELLS: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
     (Warned.DISTURBED, lambda row, column: bool(row.cells[column].noisy)),
     (Warned.UNJUDGED, _unjudged),
     (Warned.SCATTERED, _scattered),
-    (Warned.UNSTEADY, _unsteady),
 )

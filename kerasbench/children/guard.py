@@ -16,6 +16,9 @@ def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
     """Have a guardian stand by meanwhile, and return what tells it a line (guardian.py says which).
 
     It is there when this goes on: nothing that is measured pays for its start.
+
+    Raises:
+        OSError: it cannot be started, or ends at once.
     """
     command = [python, "-I", "-S", str(GUARDIAN), MARK]
     with subprocess.Popen(
@@ -28,7 +31,8 @@ def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
     ) as guardian:
         stdin, stdout = guardian.stdin, guardian.stdout
         assert stdin is not None and stdout is not None
-        stdout.readline()
+        if not stdout.readline():
+            raise OSError("the guardian process ended at once")
 
         def tell(line: str) -> None:
             with suppress(BrokenPipeError):  # somebody has killed it

@@ -29,7 +29,6 @@ PASSED_ON = (
     *("ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_DEVICE_LIB_PATH", "GPU_DEVICE_ORDINAL"),
     "HSA_OVERRIDE_GFX_VERSION*",  # without it, ROCm does not run at all on the cards that need it
     *("PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONUTF8", "PYTHONIOENCODING"),
-    *("COVERAGE_*", "COV_CORE_*"),  # of the tests of this project, whose children are counted too
 )
 # Where CUDA and ROCm keep what they have compiled for this very card, and MIOpen which of its kernels it has found to
 # be the quickest: a first step is to find them empty. Metal's cache has no such variable.

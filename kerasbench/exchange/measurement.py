@@ -1,6 +1,7 @@
 """What a trial measured, raw: blocks in ns, losses, where things lived, what was really in force."""
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -11,8 +12,12 @@ class Block:
     """``count`` training steps (or epochs, or calls) between two synchronisations.
 
     ``cycle`` and ``position`` tell when it was measured: in which cycle of its stage, as the how-manieth column of the
-    bout, both from 0 on. ``cpu_ns`` is the processor time of the process meanwhile. All three are None for a warm-up,
-    and in files of an older kerasbench, which measured one column after another.
+    bout, both from 0 on. ``cpu_ns`` is the processor time of the process and its helpers meanwhile. All three are None
+    for a warm-up, and in files of an older kerasbench, which measured one column after another.
+
+    ``others_ns`` is the processor time of all other processes meanwhile, ``steal_ns`` what a hypervisor kept, both on
+    the processors that the process may use; ``throttled`` counts how often heat slowed them down. None: not told.
+    ``disturbed``: others took so much that the slice is not counted where enough others are left.
     """
 
     count: int
@@ -20,11 +25,20 @@ class Block:
     cycle: int | None = None
     position: int | None = None
     cpu_ns: int | None = None
+    others_ns: int | None = None
+    steal_ns: int | None = None
+    throttled: int | None = None
+    disturbed: bool = False
 
     @property
     def unit_ns(self) -> float:
         """The time of one of them."""
         return self.ns / self.count
+
+
+def disturbed_cycles(columns: Iterable[Iterable[Block]]) -> set[int]:
+    """Return the cycles in which others disturbed a slice of any of these columns."""
+    return {block.cycle for column in columns for block in column if block.disturbed and block.cycle is not None}
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,6 @@ class Training:
     first_step_ns: int | None
     steps_per_block: int
     warmup: list[Block]
-    steady: bool
     blocks: list[Block]
     epoch_steps: int
     epochs: list[Block]
@@ -196,15 +209,11 @@ class Usage:
     """What the process used while steps were measured, in its own turns.
 
     ``involuntary_switches`` count how often the kernel took a processor away from it; None where it was not counted.
-    ``parked_ns`` is how long it waited for its turns over the whole bout, ``parked_cpu_ns`` the processor time that it
-    used meanwhile, which should be none.
     """
 
     cpu_ns: int
     wall_ns: int
     involuntary_switches: int | None
-    parked_ns: int = 0
-    parked_cpu_ns: int = 0
 
     @property
     def processors(self) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.exchange.measurement import Measurement, Usage
+from kerasbench.exchange.measurement import Measurement
 from kerasbench.machine.nvidia import THERMAL_REASONS, Sample
 from kerasbench.machine.state import State
 
@@ -16,8 +16,6 @@ BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50
 LOAD_PER_CORE_WARN = 0.25
 STEAL_WARN = 0.02  # of all processors' time: as much as the precision that a run aims at
 SPREAD_WARN = 0.10  # interquartile range of a trial's blocks over their median: the other columns had it too
-PARKED_LEAST_NS = 1_000_000_000  # in a whole bout; with one other column it is seconds
-PARKED_WARN = 0.005  # of a core, while stopped: the stopping has not worked, and the column has disturbed the others
 SCATTER_WARN = 0.10  # coefficient of variation of a cell's trials
 SHARE_OF_OTHER_TRIALS = 0.9  # of the processors that the cell's other trials had
 THERMAL_WARN, THERMAL_INVALID = 1, 2  # macOS: moderate, heavy
@@ -100,21 +98,11 @@ def of_surroundings(seen: Surroundings, cores: int, top_clock_mhz: int | None) -
 
 def of_measurement(measurement: Measurement, earlier: Sequence[Measurement]) -> list[Signal]:
     """Return what a trial's own readings show of a disturbance; ``earlier``: the cell's undisturbed trials."""
-    spreads, parked = spread(measurement), parked_share(measurement.usage)
+    spreads = spread(measurement)
     return [
         *_when(spreads >= SPREAD_WARN, "blocks", f"blocks spread by {spreads:.0%} (quartiles)"),
         *_share(measurement, earlier),
-        *_when(parked > PARKED_WARN, "parked", f"it used {parked:.1%} of a core while others had their turns"),
     ]
-
-
-def parked_share(*trials: Usage) -> float:
-    """Return how much of a core trials used while they were stopped; 0 where they hardly were.
-
-    One that is measured alone waits a moment between two slices, and asking for the next one is all that it does then.
-    """
-    parked_ns = sum(one.parked_ns for one in trials)
-    return sum(one.parked_cpu_ns for one in trials) / parked_ns if parked_ns >= PARKED_LEAST_NS else 0.0
 
 
 def spread(measurement: Measurement) -> float:

@@ -13,7 +13,6 @@ class Warned(StrEnum):
     DISTURBED = "disturbed"
     UNJUDGED = "unjudged"
     SCATTERED = "scattered"
-    UNSTEADY = "unsteady"
     FALLBACK = "fallback"
     SLICES = "slices"
     FEW = "few"
@@ -31,7 +30,6 @@ class Warned(StrEnum):
     STEAL = "steal"
     BLOCKS = "blocks"
     SHARE = "share"
-    PARKED = "parked"
     GPU = "gpu"
     GPU_HEAT = "gpu heat"
     GPU_CLOCK = "gpu clock"
@@ -52,7 +50,6 @@ WORDS: dict[Warned, Words] = {
         "the losses were not compared with those of the other backends", "make the model and its feed deterministic"
     ),
     Warned.SCATTERED: Words(f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"),
-    Warned.UNSTEADY: Words("warm-up ended before times had settled, in most trials", "run again on a quiet machine"),
     Warned.FALLBACK: Words(
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
     ),
@@ -72,11 +69,10 @@ WORDS: dict[Warned, Words] = {
     Warned.LOAD: Words("the machine was busy before the run", "close other programs"),
     Warned.HEAT: Words("the processor was too hot", "let the machine cool down"),
     Warned.GATE: Words("the machine did not become quiet in time", "close other programs"),
-    Warned.OTHERS: Words("other programs used the processors", "close other programs"),
+    Warned.OTHERS: Words("not decided: other processes used the processors", "close other programs and run again"),
     Warned.STEAL: Words("the hypervisor gave processors to other machines", "use a machine that is not shared"),
     Warned.BLOCKS: Words("times within the trial vary widely", "run more rounds on a quieter machine"),
     Warned.SHARE: Words("fewer processors were busy than in other trials", "close other programs"),
-    Warned.PARKED: Words("the process used the CPU while it was stopped", "measure it alone"),
     Warned.GPU: Words("the GPU was shared or could not be observed", "end other processes on the GPU"),
     Warned.GPU_HEAT: Words("the GPU slowed down from heat or a power limit", "let the GPU cool down"),
     Warned.GPU_CLOCK: Words("the GPU ran at a lower clock than in other trials", "let the GPU cool down"),

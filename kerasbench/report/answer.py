@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from kerasbench.analysis.cells import Row
+from kerasbench.analysis.disturbance import disturbance
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
@@ -75,10 +76,11 @@ def _winner(standing: Standing, named: Names) -> Cell:
 
 def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
     ratio = standing.over_fastest(column)
+    warned = standing.disturbed or (column in row.cells and is_warned(row, column))
     if ratio is not None:
-        return Cell(times(ratio), ratio.value, level=column in standing.level, warned=is_warned(row, column))
+        return Cell(times(ratio), ratio.value, level=column in standing.level, warned=warned)
     if column == standing.fastest:
-        return Cell("1×", 1.0, warned=is_warned(row, column))
+        return Cell("1×", 1.0, warned=warned)
     return _alone_in_its_row(row, column) if standing.fastest is None else failed(row, column)
 
 
@@ -94,7 +96,8 @@ def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
     named = names(found.summary.columns)
     rows = zip(found.plain.rows, found.plain.standings, strict=True)
-    answers = [f"{row.label}: {of_row(row, standing, named)}" for row, standing in rows]
+    cores = found.record.machine.cores
+    answers = [f"{row.label}: {of_row(row, standing, named, cores)}" for row, standing in rows]
     swept = [f"{one.label}: {_of_duel(one, duel, named)}" for one in found.sweeps for duel in one.duels if duel.ratios]
     return [blanked(one) for one in [*answers, *swept]]
 
@@ -130,9 +133,21 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
     return f"No two columns were measured in any of {rows}: there is nothing to compare."
 
 
-def of_row(row: Row, standing: Standing, named: Names) -> str:
-    """Return what a row says, then which of its columns are warned of, then its failures."""
-    return " ".join([*_ranked(row, standing, named), *_warned(row, named), *_failed(row, named)])
+def of_row(row: Row, standing: Standing, named: Names, cores: int) -> str:
+    """Return what a row says, then what disturbed it, which of its columns are warned of, then its failures."""
+    disturbed = [_disturbed(row, named, cores)] if standing.disturbed else []
+    return " ".join([*_ranked(row, standing, named), *disturbed, *_warned(row, named), *_failed(row, named)])
+
+
+def _disturbed(row: Row, named: Names, cores: int) -> str:
+    """Return why a row has no verdict: how much of the machine others used, and who suffered from it."""
+    found = disturbance(row, cores)
+    share = f"{found.share:.0%}" if found else "a part"
+    worst = f"; {named[found.slowed]} suffers most from that" if found and found.slowed else ""
+    times = f" ({found.times:.2g} times as long, measured)" if found and found.times else ""
+    return (
+        f"{WARNED} Not decided: other processes used {share} of this machine{worst}{times}. Close them and run again."
+    )
 
 
 def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
@@ -144,6 +159,8 @@ def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
     compared = sorted(standing.comparisons, key=lambda one: one.ratio.inverse.value)
     if standing.withheld:
         yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, named, 'was')}."
+    elif standing.disturbed:
+        yield f"{fastest} {_ahead(compared, named, 'looks fastest,')}."
     elif not standing.proven:
         yield f"{fastest} {_ahead(compared, named, 'looks fastest,')} ({_too_few(row)}: not yet proven)."
     elif standing.first is not None:

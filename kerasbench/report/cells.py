@@ -66,7 +66,9 @@ def timed(row: Row, column: Column, place: Standing) -> Cell:
         return failed(row, column)
     text = _time(found, BY_NAME[row.headline].unit, column, place)
     level = bool(place.level) and column in (place.fastest, *place.level)
-    return Cell(text, found.value, strong=column == place.first, level=level, warned=is_warned(row, column))
+    return Cell(
+        text, found.value, strong=column == place.first, level=level, warned=place.disturbed or is_warned(row, column)
+    )
 
 
 def failed(row: Row, column: Column) -> Cell:

@@ -1,15 +1,12 @@
 """The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions."""
 
-from kerasbench.analysis.drift import WORTH_NAMING
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
-from kerasbench.quiet.signals import PARKED_WARN
 from kerasbench.report.cells import column_name, column_names, estimated, metric_section, whole_steps
 from kerasbench.report.notes import first_step, paired
-from kerasbench.report.number import percent, significant, with_interval
+from kerasbench.report.number import significant
 from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, number, texts
 from kerasbench.report.warned import advice
-from kerasbench.results.keys import Column
 from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
@@ -157,32 +154,6 @@ def phases(summary: Summary) -> Section | None:
 
 def _seconds(duration_s: float | None) -> Cell:
     return EMPTY if duration_s is None else Cell(f"{duration_s:.3f}", duration_s)
-
-
-def drifts(found: Findings) -> Section | None:
-    """Return what taking turns did not cancel: who was not still, who changed alone, who feels a predecessor."""
-    lines = [
-        f"{one.row.label} {column_name(one.column)} used {percent(one.share)} of a core while others had their turns."
-        for one in found.awake
-    ]
-    lines += [
-        f"{one.row.label} {column_name(one.column)}: slices took {with_interval(one.change)} times as long "
-        f"{_when(one.after)}, compared with those of the others."
-        for one in found.drifts
-    ]
-    if not lines:
-        return None
-    explanation = (
-        f"Significant changes of more than {WORTH_NAMING:.0%}, all corrected together by Holm's method, and stopped "
-        f"columns that used more than {percent(PARKED_WARN)} of a core."
-    )
-    return Section("What turns did not cancel", lines=lines, notes=[explanation], folded=True)
-
-
-def _when(after: Column | None) -> str:
-    if after is None:
-        return "in the second half of a bout as in the first"
-    return f"right after {column_name(after)} as after others"
 
 
 def disturbances(summary: Summary) -> Section | None:

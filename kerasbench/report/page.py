@@ -40,7 +40,6 @@ def whole(found: Findings) -> Page:
             None if found.is_versus else details.repaid(found),
             details.learning(published),
             details.phases(summary),
-            details.drifts(found),
             details.disturbances(summary),
         ],
     )

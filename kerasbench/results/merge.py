@@ -1,13 +1,14 @@
 """Several runs of one machine as one record."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
 from kerasbench.exchange.descriptions import RegimeDescription
+from kerasbench.exchange.options import environment_of
 from kerasbench.exchange.requests import ProtocolKind
 from kerasbench.machine import Machine, told_apart
 from kerasbench.results.asked import Counted
@@ -15,7 +16,6 @@ from kerasbench.results.keys import Column
 from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, Unshown
 
 Worth = tuple[bool, bool, bool, str]
-DEFAULT_TERMS = ""  # the options of a column that has none, nor a label
 ENOUGH_ROUNDS = 3  # what an interval needs: analysis.estimates.MIN_TRIALS_FOR_INTERVAL
 
 
@@ -62,13 +62,13 @@ class Outline:
         return (self.protocol == ("sweep" if group.sized else "steady"), self.is_run)
 
     def replaces(self, older: "Outline", group: Group) -> bool:
-        """Tell whether a newer run takes an older one's place: no default column may vanish from a page by an option.
+        """Tell whether a newer run takes an older one's place: nothing that was on the page may vanish from it.
 
-        It was asked for every column that the older one tried, on the same terms or on the default ones, and has
-        intervals where that one has.
+        It was asked for every backend on every device that the older one tried (on whatever other terms), also by an
+        interpreter without a label where that one was, and has intervals where that one has.
         """
         asked, tried = self.groups[group].asked, older.groups[group].tried
-        covers = all(column in asked or (*column[:2], DEFAULT_TERMS) in asked for column in tried)
+        covers = {column[:2] for column in asked} >= {column[:2] for column in tried} and _plain(asked) >= _plain(tried)
         return covers and self.has_intervals >= older.has_intervals
 
 
@@ -103,6 +103,11 @@ def outline(record: Record, file: Path = Path()) -> Outline:
         record.started,
         _groups(record.trials),
     )
+
+
+def _plain(columns: Iterable[Column]) -> set[tuple[str, str]]:
+    """Return the backends and devices of those columns whose interpreter has no label."""
+    return {(backend, device) for backend, device, options in columns if not environment_of(options)}
 
 
 def _groups(trials: Sequence[TrialRecord]) -> dict[Group, Columns]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.exchange.descriptions import RegimeDescription
-from kerasbench.exchange.measurement import Block
+from kerasbench.exchange.measurement import Block, disturbed_cycles
 from kerasbench.exchange.requests import Protocol, counts_epochs
 from kerasbench.exchange.turns import STAGES
 
@@ -31,8 +31,21 @@ def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
 def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Block]], /) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
-    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another.
+    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
+    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
     """
+    disturbed = disturbed_cycles(slices)
+    undisturbed = [[block for block in column if block.cycle not in disturbed] for column in slices]
+    if _is_enough(protocol, of_stage, stage, undisturbed):
+        return True
+    half = [column[: len(column) // 2] for column in slices]
+    hopeless = 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles
+    return _is_enough(protocol, of_stage, stage, slices if hopeless else half)
+
+
+def _is_enough(
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Block]]
+) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < protocol.min_cycles:
         return False

@@ -41,17 +41,11 @@ def _hear(source: int, lines: "SimpleQueue[bytes]") -> NoReturn:
 
 
 class Turns:
-    """What a child waits for, and what the waiting came to over the whole bout.
-
-    ``parked_ns`` went by between a message and the turn that followed; ``parked_cpu_ns`` of its processors was used
-    meanwhile.
-    """
+    """What a child waits for."""
 
     def __init__(self, pipe: Pipe, lines: "SimpleQueue[bytes]") -> None:
         self._pipe = pipe
         self._lines = lines
-        self.parked_ns = 0
-        self.parked_cpu_ns = 0
 
     def next(self, stage: str, measured: Block | None = None) -> Turn | None:
         """Say what the last slice of a stage was, or that its first one can be measured; return the turn for the next.
@@ -59,11 +53,8 @@ class Turns:
         None: the stage is over.
         """
         # Before the message: whoever gets it may stop this process before its next line.
-        began_ns, began_cpu_ns = time.monotonic_ns(), time.process_time_ns()
+        began_ns = time.monotonic_ns()
         self._pipe.send(Message(ready=stage) if measured is None else Message(slice=measured))
         turn = decode_turn(self._lines.get())
-        waited_ns = time.monotonic_ns() - began_ns
-        self.parked_ns += waited_ns
-        self.parked_cpu_ns += time.process_time_ns() - began_cpu_ns
-        self._pipe.waited(waited_ns)
+        self._pipe.waited(time.monotonic_ns() - began_ns)
         return turn

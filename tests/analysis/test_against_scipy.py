@@ -73,24 +73,6 @@ def test_percentiles_are_linear_between_neighbours(share: float) -> None:
     assert estimates.percentile(values, share) == pytest.approx(np.quantile(values, share))
 
 
-@pytest.mark.parametrize(("count", "share"), [(6, 0.5), (100, 0.5), (200, 0.9), (1000, 0.99), (5000, 0.999)])
-def test_order_statistics_are_the_narrowest_that_leave_so_much_to_each_side(count: int, share: float) -> None:
-    """It lies below rank ``low``, from 0 on, where no more than ``low`` values are below it; above likewise."""
-    found = estimates.percentile_interval([float(rank) for rank in range(count)], share)
-    assert found is not None
-    low, high = (int(rank) for rank in found)
-    below = reference.binom(count, share)
-    assert below.cdf(low) <= ALPHA < below.cdf(low + 1)
-    assert below.sf(high) <= ALPHA + 1e-12 and below.sf(high - 1) > ALPHA
-
-
-@pytest.mark.parametrize(("count", "share"), [(3, 0.5), (5, 0.5), (200, 0.99), (20, 0.9)])
-def test_where_no_order_statistic_leaves_so_much_there_is_no_interval(count: int, share: float) -> None:
-    below = reference.binom(count, share)
-    assert below.pmf(0) > ALPHA or below.pmf(count) > ALPHA
-    assert estimates.percentile_interval([float(rank) for rank in range(count)], share) is None
-
-
 def ratios(seed: int, count: int, strength: float) -> list[LogEstimate]:
     """Ratios of five rounds, from no difference to a clear one, in any order."""
     rng = random.Random(seed)

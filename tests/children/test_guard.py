@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -45,6 +46,14 @@ def test_one_that_somebody_has_killed_disturbs_nothing() -> None:
         stand_in.wait_for(lambda: stand_in.is_gone(guardian))
         tell("+1-1")
         tell("-1-1")
+
+
+def test_one_that_ends_before_it_stands_by_is_an_error(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o700)
+    with pytest.raises(OSError, match="guardian"), guarded(str(python)):
+        pass
 
 
 def test_an_interpreter_that_is_not_there_is_an_error() -> None:

@@ -73,20 +73,6 @@ def test_a_gate_that_was_not_passed_is_a_signal() -> None:
     assert of_trial(made.surroundings(refused="40% of the CPU in use")) == [("gate", WARN)]
 
 
-def test_a_trial_that_is_measured_alone_disturbs_nobody_between_its_slices() -> None:
-    whole = made.measurement()
-    usage = dataclasses.replace(whole.usage, parked_ns=39 * made.MS, parked_cpu_ns=21 * made.MS)
-    assert signals.parked_share(usage) == 0
-    assert of_trial(made.surroundings(), dataclasses.replace(whole, usage=usage)) == []
-
-
-@pytest.mark.parametrize(("cpu_ms", "expected"), [(0, []), (5, []), (6, [("parked", WARN)])])
-def test_a_column_that_worked_while_others_had_their_turns(cpu_ms: int, expected: list[tuple[str, Severity]]) -> None:
-    whole = made.measurement()
-    usage = dataclasses.replace(whole.usage, parked_ns=1_000 * made.MS, parked_cpu_ns=cpu_ms * made.MS)
-    assert of_trial(made.surroundings(), dataclasses.replace(whole, usage=usage)) == expected
-
-
 def test_a_trial_that_got_fewer_processors_than_the_others() -> None:
     starved = dataclasses.replace(made.measurement(), usage=Usage(16, 10, 0))
     assert of_trial(made.surroundings(), starved) == []

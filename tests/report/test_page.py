@@ -53,11 +53,6 @@ def test_a_failure_stands_in_the_table_and_below_it_with_cause_and_remedy() -> N
     ]  # fmt: skip
 
 
-def test_what_was_not_steady_is_named() -> None:
-    text = document(findings(made.record(made.trial(found=made.measurement(steady=False)))))
-    assert "Warm-up ended before times had settled, in most trials: dense torch cpu. Remedy: " in text
-
-
 def test_a_run_that_was_interrupted_at_once_has_a_page_too() -> None:
     assert "## Training step" in document(findings(made.record(rounds=0)))
 

@@ -89,22 +89,6 @@ def test_a_newer_run_of_the_same_backends_or_more_takes_the_place() -> None:
     assert "dense jax cpu jit=on, torch cpu jit=on (" in note
 
 
-@pytest.mark.parametrize("options", [Options(jit=True), Options(threads=1), Options(environment="keras-3.14")])
-def test_a_newer_run_with_an_option_does_not_make_the_default_columns_vanish_and_is_named(options: Options) -> None:
-    optional = run(2.0, options=options, day=2)
-    assert step_ms(rows(run(1.0), optional)["dense"]) == 1.0
-    (note,) = shown(run(1.0), optional)[1]
-    assert f"torch cpu {options.label} (the newer run of 2026-01-02)" in note
-
-
-def test_a_run_on_other_terms_does_not_replace_one_that_had_an_option_and_both_terms_do() -> None:
-    jit, threads = run(1.0, options=Options(jit=True)), run(2.0, options=Options(threads=1), day=2)
-    assert [column[2] for column in rows(jit, threads)["dense"].cells] == ["jit=on", "jit=on"]
-    default, optional = (run(3.0, options=options, day=3) for options in (Options(), Options(jit=True)))
-    both = dataclasses.replace(default, trials=[*default.trials, *optional.trials])
-    assert step_ms(rows(run(1.0), jit, both)["dense"]) == 3.0
-
-
 def with_jax(record: Record, round_index: int) -> Record:
     """Return a run in which jax failed, in round 0 where it could not be tried at all."""
     failed = made.trial(round_index, backend="jax", failure=made.FAILURE)

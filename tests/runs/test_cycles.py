@@ -98,3 +98,34 @@ def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(
     found = cycles.shares(PROTOCOL, regime)
     assert list(found) == stages
     assert sum(found.values()) == pytest.approx(1)
+
+
+def disturbed(column: list[Block], *places: int) -> list[Block]:
+    """The slices with their cycles, of which others disturbed those at these places."""
+    return [dataclasses.replace(block, cycle=cycle, disturbed=cycle in places) for cycle, block in enumerate(column)]
+
+
+def test_a_cycle_that_others_disturbed_is_measured_again() -> None:
+    quiet, hit = slices([100], 6), disturbed(slices([50], 6), 2)
+    assert enough("train", disturbed(quiet), disturbed(slices([50], 6)))
+    assert not enough("train", disturbed(quiet), hit)
+    assert enough("train", disturbed(slices([100], 7)), disturbed(slices([50], 7), 2))
+
+
+def test_that_at_most_doubles_the_cycles() -> None:
+    def ends_after(places: Sequence[int]) -> int:
+        return next(
+            count
+            for count in itertools.count(1)
+            if enough("train", disturbed(slices([100], count)), disturbed(slices([50], count), *places))
+        )
+
+    assert ends_after([]) == 6
+    assert ends_after([0, 2, 4]) == 9
+    assert ends_after([0, 2, 4, *range(6, 100)]) == 12
+
+
+def test_where_twice_as_many_would_not_leave_enough_none_is_measured_again() -> None:
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(6)))
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(4)))
+    assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))

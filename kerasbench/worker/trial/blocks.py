@@ -14,7 +14,6 @@ LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on Tens
 SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a block
 STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
-WARMUP_MIN_BLOCKS = 3
 WARMUP_MAX_BLOCKS = 30
 
 
@@ -105,6 +104,6 @@ class WarmUpClock:
             self.warm = done >= self._protocol.warmup_blocks
             return
         spent_ns = sum(block.ns for block in self.blocks)
-        enough = done >= WARMUP_MIN_BLOCKS and spent_ns >= self._protocol.warmup_min_ns
+        enough = spent_ns >= self._protocol.warmup_min_ns
         too_long = done >= WARMUP_MAX_BLOCKS or spent_ns >= self._protocol.warmup_max_ns
         self.warm = (enough and self.steady) or (done >= 1 and too_long)

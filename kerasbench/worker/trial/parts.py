@@ -16,7 +16,6 @@ from kerasbench.exchange.turns import Turn
 from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, granted, measured
-from kerasbench.worker.trial.usage import read
 from kerasbench.worker.trial.window import StepWindow
 
 ENDLESS = 1_000_000
@@ -44,7 +43,7 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
         return _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)
 
     def by_itself(turn: Turn) -> Block:
-        return _timed(bare, in_block, turn)
+        return _timed(bare, in_block, pace, turn)
 
     def slice_of_all(turn: Turn) -> Block:
         ways = list(zip(kept, (from_arrays, from_ready, by_itself), strict=True))
@@ -61,24 +60,24 @@ def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> P
 def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Block:
     """Return a block of one `fit`, after a block that warms up."""
     warmed = dataclasses.replace(pace.protocol, warmup_blocks=1)
-    clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace)
-    window = StepWindow(clock, pace.synchronize, granted(1, turn))
+    clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace, alone=True)
+    window = StepWindow(clock, pace, granted(1, turn))
     model.fit(**given, verbose=0, epochs=ENDLESS, callbacks=[window])
     (block,) = clock.slices
     return block
 
 
-def _timed(bare: Callable[[int], None], steps: int, turn: Turn) -> Block:
+def _timed(bare: Callable[[int], None], steps: int, pace: Pace, turn: Turn) -> Block:
     """Return a block of the step by itself, after one that warms up."""
     bare(steps)
-    began = read()
+    began = pace.meter.read()
     bare(steps)
-    return read().since(began, steps, turn)
+    return pace.meter.read().since(began, steps, turn)
 
 
 def _sum(blocks: list[Block], turn: Turn) -> Block:
     count, ns, cpu_ns = (sum(column) for column in zip(*((b.count, b.ns, b.cpu_ns or 0) for b in blocks), strict=True))
-    return Block(count, ns, turn.cycle, turn.position, cpu_ns)
+    return Block(count, ns, turn.cycle, turn.position, cpu_ns, disturbed=any(block.disturbed for block in blocks))
 
 
 def peak_flops() -> float:

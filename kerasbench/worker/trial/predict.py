@@ -1,5 +1,6 @@
 """Prediction: NumPy in, NumPy out. Single batches for latency, whole passes for throughput."""
 
+import dataclasses
 import itertools
 import statistics
 import time
@@ -66,9 +67,10 @@ class Calls:
         """
         for _ in range(self.pace.discarded(self._typical_ns, self.least)):
             self.call()
-        began_cpu_ns = time.process_time_ns()
+        began = self.pace.meter.read()
         calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
-        found = Block(len(calls_ns), sum(calls_ns), turn.cycle, turn.position, time.process_time_ns() - began_cpu_ns)
+        taken = self.pace.meter.read().since(began, len(calls_ns), turn)
+        found = dataclasses.replace(taken, ns=sum(calls_ns))
         self.durations_ns += calls_ns
         self._typical_ns = found.unit_ns
         return found

@@ -6,7 +6,7 @@ Fed with steps and readings, as ``blocks`` is, so that tests can feed it sequenc
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
@@ -15,7 +15,7 @@ from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.requests import Protocol
 from kerasbench.exchange.turns import Turn
 from kerasbench.worker.trial.blocks import LEAD_STEPS, WarmUpClock
-from kerasbench.worker.trial.usage import Reading
+from kerasbench.worker.trial.usage import Meter, Reading
 
 Ask = Callable[[Block | None], Turn | None]  # says what was measured (None: nothing yet), and waits for the next turn
 
@@ -29,11 +29,15 @@ SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
 
 @dataclass(frozen=True)
 class Pace:
-    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each."""
+    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each.
+
+    ``meter`` reads the clock and the counters at both ends of a slice.
+    """
 
     protocol: Protocol
     synchronize: Callable[[Any], None]
     settle_ns: int
+    meter: Meter = field(default_factory=Meter)
 
     def discarded(self, unit_ns: float, least: int = LEAST_STEPS) -> int:
         """Return how many steps (or epochs, or calls) of this duration are discarded at the beginning of a slice."""
@@ -82,11 +86,15 @@ class SliceClock:
 
     No slice crosses an epoch's end, nor has an epoch's first step. Call ``begin_epoch``; then, as long as it ``wants``
     a step: ``take`` a turn (None: there are no more) where it is ``waiting``, else ``mark`` the step.
+
+    What a slice discards goes by the slice before it. The first one discards K steps: others may have run during the
+    warm-up, whose steps then took longer than they do in a turn. ``alone``: nothing else ran during this one's.
     """
 
-    def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS) -> None:
+    def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
         self._pace = pace
         self._least = least  # discarded of what is quick
+        self._alone = alone
         self._discard = 0
         self._turn = FIRST
         self._next: int | None = None
@@ -139,13 +147,16 @@ class SliceClock:
             case State.WARMING:
                 self.warmup.mark(step, now.ns)
                 if self.warmup.warm:
-                    self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
+                    self._discard = self.warmup.steps_per_block
+                    if self._alone:
+                        self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
                     self.state = State.WAITING
             case State.DISCARDING:
                 self._began, self._next = now, step + self.warmup.steps_per_block
                 self.state = State.MEASURING
             case State.MEASURING:
                 self.slices.append(now.since(self._began, self.warmup.steps_per_block, self._turn))
+                self._discard = self._pace.discarded(self.slices[-1].unit_ns, self._least)
                 self.switches += now.switches - self._began.switches
                 self.state, self._next = State.WAITING, None
             case _:

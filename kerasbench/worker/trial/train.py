@@ -164,7 +164,7 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     by_epoch = counts_epochs(feed.regime.steps)
     full_steps = len(feed.train) // feed.batch
     clock = SliceClock(_warmup(model, pace, pace.protocol, None if by_epoch else full_steps), pace)
-    window = (EpochWindow if by_epoch else StepWindow)(clock, pace.synchronize, ask)
+    window = (EpochWindow if by_epoch else StepWindow)(clock, pace, ask)
     rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
     # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
     extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
@@ -184,7 +184,7 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     clock = SliceClock(_warmup(model, pace, calibrating, None), pace, least=1)
     rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
     extra = each_epoch(feed, callbacks)
-    extra["callbacks"].append(EpochWindow(clock, pace.synchronize, ask))
+    extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require(clock)
     return clock.slices

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from kerasbench.exchange.measurement import (
 )
 from kerasbench.exchange.messages import Code, Failure, Message
 from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
-from kerasbench.exchange.turns import STAGES
+from kerasbench.exchange.turns import STAGES, Turn
 from kerasbench.scenario import Regime, Scenario, require_unchanged
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.isolation import refuse_other_frameworks
@@ -43,7 +42,7 @@ from kerasbench.worker.trial.feed import Feed, prepare
 from kerasbench.worker.trial.own_step import own_step
 from kerasbench.worker.trial.recurrent import RecurrentSpy
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, settle_ns
-from kerasbench.worker.trial.usage import peak_rss_bytes
+from kerasbench.worker.trial.usage import Meter, peak_rss_bytes
 from kerasbench.worker.turns import Turns
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
@@ -61,10 +60,11 @@ class Subject:
     feed: Feed
     model: Any
     callbacks: list[Any]
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def pace(self) -> Pace:
-        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(self.request.device))
+        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(self.request.device), self.meter)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -74,7 +74,14 @@ class Subject:
 
     def ask(self, stage: str) -> Ask:
         """Return what waits for the turns of a stage."""
-        return partial(self.turns.next, stage)
+
+        def ask(measured: Block | None) -> Turn | None:
+            turn = self.turns.next(stage, measured)
+            if measured is None:
+                self.meter.look_for_helpers()  # those of a feed have been started by then
+            return turn
+
+        return ask
 
 
 @dataclass
@@ -237,7 +244,7 @@ def finish(subject: Subject, found: Findings) -> None:
         proof.check(request.device, found.proof)
         resolved = terms.resolve(model, backend, request.device)
         found.resolved = dataclasses.replace(resolved, recurrent=found.recurrent)
-        terms.check(request.options, found.resolved, _usage(subject, found))
+        terms.check(request.options, found.resolved, _usage(found))
         found.peak_rss_bytes = peak_rss_bytes()
         found.peak_device_bytes = backend.peak_device_bytes(request.device)
     if subject.scenario.trains:
@@ -334,7 +341,7 @@ def measurement_of(subject: Subject, found: Findings) -> Measurement:
         full_steps_per_epoch=regime.full_steps,
         peak_rss_bytes=found.peak_rss_bytes,
         peak_device_bytes=found.peak_device_bytes,
-        usage=_usage(subject, found),
+        usage=_usage(found),
         fallbacks=found.fallbacks,
     )
 
@@ -349,7 +356,6 @@ def _training(regime: Regime, found: Findings) -> Training | None:
         again_ns=found.again_ns,
         steps_per_block=warmup.steps_per_block,
         warmup=warmup.blocks,
-        steady=warmup.steady,
         blocks=found.steps.slices,
         epoch_steps=found.epoch_steps,
         epochs=found.epochs,
@@ -357,13 +363,11 @@ def _training(regime: Regime, found: Findings) -> Training | None:
     )
 
 
-def _usage(subject: Subject, found: Findings) -> Usage:
-    """Return what the slices of steps used, or of predictions, and what waiting has come to so far."""
+def _usage(found: Findings) -> Usage:
+    """Return what the slices of steps used, or of predictions."""
     slices = found.prediction[-1].slices if found.steps is None else found.steps.slices
     return Usage(
         cpu_ns=sum(block.cpu_ns or 0 for block in slices),
         wall_ns=sum(block.ns for block in slices),
         involuntary_switches=None if found.steps is None else found.steps.switches,
-        parked_ns=subject.turns.parked_ns,
-        parked_cpu_ns=subject.turns.parked_cpu_ns,
     )

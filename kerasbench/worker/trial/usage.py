@@ -4,11 +4,13 @@ import re
 import resource
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.turns import Turn
+from kerasbench.worker.trial.others import UNKNOWN, Counters, counters, cpu_ns_of, helpers_of
 
 STATUS = Path("/proc/self/status")
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
@@ -16,23 +18,38 @@ PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Reading:
-    """What the clock says, and what this process has used so far.
+    """What the clock says, what this process has used so far, and what the machine has done for anybody.
 
-    ``cpu_ns`` is of all its threads; ``switches`` count how often the kernel took a processor away from it.
+    ``cpu_ns`` is of all its threads and of the processes that it has started; ``switches`` count how often the kernel
+    took a processor away from it.
     """
 
     ns: int
     cpu_ns: int
     switches: int
+    machine: Counters = UNKNOWN
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Block:
         """Return the slice of so many units that began there and ends here."""
-        return Block(count, self.ns - began.ns, turn.cycle, turn.position, self.cpu_ns - began.cpu_ns)
+        ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
+        return Block(count, ns, turn.cycle, turn.position, cpu_ns, *self.machine.taken(began.machine, ns, cpu_ns))
 
 
-def read() -> Reading:
-    """Read the clock and the counters, now."""
-    return Reading(time.perf_counter_ns(), time.process_time_ns(), _involuntary_switches())
+@dataclass
+class Meter:
+    """Reads the clock and the counters. ``helpers`` are the processes that this one has started, as last looked for."""
+
+    machine: Callable[[], Counters] = field(default_factory=counters)
+    helpers: list[str] = field(default_factory=list)
+
+    def look_for_helpers(self) -> None:
+        """Look which processes this one has started. That takes too long to be done within a slice."""
+        self.helpers = helpers_of()
+
+    def read(self) -> Reading:
+        """Read the clock and the counters, now."""
+        now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
+        return Reading(now_ns, cpu_ns + cpu_ns_of(self.helpers), _involuntary_switches(), self.machine())
 
 
 def _involuntary_switches() -> int:

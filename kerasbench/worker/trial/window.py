@@ -12,8 +12,7 @@ from typing import Any
 
 import keras
 
-from kerasbench.worker.trial.slices import Ask, SliceClock
-from kerasbench.worker.trial.usage import read
+from kerasbench.worker.trial.slices import Ask, Pace, SliceClock
 
 Synchronize = Callable[[Any], None]
 
@@ -30,22 +29,22 @@ def measure_sync_ns(synchronize: Synchronize, model: Any) -> int:
 class _Window(keras.callbacks.Callback):
     """Measure slices inside a ``fit``, which waits here for its turns and ends when there are no more."""
 
-    def __init__(self, clock: SliceClock, synchronize: Synchronize, ask: Ask) -> None:
+    def __init__(self, clock: SliceClock, pace: Pace, ask: Ask) -> None:
         super().__init__()
         self._clock = clock
-        self._synchronize = synchronize
+        self._pace = pace
         self._ask = ask
 
     def _reached(self, step: int) -> None:
         while self._clock.wants(step):
             model = self._model  # the property `model` makes JAX copy its whole state back
-            self._synchronize(model)  # before a turn too: nothing shall go on while others have theirs
+            self._pace.synchronize(model)  # before a turn too: nothing shall go on while others have theirs
             if self._clock.waiting:
                 self._clock.take(step, self._ask(self._clock.last))
                 if self._clock.over:
                     model.stop_training = True
             else:
-                self._clock.mark(step, read())
+                self._clock.mark(step, self._pace.meter.read())
 
 
 class StepWindow(_Window):
@@ -65,8 +64,8 @@ class EpochWindow(_Window):
     and after a wait TensorFlow often takes a long time for that (docs/method.md, "TensorFlow's late epochs").
     """
 
-    def __init__(self, clock: SliceClock, synchronize: Synchronize, ask: Ask) -> None:
-        super().__init__(clock, synchronize, ask)
+    def __init__(self, clock: SliceClock, pace: Pace, ask: Ask) -> None:
+        super().__init__(clock, pace, ask)
         self._epoch = 0
         clock.begin_epoch()
 

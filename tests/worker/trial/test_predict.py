@@ -9,13 +9,15 @@ import pytest
 from kerasbench.exchange.requests import Protocol
 from kerasbench.exchange.turns import Turn
 from kerasbench.scenario import Regime
-from kerasbench.worker.trial import predict
+from kerasbench.worker.trial import predict, usage
 from kerasbench.worker.trial.feed import Feed, Rows
+from kerasbench.worker.trial.others import UNKNOWN
 from kerasbench.worker.trial.predict import Calls, time_batches, time_passes
 from kerasbench.worker.trial.slices import Pace, granted
+from kerasbench.worker.trial.usage import Meter
 
 MS = 1_000_000
-PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS)
+PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
 
 
 class Model:
@@ -27,6 +29,7 @@ class Model:
         self.given: list[Any] = []
         clocks = SimpleNamespace(perf_counter_ns=lambda: self.now_ns, process_time_ns=lambda: 2 * self.now_ns)
         monkeypatch.setattr(predict, "time", clocks)
+        monkeypatch.setattr(usage, "time", clocks)
 
     def predict_on_batch(self, x: Any) -> None:
         self.now_ns += self.call_ns if self.given else 1000 * MS

@@ -20,9 +20,11 @@ def pace(k: int = 4, settle_ms: int = 20) -> Pace:
     return Pace(Protocol(steps_per_block=k, warmup_blocks=1), lambda model: None, settle_ms * MS)
 
 
-def clock_of(steps_per_epoch: int | None, k: int = 4, settle_ms: int = 20, least: int = 2) -> SliceClock:
+def clock_of(
+    steps_per_epoch: int | None, k: int = 4, settle_ms: int = 20, least: int = 2, alone: bool = True
+) -> SliceClock:
     warmup = WarmUpClock(pace(k).protocol, steps_per_epoch, sync_ns=0)
-    return SliceClock(warmup, pace(k, settle_ms), least)
+    return SliceClock(warmup, pace(k, settle_ms), least, alone)
 
 
 class Training:
@@ -113,6 +115,28 @@ def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle
     training = Training(clock_of(200, settle_ms=settle_ms), turns=1, step_ms=step_ms)
     training.play(200)
     assert [step for _, step, _ in training.events] == [5, 5 + discarded, 9 + discarded, 9 + discarded]
+
+
+def discarded(training: Training) -> list[int]:
+    """How many steps each turn has discarded, whose epoch has room for all of them."""
+    waits = [step for _, step, state in training.events if state is State.WAITING]
+    begins = [step for _, step, state in training.events if state is State.DISCARDING]
+    return [begin - wait for wait, begin in zip(waits, begins, strict=False)]
+
+
+@pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
+def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up_ms: float) -> None:
+    clock = clock_of(400, alone=False)
+    training = Training(clock, turns=3, step_ms=warm_up_ms)
+    before = training.before
+
+    def quicker_in_its_own_turns(step: int) -> None:
+        training.step_ms = warm_up_ms if clock.state is State.WARMING else 3
+        before(step)
+
+    training.before = quicker_in_its_own_turns  # type: ignore[method-assign]
+    training.play(400)
+    assert discarded(training) == [4, 7, 7]
 
 
 def test_a_gpu_settles_longer() -> None:

@@ -58,7 +58,7 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
     found.peak_rss_bytes = 1
     measurement = trial.measurement_of(subject(), found)
     assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
-    assert measurement.usage == Usage(30, 16, None, 9, 1)
+    assert measurement.usage == Usage(30, 16, None)
 
 
 def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
@@ -103,9 +103,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert training is not None and found.steps is not None
     assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert measurement.usage == Usage(
-        cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3, parked_ns=9, parked_cpu_ns=1
-    )
+    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
     assert step_ns(measurement) == 2 * MS
 
 
@@ -128,7 +126,7 @@ def findings() -> Findings:
 
 def subject() -> Subject:
     none = Rows([], [])
-    turns: Any = SimpleNamespace(parked_ns=9, parked_cpu_ns=1, next=lambda stage, measured: Turn(0, len(stage)))
+    turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, len(stage)))
     anything: Any = SimpleNamespace(count_params=lambda: 7)
     scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
     feed = Feed(LONG, none, none, none)

@@ -1,5 +1,6 @@
 """What a process says of itself, asked in real children."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.turns import Turn
 from kerasbench.worker.trial import usage
-from kerasbench.worker.trial.usage import Reading, read
+from kerasbench.worker.trial.others import Counters, cpu_ns_of
+from kerasbench.worker.trial.usage import Meter, Reading
 
 MIB = 1 << 20
 ASK = "from kerasbench.worker.trial.usage import peak_rss_bytes; {}print(peak_rss_bytes())"
@@ -56,11 +58,25 @@ def test_a_slice_is_what_lies_between_two_readings() -> None:
     assert ended.since(began, 4, Turn(2, 1)) == Block(4, 200, cycle=2, position=1, cpu_ns=300)
 
 
+def test_a_slice_tells_what_others_took_meanwhile() -> None:
+    began, ended = Reading(0, 0, 0, Counters(4, 1_000, 50, 3)), Reading(100, 130, 0, Counters(4, 1_120, 60, 4))
+    found = ended.since(began, 1, Turn(0, 0))
+    assert (found.others_ns, found.steal_ns, found.throttled) == (4 * 100 - 120 - 10 - 130, 10, 1)
+    assert found.disturbed
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+def test_the_processors_of_helpers_are_this_process_s_own() -> None:
+    meter = Meter(helpers=[str(os.getppid())])  # whatever has run for a while
+    assert meter.read().cpu_ns >= cpu_ns_of(meter.helpers)
+
+
 def test_the_processor_time_is_that_of_all_threads_of_this_process() -> None:
-    began, until_ns = read(), time.process_time_ns() + 20_000_000
+    meter = Meter()
+    began, until_ns = meter.read(), time.process_time_ns() + 20_000_000
     while time.process_time_ns() < until_ns:
         pass
-    ended = read()
+    ended = meter.read()
     assert ended.cpu_ns - began.cpu_ns >= 20_000_000
     assert ended.ns > began.ns
     assert ended.switches >= began.switches >= 0

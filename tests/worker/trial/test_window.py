@@ -16,6 +16,7 @@ from kerasbench.worker.trial.usage import Reading
 from tests.worker.trial import fake_keras
 
 MS = 1_000_000
+PROTOCOL = Protocol(steps_per_block=4, warmup_blocks=1)
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ class Machine:
         self.evaluated: list[dict[str, Any]] = []
         self.model = SimpleNamespace(stop_training=False, evaluate=lambda **given: self.evaluated.append(given))
         monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
-        monkeypatch.setattr(window, "read", lambda: Reading(self.now_ns, 0, 0))
+        meter: Any = SimpleNamespace(read=lambda: Reading(self.now_ns, 0, 0))
+        self.pace = Pace(PROTOCOL, self.synchronize, settle_ns=0, meter=meter)
         self.told: list[Block | None] = []
         self.first_steps: list[int] = []  # when those of the epochs began
 
@@ -73,16 +75,13 @@ def machine(window: Any, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(window, monkeypatch)
 
 
-PACE = Pace(Protocol(steps_per_block=4, warmup_blocks=1), lambda model: None, settle_ns=0)
-
-
-def clock_of(steps_per_epoch: int | None) -> SliceClock:
-    return SliceClock(WarmUpClock(PACE.protocol, steps_per_epoch, sync_ns=0), PACE)
+def clock_of(machine: Machine, steps_per_epoch: int | None) -> SliceClock:
+    return SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), machine.pace)
 
 
 def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(window: Any, machine: Machine) -> None:
-    clock = clock_of(20)
-    callback = window.StepWindow(clock, machine.synchronize, machine.ask)
+    clock = clock_of(machine, 20)
+    callback = window.StepWindow(clock, machine.pace, machine.ask)
     epochs = machine.fit(callback, steps=20, step_ns=2 * MS, epoch_ns=50 * MS)
     assert [(block.count, block.ns, block.cycle) for block in clock.slices] == [(4, 8 * MS, n) for n in range(3)]
     assert machine.told == [None, *clock.slices]
@@ -91,32 +90,32 @@ def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(wi
 
 
 def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(window: Any, machine: Machine) -> None:
-    clock = clock_of(20)
-    machine.fit(window.StepWindow(clock, machine.synchronize, machine.ask), steps=20, step_ns=MS)
+    clock = clock_of(machine, 20)
+    machine.fit(window.StepWindow(clock, machine.pace, machine.ask), steps=20, step_ns=MS)
     warmup = [LEAD_STEPS, LEAD_STEPS + 4]
-    turn, discard, slice_ = 1000, 2, 4
+    turn, discard, slice_ = 1000, 4, 4  # the first turn discards as many steps as a slice has
     first = [warmup[1], warmup[1] + turn + discard]
     first += [first[-1] + slice_]  # its end, and there the next one's turn
     assert [at // MS for at in machine.synchronized[:6]] == [*warmup, *first, first[-1]]
 
 
 def test_slices_of_epochs_hold_what_an_epoch_costs(window: Any, machine: Machine) -> None:
-    clock = clock_of(None)
-    callback = window.EpochWindow(clock, machine.synchronize, machine.ask)
+    clock = clock_of(machine, None)
+    callback = window.EpochWindow(clock, machine.pace, machine.ask)
     machine.fit(callback, steps=2, step_ns=MS, epoch_ns=3 * MS)
     assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
     assert machine.model.stop_training
 
 
 def test_an_epoch_begins_at_its_first_step_when_what_fed_the_one_before_is_gone(window: Any, machine: Machine) -> None:
-    clock = clock_of(None)
-    machine.fit(window.EpochWindow(clock, machine.synchronize, machine.ask), steps=2, step_ns=MS, begin_ns=3 * MS)
+    clock = clock_of(machine, None)
+    machine.fit(window.EpochWindow(clock, machine.pace, machine.ask), steps=2, step_ns=MS, begin_ns=3 * MS)
     assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
     assert set(machine.synchronized) <= set(machine.first_steps)
 
 
 def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window: Any, machine: Machine) -> None:
-    callback = window.StepWindow(clock_of(20), machine.synchronize, machine.ask)
+    callback = window.StepWindow(clock_of(machine, 20), machine.pace, machine.ask)
     callback.set_model(machine.model)
     callback.on_epoch_begin(0)
     machine.model.stop_training = True

@@ -1,0 +1,166 @@
+"""Do answers hold while something else runs? Many answers under many disturbances, next to those of the quiet machine.
+
+    python benchmarks/holds.py measure results-of-holds --hours 1.5      goes on with what the folder has
+    python benchmarks/holds.py judge results-of-holds
+
+Each answer is one ``python -m kerasbench run`` of one scenario, by ``--quick`` or, one time in five, at default effort,
+while a disturbance that was drawn at random goes on. At the beginning and whenever QUIET_S have gone by, each
+scenario is measured on the quiet machine too: an answer is compared with the quiet ones nearest to it in time. It is
+wrong where the interval of a ratio that it gives misses the quiet ratio by more than MISS. What must not happen is that
+an answer is wrong and has no mark. Steal needs a hypervisor with other guests: nothing here can make it.
+"""
+
+import argparse
+import math
+import random
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from disturbers import KINDS
+
+from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.summary import summarize
+from kerasbench.results.keys import Column
+from kerasbench.results.store import load
+
+HERE = Path(__file__).parent
+SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", str(HERE / "convnet.py"))
+NONE = "none"
+DRAWN = (NONE, *KINDS)
+DEFAULT_EFFORT = 0.2  # of the answers
+QUIET_S = 3_000
+MISS = math.log(1.05)
+Pair = tuple[Column, Column]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: the interval of the logarithm of each ratio, and whether it is marked as doubtful."""
+
+    scenario: str
+    kind: str
+    at_s: float
+    marked: bool
+    decided: bool
+    ratios: dict[Pair, tuple[float, float, float]]
+
+
+@contextmanager
+def disturbed(kind: str) -> Iterator[None]:
+    """Have something of that kind go on meanwhile."""
+    if kind == NONE:
+        yield
+        return
+    going_on = subprocess.Popen([sys.executable, str(HERE / "disturbers.py"), kind])
+    time.sleep(5)  # until it does what it does: a training has to be compiled
+    try:
+        yield
+    finally:
+        going_on.terminate()
+        going_on.wait()
+        time.sleep(1)
+
+
+def measure(folder: Path, hours: float) -> None:
+    rng, ends_s, quiet_s = random.Random(), time.time() + hours * 3600, 0.0
+    while time.time() < ends_s:
+        if time.time() - quiet_s > QUIET_S:
+            quiet_s = time.time()
+            for scenario in SCENARIOS:
+                one(folder, scenario, "quiet", quick=False)
+        one(folder, rng.choice(SCENARIOS), rng.choice(DRAWN), quick=rng.random() >= DEFAULT_EFFORT)
+
+
+def one(folder: Path, scenario: str, kind: str, quick: bool) -> None:
+    """Measure one answer into a folder of its own, whose name says what it is."""
+    effort = "quick" if quick else "default"
+    name = f"{time.time():.0f}_{Path(scenario).stem}_{kind}_{effort}"
+    more = ["--quick"] if quick else ["--rounds", "3"]
+    command = [sys.executable, "-m", "kerasbench", "run", "--scenario", scenario, *more, "--wait"]
+    with disturbed(NONE if kind == "quiet" else kind):
+        ran = subprocess.run([*command, "--results", str(folder / name)], capture_output=True, text=True, check=False)
+    print(name, ran.returncode, ran.stdout[:300].replace("\n", " "), flush=True)
+
+
+def answers(folder: Path) -> Iterator[Answer]:
+    for data in sorted(folder.glob("*/*.json")):
+        at, scenario, kind, _ = data.parent.name.split("_", 1)[0], *_named(data.parent.name)
+        summary = summarize(load(data))
+        for standing in summary.standings:
+            if standing.fastest is not None:
+                yield Answer(scenario, kind, float(at), *_said(standing))
+
+
+def _named(name: str) -> tuple[str, str, str]:
+    *scenario, kind, effort = name.split("_")[1:]
+    return "_".join(scenario), kind, effort
+
+
+def _said(standing: Standing) -> tuple[bool, bool, dict[Pair, tuple[float, float, float]]]:
+    assert standing.fastest is not None
+    ratios = {
+        (standing.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
+        for one in standing.comparisons
+        if one.ratio.low and one.ratio.high
+    }
+    return standing.disturbed, standing.first is not None, ratios
+
+
+def judge(folder: Path) -> int:
+    found = list(answers(folder))
+    quiet = [one for one in found if one.kind == "quiet"]
+    counted: dict[str, list[tuple[bool, bool, bool, float]]] = defaultdict(list)
+    for one in found:
+        if one.kind != "quiet":
+            off = max((missed(one, pair, quiet) for pair in one.ratios), default=0.0)
+            counted[one.kind].append((off > MISS, one.marked, one.decided, off))
+            if off > MISS and not one.marked:
+                print(f"wrong without a mark: {one.scenario}, {one.kind}, by {math.expm1(off):.0%}")
+    print("| disturbance | answers | marked | decided | wrong | wrong and not marked |\n|---|---|---|---|---|---|")
+    for kind in DRAWN:
+        of = counted[kind]
+        cells = [len(of), sum(m for _, m, _, _ in of), sum(d for _, _, d, _ in of), sum(w for w, _, _, _ in of)]
+        print(f"| {kind} | {' | '.join(map(str, cells))} | {sum(w and not m for w, m, _, _ in of)} |")
+    return int(any(w and not m for of in counted.values() for w, m, _, _ in of))
+
+
+def missed(answer: Answer, pair: Pair, quiet: list[Answer]) -> float:
+    """Return by how much an interval misses the quiet ratio of the same hour, as a logarithm; 0 where it holds it."""
+    near = sorted(
+        (one for one in quiet if one.scenario == answer.scenario), key=lambda one: abs(one.at_s - answer.at_s)
+    )
+    centres = [ratio for one in near for ratio in (_centre(one, pair),) if ratio is not None][:2]
+    if not centres:
+        return 0.0
+    true, (low, _, high) = sum(centres) / len(centres), answer.ratios[pair]
+    return max(0.0, true - high, low - true)
+
+
+def _centre(answer: Answer, pair: Pair) -> float | None:
+    """Return the logarithm of a ratio by those to the fastest of the quiet answer."""
+    to = {answer_pair[1]: centre for answer_pair, (_, centre, _) in answer.ratios.items()}
+    fastest = next(iter(answer.ratios))[0]
+    to[fastest] = 0.0
+    return to[pair[1]] - to[pair[0]] if pair[0] in to and pair[1] in to else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("measure", "judge"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--hours", type=float, default=1.0)
+    asked = parser.parse_args()
+    if asked.what == "judge":
+        return judge(asked.folder)
+    measure(asked.folder, asked.hours)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
