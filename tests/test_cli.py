@@ -64,6 +64,7 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
         (["sweep", "mnist_dense", "--keep-env", "KERAS_BACKEND"], "kerasbench sets this variable itself"),
         (["explain", "mnist_dense", "--keep-env", "KERAS_HOME"], "kerasbench sets this variable itself"),
         (["--resume", "--keep-env", "PATH"], "--resume reuses the interrupted run's options"),
+        (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
         (["run", "--protocol", "sweep"], "unknown protocol 'sweep'"),
     ],
 )

@@ -89,7 +89,7 @@ def run(
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    from kerasbench.plan import words
+    from kerasbench.plan import catalog, words
     from kerasbench.results.asked import Resumed
 
     said = words.Words(
@@ -121,11 +121,13 @@ def run(
     asked = words.run(said)
     if not resume:
         return _tell(_drawn(asked, results, python, wait))
-    if said != words.Words(budget=budget):
+    files = [one for one in said.scenarios if catalog.own_files([one])]
+    if said != words.Words(budget=budget, scenarios=files, custom=said.custom, trust=trust):
         raise UsageError(
-            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be added"
+            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
+            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
         )
-    return _tell(_drawn(Resumed(asked.effort.budget_s), results, python, wait))
+    return _tell(_drawn(Resumed(asked.effort.budget_s, files, asked.given), results, python, wait))
 
 
 def sweep(

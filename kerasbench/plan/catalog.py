@@ -175,6 +175,12 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
     return list(found.values())
 
 
+def own_files(patterns: Sequence[str]) -> list[str]:
+    """Return the files among the patterns: what is neither built in nor a name of keras.applications."""
+    found = [one["file"] for pattern in patterns if (one := FILE_PATTERN.fullmatch(pattern))]
+    return list(dict.fromkeys(file for file in found if not is_named(Path(file))))
+
+
 def require_known(patterns: Sequence[str], given: Given = NOTHING, suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)

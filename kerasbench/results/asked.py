@@ -88,9 +88,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Resumed:
-    """Asks for no new run, but for the rest of one; for ``more_s`` from now on, else for what its budget leaves."""
+    """Asks for no new run, but for the rest of one; for ``more_s`` from now on, else for what its budget leaves.
+
+    ``scenarios`` and ``given`` name again what of one's own it executes: a result file may be anybody's.
+    """
 
     more_s: float | None = None
+    scenarios: list[str] = field(default_factory=list)
+    given: Given = NOTHING
 
 
 @dataclass(frozen=True)

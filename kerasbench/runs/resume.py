@@ -1,14 +1,17 @@
 """Going on with a run that was interrupted: what of it still counts."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kerasbench.errors import ResultsError
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.machine import Machine
-from kerasbench.plan import live
+from kerasbench.plan import catalog, live
 from kerasbench.plan.cells import Cell, Plan
+from kerasbench.results.asked import Resumed
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.results.shelf import records
 from kerasbench.runs.rows import Row, rows_of, whole_rounds
@@ -53,6 +56,26 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     if passed:
         raise ResultsError("".join(passed[0]))
     raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one{ended}")
+
+
+def require_named_again(interrupted: Interrupted, named: Resumed) -> None:
+    """Raise UsageError where an interrupted run executes other files than its user names again.
+
+    A result file may be anybody's, also one that this machine seems to have begun.
+    """
+    asked = interrupted.record.asked
+    if _executed(asked.scenarios, asked.given) != _executed(named.scenarios, named.given):
+        words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(asked.scenarios)]
+        words += [f"--custom {shlex.quote(asked.given.custom)}"] if asked.given.custom else []
+        words += ["--trust"] if asked.given.trust else []
+        advice = f"--resume {' '.join(words)}" if words else "this run had none; leave out the files and --trust"
+        raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
+
+
+def _executed(scenarios: Sequence[str], given: Given) -> tuple[set[Path], Path | None, bool]:
+    """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own."""
+    custom = Path(given.custom).resolve() if given.custom else None
+    return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, given.trust
 
 
 def _is_same_host(began: Machine, here: Machine) -> bool:

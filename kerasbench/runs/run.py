@@ -90,6 +90,7 @@ def measured(
         if isinstance(asked, Resumed):
             more_s = asked.more_s
             interrupted = resume.find(folder, here, more_s is not None)  # not before: it may have held the machine
+            resume.require_named_again(interrupted, asked)
             asked = _asked_again(interrupted, interpreters)
         yield _measured(asked, here, folder, interpreters, audience, interrupted, more_s)
 

@@ -41,6 +41,10 @@ def begin(command: Command, *arguments: str) -> int:
     return command.start("--scenario", str(command.folder / "mine.py"), *(arguments or BOTH))
 
 
+def resume(command: Command) -> int:
+    return command.start("--resume", "--scenario", str(command.folder / "mine.py"))
+
+
 @pytest.mark.parametrize("answer", ["probe-jax", "describe"])
 def test_ctrl_c_waits_for_no_child_before_anything_is_measured(command: Command, answer: str) -> None:
     stand_in.hang(command.folder, answer)
@@ -100,7 +104,7 @@ def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_t
     command.ended(signal.SIGKILL)
     before = _journaled(command)
     (command.folder / "let_in").unlink()
-    command.start("--resume")
+    resume(command)
     stand_in.wait_for(lambda: _journaled(command) > before)
     assert command.ended(signal.SIGINT) == 130
     assert (command.folder / "let_in").read_text() == "yes\n"
@@ -208,7 +212,7 @@ def _go_on(command: Command, on_disk: list[TrialRecord]) -> list[TrialRecord]:
     for file in command.results.iterdir():  # as if an hour had passed: only then what is half written is swept up
         os.utime(file, (0, 0))
     if _unfinished(command):
-        command.start("--resume")
+        resume(command)
     else:
         begin(command)
     return found

@@ -243,10 +243,13 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
     record = dataclasses.replace(load(data), stopped_because="interrupted", rounds_completed=1)
     cut = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round < 2])
     Store(data.with_suffix(".jsonl")).finish(cut)
-    command.start("--resume")
+    command.start("--resume", *named)
+    assert command.ended() == 1
+    assert f"only if you name them again: --resume --scenario {scenario}" in command.output()[1]
+    command.start("--resume", "--scenario", scenario)
     assert command.ended() == 1
     assert "measured torch@new: name its interpreter again, --python torch@new=PATH" in command.output()[1]
-    command.start("--resume", *named)
+    command.start("--resume", "--scenario", scenario, *named)
     assert command.ended() == 0, command.output()
     (resumed,) = command.results.glob("*.json")
     assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}
@@ -261,7 +264,7 @@ def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
     command.start("--resume")
     assert command.ended() == 1
     assert f"{data.name} ran out of time: add --budget TIME" in command.output()[1]
-    command.start("--resume", "--budget", "10m")
+    command.start("--resume", "--budget", "10m", "--scenario", str(command.folder / "mine.py"))
     assert command.ended() == 0, command.output()
     whole = load(data)
     assert whole.rounds_completed >= 3 and not whole.out_of_time
@@ -277,7 +280,7 @@ def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> 
     data.unlink()
     interrupted = dataclasses.replace(whole, trials=cut, stopped_because="interrupted", rounds_completed=1)
     Store(data.with_suffix(".jsonl")).finish(interrupted)
-    command.start("--resume", *arguments[2:])
+    command.start("--resume", "--scenario", str(command.folder / "mine.py"), *arguments[2:])
     assert command.ended() == 0, command.output()
     resumed = load(data)
     assert sorted(trial.cell for trial in resumed.trials) == sorted(trial.cell for trial in whole.trials)

@@ -78,7 +78,7 @@ def test_a_run_that_was_killed_is_resumed_until_it_is_complete_and_gives_exit_co
     chosen = f"{faults / 'fine.py'},{faults / 'shouts.py'}"
     arguments = ["--scenario", chosen, "--backend", "jax", "--quick"]
     kill_in_the_middle(tmp_path, 0.7, *arguments)  # tests/test_interrupts.py kills a run 30 times
-    process = kerasbench(tmp_path, "--resume")
+    process = kerasbench(tmp_path, "--resume", "--scenario", chosen)
     _, progress = process.communicate(timeout=300)
     assert process.returncode == 0, progress
     (data,) = tmp_path.glob("*.json")

@@ -3,14 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.errors import ResultsError
+from kerasbench.errors import ResultsError, UsageError
 from kerasbench.exchange.devices import Device
+from kerasbench.exchange.given import Given
 from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
 from kerasbench.plan import live
 from kerasbench.plan.cells import Plan
 from kerasbench.results import asked, record
+from kerasbench.results.asked import Resumed
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, stopping
@@ -223,3 +225,38 @@ def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
     mine.begin(interrupted(made.trial(1)))
     assert resume.find(tmp_path, HERE).file == mine.journal
     assert capsys.readouterr().err.endswith("which is gone; passed over\n")
+
+
+MODEL = asked.Asked(scenarios=["mnist_dense", "evil.keras"], given=Given(custom="own layers.py", trust=True))
+
+
+@pytest.mark.parametrize(
+    ("begun", "named", "advice"),
+    [
+        (MODEL, Resumed(), "--resume --scenario evil.keras --custom 'own layers.py' --trust"),
+        (MODEL, Resumed(scenarios=["evil.keras"], given=Given(custom="own layers.py")), "--trust"),
+        (MODEL, Resumed(scenarios=["evil.keras"], given=Given(trust=True)), "--custom"),
+        (MODEL, Resumed(scenarios=["other.keras"], given=MODEL.given), "--scenario evil.keras"),
+        (asked.Asked(scenarios=["mine.py/tiny"]), Resumed(), "--resume --scenario mine.py"),
+        (asked.Asked(), Resumed(scenarios=["mine.py"]), "this run had none"),
+    ],
+)
+def test_what_a_file_alone_names_is_not_executed(begun: asked.Asked, named: Resumed, advice: str) -> None:
+    found = resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun))
+    with pytest.raises(UsageError, match=r"some\.json: --resume runs files of a run only if") as raised:
+        resume.require_named_again(found, named)
+    assert advice in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("begun", "named"),
+    [
+        (MODEL, Resumed(scenarios=[str(Path("evil.keras").absolute())], given=MODEL.given)),
+        (asked.Asked(scenarios=["mnist_*", "keras.applications.ResNet50"]), Resumed()),
+        (asked.Asked(scenarios=["mine.py/tiny", "mine.py/large"]), Resumed(scenarios=["mine.py"])),
+    ],
+)
+def test_what_is_named_again_or_built_in_goes_on(begun: asked.Asked, named: Resumed) -> None:
+    resume.require_named_again(
+        resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun)), named
+    )
