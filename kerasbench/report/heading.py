@@ -41,6 +41,7 @@ def _run(summary: Summary) -> Iterator[str]:
     if record.runs > 1:
         yield f"The rows come from {record.runs} runs, of which this is one."
     yield from _versions(record)
+    yield from _code(summary)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _let_in(summary)
     yield from _recurrent(summary)
@@ -60,6 +61,20 @@ def measured(summary: Summary) -> Section | None:
     """Return what each row is: its data, its batch, and the steps of an epoch."""
     rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.regime.steps)] for row in summary.plain.rows]
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
+
+
+def _code(summary: Summary) -> Iterator[str]:
+    """Say which code of kerasbench measured, and which rows where that differs: within a row all columns share it."""
+    rows: dict[str, list[str]] = {}
+    for row in summary.rows:
+        codes = {trial.code or "not recorded" for cell in row.cells.values() for trial, _ in cell.trials}
+        rows.setdefault(" and ".join(sorted(codes)), []).append(row.label)
+    rows.pop("", None)  # nothing was measured
+    if len(rows) == 1:
+        yield f"Code of kerasbench that measured: {next(iter(rows))}."
+    elif rows:
+        said = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in rows.items())
+        yield f"Different code of kerasbench measured these rows: {said}."
 
 
 def _recurrent(summary: Summary) -> Iterator[str]:

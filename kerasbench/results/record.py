@@ -82,7 +82,8 @@ class TrialRecord:
     where the first was invalid, in files of an older kerasbench. ``protocol`` is what it measured, or was to; None in a
     file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
     ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it ran
-    out of memory while others were alive, which does not say that it would by itself.
+    out of memory while others were alive, which does not say that it would by itself. ``code`` is the hash of the code
+    of kerasbench that measured it, empty in a file that does not tell.
     """
 
     round: int
@@ -101,6 +102,7 @@ class TrialRecord:
     bout: int = 0
     started_alone: bool = True
     crowded: bool = False
+    code: str = ""
 
     @property
     def cell(self) -> CellKey:

@@ -12,6 +12,7 @@ from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.machine.state import State
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.quiet.signals import of_machine
+from kerasbench.results import code
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 
 
@@ -81,6 +82,7 @@ def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_ot
         protocol=cell.protocol.kind,
         bout=bout,
         started_alone=outcome.started_alone,
+        code=code.measuring(),
         crowded=beside_others and outcome.failure is not None and _for_want_of_memory(outcome.failure),
     )
 

@@ -11,6 +11,7 @@ from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.machine import Machine
 from kerasbench.plan import catalog, live
 from kerasbench.plan.cells import Cell, Plan
+from kerasbench.results import code
 from kerasbench.results.asked import Resumed
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.results.shelf import records
@@ -89,9 +90,9 @@ def carry(
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
     A trial counts where what defines its cell is the same: the source of the scenario and of a twin, the regime,
-    backend, device, options and the versions of all packages; and where it was measured beside the others of its row,
-    which goes on after its last round that all of them have. Trials that could not be tried at all are made again by
-    the plan.
+    backend, device, options and the versions of all packages; where the same code of kerasbench measured it; and where
+    it was measured beside the others of its row, which goes on after its last round that all of them have. Trials that
+    could not be tried at all are made again by the plan.
     """
     cells = {cell.key: cell for cell in planned.cells}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
@@ -102,8 +103,8 @@ def carry(
         if (cell := cells.get(trial.cell)) is not None
         and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and cell.device == trial.device
+        and trial.code == code.measuring()
         and _same_versions(trial, probes.get(cell.subject))
-        and (trial.bout > 0 or trial.measurement is None)
     ]
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]

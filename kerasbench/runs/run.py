@@ -21,6 +21,7 @@ from kerasbench.plan import catalog, duration, words
 from kerasbench.plan.cells import Plan
 from kerasbench.plan.duration import History
 from kerasbench.quiet.gate import Gate, product_canary
+from kerasbench.results import code
 from kerasbench.results import store as results_store
 from kerasbench.results.asked import Asked, Resumed
 from kerasbench.results.record import Record
@@ -171,13 +172,20 @@ def _reserved(
         return Store.create(folder, text.now()), None
     carried, superseded = resume.carry(interrupted.record, planned, found.probes)
     if superseded:
-        left = dataclasses.replace(
-            interrupted.record, trials=superseded, stopped_because="superseded when it was resumed"
-        )
-        Store.create(folder, text.now()).finish(left)
+        _keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
     resumed = [*interrupted.record.resumed, text.now()]
     earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
     return Store(interrupted.file.with_suffix(results_store.JOURNAL)), earlier
+
+
+def _keep_superseded(folder: Path, left: Record) -> None:
+    """Keep the trials of a run that no longer count in a file of their own, and say so."""
+    store = Store.create(folder, text.now())
+    store.finish(dataclasses.replace(left, stopped_because="superseded when it was resumed"))
+    other = sum(trial.code != code.measuring() for trial in left.trials)
+    why = f"; other code of kerasbench measured {other} of them" if other else ""
+    trials = text.count(len(left.trials), "trial")
+    text.complain(f"{trials} measured again: not counted any more{why}; kept in {store.data}")
 
 
 def _executed(planned: Plan, earlier: Record | None, execute: Execute) -> Record:

@@ -111,3 +111,15 @@ def test_how_recurrent_layers_were_computed_is_said_of_each_cell() -> None:
     text = headed(made.trial(backend="jax", found=by("keras")), made.trial(backend="torch", found=by("cudnn")))
     assert "How recurrent layers were computed: dense jax cpu: lstm: keras; dense torch cpu: lstm: cudnn." in text
     assert "recurrent" not in headed(made.trial())
+
+
+def test_the_code_that_measured_is_said_once_and_by_rows_where_it_differs() -> None:
+    def by(code: str, name: str = "dense") -> TrialRecord:
+        return dataclasses.replace(made.trial(name=name), code=code)
+
+    assert "Code of kerasbench that measured: 12ab." in headed(by("12ab"), by("12ab", "conv"))
+    assert "Code of kerasbench that measured: not recorded." in headed(by(""), by("", "conv"))
+    text = headed(by("12ab"), by("34cd", "conv"), by("", "rnn"), dataclasses.replace(by("34cd", "rnn"), backend="jax"))
+    said = "12ab (dense); 34cd (conv); 34cd and not recorded (rnn)"
+    assert f"Different code of kerasbench measured these rows: {said}." in text
+    assert "Code of kerasbench" not in headed(made.trial(failure=made.FAILURE)) + headed()

@@ -11,7 +11,7 @@ from kerasbench.exchange.options import Options
 from kerasbench.machine import Machine
 from kerasbench.plan import live
 from kerasbench.plan.cells import Plan
-from kerasbench.results import asked, record
+from kerasbench.results import asked, code, record
 from kerasbench.results.asked import Resumed
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
@@ -25,7 +25,7 @@ PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for
 
 
 def interrupted(*trials: TrialRecord) -> Record:
-    in_turn = [dataclasses.replace(trial, bout=trial.round) for trial in trials]
+    in_turn = [dataclasses.replace(trial, bout=trial.round, code=code.measuring()) for trial in trials]
     return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=record.INTERRUPTED, machine=HERE)
 
 
@@ -62,7 +62,7 @@ def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> 
 def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
     said = Failure(Code.PARITY, "the loss differs", "none")
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
-    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round) for one in trials]
+    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round, code=code.measuring()) for one in trials]
     record = dataclasses.replace(interrupted(), trials=of_bouts, scenarios=made.record(*trials).scenarios)
     assert resume.carry(record, PLANNED, PROBES) == (of_bouts, [])
     newer = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
@@ -70,10 +70,16 @@ def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_m
         assert resume.carry(record, PLANNED, probes) == ([], of_bouts)
 
 
-def test_what_an_older_kerasbench_measured_one_after_another_is_measured_anew() -> None:
-    one = made.record(made.trial(1), made.trial(1, backend="jax", failure=made.FAILURE), rounds=0)
-    carried, superseded = resume.carry(one, PLANNED, PROBES)
-    assert ([trial.backend for trial in carried], len(superseded)) == (["jax"], 1)  # what failed stays so
+@pytest.mark.parametrize("other", ["", "0123456789ab"])  # a file of an older kerasbench tells no code
+def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_failed_then(other: str) -> None:
+    one = interrupted(made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv", failure=made.FAILURE))
+    planned = made.plan(JAX, TORCH, made.cell("conv"))
+    assert resume.carry(one, planned, PROBES) == (one.trials, [])
+    for index in range(3):
+        trials = list(one.trials)
+        trials[index] = dataclasses.replace(trials[index], code=other)
+        again = trials[2:] if index == 2 else trials[:2]
+        assert resume.carry(dataclasses.replace(one, trials=trials), planned, PROBES)[1] == again
 
 
 def test_a_changed_scenario_is_measured_anew() -> None:

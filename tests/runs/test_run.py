@@ -13,9 +13,10 @@ from kerasbench.errors import MachineBusy, ResultsError, UsageError
 from kerasbench.machine.lock import machine_lock
 from kerasbench.plan.cells import Plan
 from kerasbench.report.audience import ConsoleAudience
+from kerasbench.results import code
 from kerasbench.results.asked import Asked, Effort, Resumed
 from kerasbench.results.record import Record
-from kerasbench.results.store import Store
+from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from kerasbench.runs.rows import seconds
 from tests import made
@@ -121,3 +122,14 @@ def test_what_the_disk_refuses_is_kept_to_be_shown(tmp_path: Path, monkeypatch: 
     assert run._saved(store, record) == run.Ended(record, store)
     monkeypatch.setattr(store, "finish", full)
     assert run._saved(store, record) == run.Ended(record, store, "no space left")
+
+
+def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, other = (dataclasses.replace(made.trial(1), code=one) for one in (code.measuring(), "other"))
+    run._keep_superseded(tmp_path, made.record(own, other))
+    (file,) = tmp_path.glob("*.json")
+    assert load(file).trials == [own, other]
+    said = "2 trials measured again: not counted any more; other code of kerasbench measured 1 of them"
+    assert f"{said}; kept in {file}" in capsys.readouterr().err
