@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.messages import Failure
+from kerasbench.exchange.options import is_native
 from kerasbench.results.keys import Column
 
 MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
@@ -15,7 +16,7 @@ MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 class Abreast:
     """One row over machines: its cells, the fastest column of each machine, and that of all.
 
-    ``ratios`` are times over that of the fastest of all.
+    ``ratios`` are times over that of the fastest of all. Native twins have one, but are not the fastest of anything.
     """
 
     label: str
@@ -46,8 +47,15 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> Abreast:
                     cells[name, column] = known
                 if found is not None:
                     own[name, column] = found.value
-        firsts += [min(own, key=lambda one: own[one])] if own else []
+        first = _fastest(own)
+        firsts += [first] if first else []
         times |= own
-    fastest = min(times, key=lambda one: times[one]) if times else None
+    fastest = _fastest(times)
     ratios = {column: value / times[fastest] for column, value in times.items()} if fastest else {}
     return Abreast(label, cells, frozenset(firsts), fastest, ratios)
+
+
+def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
+    """Return the column with the shortest time among those that run Keras; None where there is none."""
+    competing = [one for one in times if not is_native(one[1][2])]
+    return min(competing, key=lambda one: times[one], default=None)

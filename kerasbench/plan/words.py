@@ -41,7 +41,7 @@ class Words:
     data: str = "synthetic"
     protocol: str = "steady"
     keep_env: list[str] = field(default_factory=list)
-    threshold: str | float = 0.0
+    threshold: str | float = "3%"
     inputs: list[str] = field(default_factory=list)
     batch: int | None = None
     custom: str = ""
@@ -72,7 +72,7 @@ def versus(words: Words) -> Asked:
     from kerasbench.analysis.verdicts import MINIMAL_EFFECT  # late: most commands judge nothing
 
     asked, threshold = _asked(words, "steady", _terms(words)), arguments.parse_share(words.threshold)
-    if 0 < threshold < MINIMAL_EFFECT:
+    if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
     return dataclasses.replace(asked, control=True, threshold=threshold)
 

@@ -44,7 +44,10 @@ class Words(NamedTuple):
 
 
 WORDS: dict[Warned, Words] = {
-    Warned.IDLE: Words("does not learn: training did not change the loss", "check the model, its loss and its data"),
+    Warned.IDLE: Words(
+        "does not learn: training did not change the loss",
+        "check the model, its loss and its data; learnable=False in a scenario that has nothing to learn",
+    ),
     Warned.DISTURBED: Words("other load disturbed at least one round", "close other programs and run again"),
     Warned.UNJUDGED: Words(
         "the losses were not compared with those of the other backends", "make the model and its feed deterministic"

@@ -1,6 +1,6 @@
 """The answer: which column is fastest in each row, by how much, and how sure that is, in plain sentences."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.disturbance import disturbance
@@ -16,6 +16,7 @@ from kerasbench.exchange.options import Axis, is_control, is_native
 from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
+from kerasbench.report.notes import timed_in
 from kerasbench.report.number import about, significant, size_along, times
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.results.keys import Column
@@ -52,7 +53,9 @@ def answer(found: Findings) -> Section | None:
     if not bars.compared(found):
         return Section("Answer", [overall(found)], lines=swept)
     table = _ratios(found)
-    notes = ["×: how many times as long a step takes as with the fastest, with the 95 % interval."]
+    notes = [
+        f"×: how many times as long a {timed_in(found.plain.rows)} takes as with the fastest, with the 95 % interval."
+    ]
     notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in table.rows for cell in row) else []
     return Section("Answer", [overall(found)], table, swept, notes, chart=bars.ratios(found))
 
@@ -107,14 +110,22 @@ def overall(found: Findings) -> str:
     if not found.plain.rows:
         return ""
     named = names(found.summary.columns)
-    wins = [standing.first for standing in found.plain.standings]
+    standings = [standing for _, standing in bars.compared(found)]
+    if not standings:
+        return _nothing_compared(found, count(len(found.plain.rows), "row"), named)
+    left = len(found.plain.rows) - len(standings)
+    others = f" {count(left, 'other row')} failed or had one column: not compared." if left else ""
+    return _won(standings, named) + others
+
+
+def _won(standings: Sequence[Standing], named: Names) -> str:
+    """Return in how many of the rows that were compared each column is the fastest."""
+    wins = [standing.first for standing in standings]
     counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column))
     rows = count(len(wins), "row")
-    if not bars.compared(found):
-        return _nothing_compared(found, rows, named)
     if not counted:
         return f"No column is significantly faster than all others in any of {rows}."
-    looks = "looks" if any(standing.tentative for standing in found.plain.standings) else "is"
+    looks = "looks" if any(standing.tentative for standing in standings) else "is"
     first, *others = [(named[column], wins.count(column)) for column in counted]
     parts = [f"{first[0]} {looks} the fastest in {first[1]} of {rows}", *(f"{who} in {many}" for who, many in others)]
     undecided = wins.count(None)

@@ -8,11 +8,12 @@ from kerasbench.report.cells import failed
 from kerasbench.report.chart import LINEAR_UP_TO, Bar, Chart, Group, Piece
 from kerasbench.report.colours import Look, looks
 from kerasbench.report.naming import names
+from kerasbench.report.notes import timed_in
 from kerasbench.report.number import significant, times
 from kerasbench.report.sections import LEVEL
 from kerasbench.results.keys import Column
 
-CAPTION = "Time of a training step, in times of the fastest. Shorter is better."
+CAPTION = "Time of a {}, in times of the fastest. Shorter is better."
 LOGARITHMIC = " Logarithmic scale."
 FASTEST = 1.0
 LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut off, and only its numbers tell
@@ -32,7 +33,7 @@ def ratios(found: Findings) -> Chart | None:
     ]
     end = _end([bar for _, each in bars for bar in each])
     logarithmic = end > LINEAR_UP_TO
-    caption = CAPTION + (LOGARITHMIC if logarithmic else "")
+    caption = CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
     groups = [Group(row.label, each, end) for row, each in bars]
     return Chart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 

@@ -69,7 +69,7 @@ def _abreast(found: Estimate | Failure | None, first: bool, ratio: float | None)
     if isinstance(found, Failure):
         return Cell(found.code, failed=True)
     text = estimated(found, UNIT).text
-    over = f", {significant(ratio)}×" if ratio is not None and ratio > 1 else ""
+    over = f", {significant(ratio)}×" if ratio is not None and ratio != 1 else ""
     return Cell(f"{text}{over}", found.value, strong=first)
 
 

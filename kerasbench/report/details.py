@@ -73,7 +73,6 @@ def prediction(summary: Summary) -> Section | None:
             "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the "
             "whole data set, or if the publication used 32).",
             "Throughput: predict over the test samples.",
-            "In a single round, ± of a percentile is its order-statistic interval over the calls of one process.",
         ],
     )
 

@@ -16,14 +16,22 @@ PREDICTED = (
     "of one batch, median."
 )
 STEP = (
-    "A step as fit shows it: the time of an epoch over its steps. It contains feeding the batch, the step, its "
-    "metrics, and its share of what each epoch costs once."
+    "A step of fit, without its progress bar: the time of an epoch over its steps. It contains feeding the batch, the "
+    "step, its metrics, and its share of what each epoch costs once."
 )
+
+
+def timed_in(rows: Sequence[Row]) -> str:
+    """Return what the headline of these rows is the time of: a training step, but of a model that is not trained."""
+    kinds = {row.regime.predicts_only for row in rows}
+    return "prediction" if kinds == {True} else "training step or prediction" if True in kinds else "training step"
 
 
 def training_notes(summary: Summary, step: str = STEP) -> list[str]:
     """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
-    notes = [*_verdict_notes(summary), step]
+    notes = list(_verdict_notes(summary))
+    if not all(row.regime.predicts_only for row in summary.rows):
+        notes.append(step)
     if any(row.regime.predicts_only for row in summary.rows):
         notes.append(PREDICTED)
     if any(_is_mostly_overhead(row) for row in summary.rows):
@@ -75,5 +83,5 @@ def corrected(summary: Summary) -> str:
 
 
 def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(row.headline) for cell in row.cells.values()]
+    found = [cell.estimate(row.headline) for cell in row.cells.values() if not row.regime.predicts_only]
     return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)

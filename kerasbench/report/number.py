@@ -43,7 +43,12 @@ def times(ratio: Estimate) -> str:
         return f"{ratio.value:,.{decimals}f}×"
     while decimals < DIGITS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
         decimals += 1
-    return f"{ratio.value:,.{decimals}f}× ({low:,.{decimals}f}–{high:,.{decimals}f})"
+    return f"{ratio.value:,.{decimals}f}× ({_bound(low, decimals)}–{_bound(high, decimals)})"
+
+
+def _bound(bound: float, decimals: int) -> str:
+    """Return an end of a ratio's interval with as many decimals as the ratio, but two significant digits at least."""
+    return f"{bound:,.{max(decimals, 1 - math.floor(math.log10(bound)))}f}"
 
 
 def size_along(axis: Axis, size: float) -> str:

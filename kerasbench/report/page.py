@@ -65,13 +65,17 @@ def screen(found: Findings) -> Page:
 
 
 def explained(found: Findings) -> Page:
-    """Return what an explanation shows on a terminal: where the time goes, and what failed."""
+    """Return what an explanation shows on a terminal: where the time goes, and what to know of the run."""
     return page("", [explanation.section(found.anatomies), *beside(found).sections])
 
 
 def beside(found: Findings) -> Page:
-    """Return what to say beside an explanation: what failed, or all of a run where nothing could be explained."""
-    return page("", [failures(found.summary)]) if found.anatomies else screen(found)
+    """Return what to say beside an explanation: what failed, what to doubt, and what was measured on.
+
+    All of a run, where nothing could be explained.
+    """
+    summary = found.summary
+    return page("", [failures(summary), warnings(summary), heading(summary)]) if found.anatomies else screen(found)
 
 
 def document(found: Findings) -> str:

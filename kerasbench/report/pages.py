@@ -153,9 +153,9 @@ def _of_machine(found: Findings, group: Sequence[Outline]) -> str:
     if not published or len(published) == len(group):
         return markdown.rendered(whole)
     epochs = _merged(published).summary
-    return markdown.rendered(
-        sections.page(whole.title, [*whole.sections, details.full_epochs(epochs), details.predicted(epochs)])
-    )
+    own = [details.full_epochs(epochs), details.predicted(epochs)]
+    titles = {section.title for section in own if section}  # the whole has them of what was published alone
+    return markdown.rendered(sections.page(whole.title, [*(s for s in whole.sections if s.title not in titles), *own]))
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:

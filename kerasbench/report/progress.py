@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from kerasbench.analysis.cells import headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.metrics import NS_PER_MS
+from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import Summary
-from kerasbench.exchange.measurement import step_ns
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.plan.duration import Eta, History, Outlook, outlook, scatter_of
 from kerasbench.report import answer, versus
@@ -191,7 +191,9 @@ def _said(trial: TrialRecord) -> str:
         assert trial.failure is not None
         company = " beside others, so from now on it is measured by itself" if trial.crowded else ""
         return f"{trial.failure.code}{company}: {trial.failure.cause}"
-    unit = "ms/step" if trial.measurement.training else "ms/prediction"
-    step = f"{significant(step_ns(trial.measurement) / NS_PER_MS)} {unit}"
+    unit = "step" if trial.measurement.training else "prediction"
+    shown = BY_NAME[headline_of([trial])]  # what the table has, too
+    found = shown.read(trial, trial.measurement)
+    step = f"{significant(found)} {shown.unit}/{unit}" if found is not None else "measured"
     reasons = "; ".join(signal.reason for signal in trial.noise)
     return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")

@@ -4,7 +4,7 @@ from kerasbench.analysis.standings import CONTROL_BOUND, Comparison
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.report.cells import column_name, column_names, estimated, timed
-from kerasbench.report.notes import corrected, paired, training_notes
+from kerasbench.report.notes import corrected, paired, timed_in, training_notes
 from kerasbench.report.number import with_interval
 from kerasbench.report.sections import Cell, Section, Table, texts
 
@@ -12,15 +12,20 @@ SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
 def training(summary: Summary) -> Section:
-    """Return the headline table: what a training step costs, its share of the epoch's overhead included."""
+    """Return the headline table: what a training step costs, its share of the epoch's overhead included.
+
+    Of a model that is not trained it has a prediction.
+    """
+    what = timed_in(summary.rows)
+    title = "Time of a prediction" if what == "prediction" else what.capitalize()
     if not summary.rows:
-        return Section("Training step", lines=["Nothing was measured."])
+        return Section(title, lines=["Nothing was measured."])
     body = [
         [Cell(row.label), *(timed(row, column, standing) for column in summary.columns)]
         for row, standing in zip(summary.rows, summary.standings, strict=True)
     ]
     table = Table(["scenario", *column_names(summary.columns)], body)
-    return Section("Training step", table=table, notes=training_notes(summary), picture="step_times")
+    return Section(title, table=table, notes=training_notes(summary), picture="step_times")
 
 
 def verdicts(summary: Summary) -> Section | None:

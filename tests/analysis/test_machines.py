@@ -2,6 +2,7 @@ import pytest
 
 from kerasbench.analysis.machines import abreast
 from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.options import Options
 from tests import made
 
 
@@ -22,3 +23,15 @@ def test_what_failed_or_is_missing_has_no_ratio() -> None:
     _, (dense, conv) = abreast([("mac", mac), ("box", box)])
     assert (dense.fastest, dense.ratios, len(dense.cells)) == (None, {}, 1)
     assert conv.fastest == ("box", ("torch", "cpu", ""))
+
+
+def test_a_native_twin_is_not_the_fastest() -> None:
+    twin = made.trial(found=made.measurement(1, 0), options=Options(native=True))
+    mac = summarize(made.record(made.trial(found=made.measurement(2, 0)), twin))
+    box = summarize(made.record(made.trial(found=made.measurement(4, 0))))
+    torch = ("torch", "cpu", "")
+    _, (row,) = abreast([("mac", mac), ("box", box)])
+    assert (row.fastest, row.firsts) == (("mac", torch), frozenset({("mac", torch), ("box", torch)}))
+    assert row.ratios["mac", ("torch", "cpu", "native=on")] == pytest.approx(0.5)
+    _, (alone,) = abreast([("mac", summarize(made.record(twin)))])
+    assert (alone.fastest, alone.firsts, alone.ratios) == (None, frozenset(), {})

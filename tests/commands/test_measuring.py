@@ -49,6 +49,7 @@ def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
     feeding = [line.partition(" (")[0] for line in out.splitlines() if line.startswith("- Feeding")]
     assert feeding == ["- Feeding: 0.250 ms a step", "- Feeding: 0.500 ms a step"]  # a quarter of a step
     assert "Failures" not in out
+    assert "## How this was measured\n" in out
 
 
 def test_it_says_the_same_as_json(command: Command) -> None:

@@ -42,6 +42,14 @@ def test_one_round_is_not_proven() -> None:
     assert overall(findings(record)) == "JAX looks the fastest in 1 of 1 row."
 
 
+def test_rows_that_failed_or_have_one_column_are_not_without_a_clear_winner() -> None:
+    both = [made.trial(backend=backend, found=made.measurement(step)) for backend, step in (("jax", 1), ("torch", 2))]
+    failed = [made.trial(name="conv", backend="jax"), made.trial(name="conv", failure=made.FAILURE)]
+    record = made.record(*both, *failed, made.trial(name="rnn", backend="jax"))
+    expected = "JAX looks the fastest in 1 of 1 row. 2 other rows failed or had one column: not compared."
+    assert overall(findings(record)) == expected
+
+
 def test_a_single_column_has_its_time_and_a_failure_its_cause() -> None:
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM)
     record = made.record(made.trial(backend="jax"), made.trial(failure=oom))
@@ -127,5 +135,6 @@ def test_a_prediction_of_a_single_column_has_its_time() -> None:
 
 def test_the_page_of_a_model_that_is_not_trained_says_so() -> None:
     drawn = markdown.rendered(page.whole(findings(not_trained(jax=(1.0,) * 20, torch=(2.0,) * 20))))
+    assert "## Time of a prediction\n" in drawn and "raining step" not in drawn
     assert "| dense (predict) |" in drawn
     assert "(predict): a model that is not trained, because it was saved without compile()" in drawn

@@ -1,7 +1,7 @@
 import pytest
 
 from kerasbench.exchange.options import Axis
-from kerasbench.report.number import about, percent, seconds, significant, with_interval
+from kerasbench.report.number import about, percent, seconds, significant, times, with_interval
 from tests import made
 
 
@@ -17,6 +17,15 @@ def test_three_digits_without_exponents(value: float, text: str) -> None:
 def test_an_interval_stands_behind_its_unit() -> None:
     assert with_interval(made.estimate(12.3, 12.5214, 3), "ms") == "12.3 ms ±1.8 %"
     assert with_interval(made.estimate(12.3), "ms") == "12.3 ms"
+
+
+@pytest.mark.parametrize(
+    ("value", "high", "text"),
+    [(3.9, 4.1, "3.9× (3.7–4.1)"), (3.0, 221.7, "3.0× (0.041–221.7)"), (12.3, 151, "12× (1.0–151)"),
+     (1.5, 2.0, "1.50× (1.12–2.00)"), (2.0, 4.1, "2.0× (0.98–4.1)")],
+)  # fmt: skip
+def test_a_bound_of_a_ratio_is_never_nothing(value: float, high: float, text: str) -> None:
+    assert times(made.estimate(value, high, 3)) == text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.report.details import epochs
-from kerasbench.report.page import document
+from kerasbench.report.page import document, explained
 from kerasbench.results.record import Record
 from tests import made
 from tests.report.table import drawn
@@ -91,6 +91,12 @@ def test_scattered_trials_are_named() -> None:
     assert "Trials scatter by 10% or more: dense torch cpu. Remedy: " in document(
         findings(made.record(*trials, rounds=3))
     )
+
+
+def test_an_explanation_says_what_was_disturbed_and_how_it_was_measured() -> None:
+    trials = [made.trial(index, found=made.with_parts(), noise=(made.DISTURBED,)) for index in (1, 2, 3)]
+    titles = [section.title for section in explained(findings(made.record(*trials, rounds=3))).sections]
+    assert titles == ["Where the time goes", "Warnings", "How this was measured"]
 
 
 def test_verdicts_have_the_ratio_and_what_would_decide() -> None:

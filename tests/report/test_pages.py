@@ -10,9 +10,10 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
+from kerasbench.exchange.measurement import Published
 from kerasbench.exchange.options import Options
 from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
-from kerasbench.results.asked import SWEEP, Asked, Effort
+from kerasbench.results.asked import PUBLISHED, SWEEP, Asked, Effort
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from tests import made
@@ -77,6 +78,16 @@ def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> N
     assert "1.10 ms" in page
     assert "9.10 ms" not in page
     assert "5.10 ms" in page
+
+
+def test_a_machine_s_page_has_its_published_epochs_once(tmp_path: Path) -> None:
+    epochs = Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5]}, 10, [7_000, 6_000])
+    trial = made.trial(name="iris", found=dataclasses.replace(made.measurement(), published=epochs))
+    record = dataclasses.replace(made.record(trial), asked=Asked(effort=PUBLISHED), started="2026-01-03")
+    for one in (made.record(made.trial()), record):
+        store(tmp_path, one)
+    (page,) = (text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-"))
+    assert page.count("\n## All published epochs\n") == page.count("\n## Real epochs and ") == 1
 
 
 def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import io
 import pytest
 from rich.console import Console
 
+from kerasbench.analysis.cells import PREDICTED
+from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.messages import Code
 from kerasbench.plan.duration import History, outlook
 from kerasbench.quiet.signals import Severity, Signal
@@ -34,6 +36,20 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
     ]
     assert "\x1b" not in out.getvalue()
+
+
+def test_a_prediction_is_told_as_the_table_has_it() -> None:
+    trial = made.in_bout(1, made.predicting((1.0, 2.0, 9.0)))
+    (latency,) = [one for one in trial.measurement.prediction if one.batch > 1] if trial.measurement else []
+    latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=80))
+    progress.run_began(made.plan(TORCH, effort=asked.exactly(1)), made.record())
+    progress.trial_ended(TORCH, trial)
+    assert "torch cpu: 1.50 ms/prediction (" in out.getvalue()
+    (cell,) = summarize(made.record(trial)).rows[0].cells.values()
+    found = cell.estimate(PREDICTED)
+    assert found is not None and found.value == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -43,6 +43,8 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
         (("keras==3.14", "keras==3.15"), Words(["no_such"]), "no_such"),
         (("keras==3.14", "keras==3.15"), Words(threshold="100%"), "--threshold takes a share of less than 100 %"),
         (("keras==3.14", "keras==3.15"), Words(threshold="1%"), "--threshold takes 3% or more, not 1.00%"),
+        (("keras==3.14", "keras==3.15"), Words(threshold="0%"), "--threshold takes 3% or more, not 0.00%"),
+        (("keras==3.14", "keras==3.15"), Words(threshold=0), "--threshold takes 3% or more, not 0.00%"),
         (("keras==3.14", "keras==3.15"), Words(threshold="much"), "--threshold takes .* not 'much'"),
     ],
 )
