@@ -27,10 +27,12 @@ from kerasbench.results.record import TrialRecord
 # same cell as two columns (benchmarks/same_twice.py). A bout's slices cannot know it.
 BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
 BETWEEN_OTHERS = 0.03
-# By how much the ratio of two backends, or of two devices, differs from bout to bout: the median over the 24 ratios of
-# results/2026-11-22T112231.json is 5.4 % on the first day and 4.1 % on the second, on a small cloud machine. It is more
-# than their processes explain.
+# By how much the ratio of two backends, or of two devices, differs from bout to bout, beyond what slices and processes
+# explain: of training steps the median over the 24 ratios of results/2026-11-22T112231.json (5.4 % on the first day and
+# 4.1 % on the second, on a small cloud machine). Predictions differ by more: the smallest whole percent at which one
+# bout's interval holds what the others found in 95 % of cases (benchmarks/one_bout.py, docs/method.md).
 TYPICAL_SCATTER = 0.05
+SCATTERS = {"predict_p50_ms": 0.08, "predict_batch_p50_ms": 0.08, "predict_samples_per_s": 0.06}
 
 LEAST_UNDISTURBED = 6  # cycles: so many the shortest stage has
 
@@ -75,7 +77,7 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     if a.failure is not None or b.failure is not None:
         return None
     pairs, known = _in_common(a, b), BY_NAME[metric]
-    direct = over_bouts(_bouts(pairs, known), _apart(pairs[0])) if pairs else None
+    direct = over_bouts(_bouts(pairs, known), _apart(pairs[0], metric)) if pairs else None
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
@@ -156,10 +158,15 @@ def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
     return LogEstimate(centre, error, sum(one.slices - 1 for one in bouts), len(bouts), "slices")
 
 
-def _apart(pair: tuple[Trial, Trial]) -> float:
+def scatter(metric: str) -> float:
+    """Return by how much a ratio of two backends is assumed to differ from bout to bout where too few were made."""
+    return SCATTERS.get(metric, TYPICAL_SCATTER)
+
+
+def _apart(pair: tuple[Trial, Trial], metric: str) -> float:
     one, other = (trial for trial, _ in pair)
     if (one.backend, one.device.label) != (other.backend, other.device.label):
-        return TYPICAL_SCATTER
+        return scatter(metric)
     return math.sqrt(2) * BETWEEN_PROCESSES.get(one.backend, BETWEEN_OTHERS)
 
 

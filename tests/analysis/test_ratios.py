@@ -68,6 +68,12 @@ def test_the_interval_of_few_bouts_is_over_slices_and_as_wide_as_bouts_differ(
     assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(bouts), rel=1e-3)
 
 
+def test_one_bout_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
+    a, b = (cell(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
+    found = known(between(a, b, "predict_batch_p50_ms", ()))
+    assert found.log_error == pytest.approx(0.08)
+
+
 @pytest.mark.parametrize("count", [6, 20])
 def test_the_interval_of_one_bout_holds_the_truth_where_backends_scatter_as_they_typically_do(count: int) -> None:
     rng, runs, hits = random.Random(1), 600, 0

@@ -1,0 +1,108 @@
+"""Does the interval of a single bout (--quick) hold what the other bouts found? For each metric, out of a result file.
+
+    python benchmarks/one_bout.py results/2026-11-23T140223.json
+    python benchmarks/one_bout.py results/2026-11-22T112231.json --from-round 4     without its first day
+
+Each bout of each two columns of a row is taken alone, as a quick run has it, and its interval is compared with the
+ratio of all other bouts. ``between`` is the standard deviation between bouts that slices do not explain, in the median
+over the ratios: kerasbench/analysis/ratios.py has a constant for each metric that widens the interval of one bout.
+
+It also compares the halves of each bout: by how many standard errors their ratios differ, as the root of the mean
+square, which is 1 for independent slices. Halves in time know of what drifts within a bout, odd and even slices do not.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kerasbench.analysis.cells import CellSummary
+from kerasbench.analysis.ratios import between, by_slices, scatter, spread
+from kerasbench.analysis.summary import summarize
+from kerasbench.exchange.measurement import Block
+from kerasbench.results.store import load
+
+METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p50_ms", "predict_samples_per_s")
+LEAST = 4  # bouts
+LEAST_SLICES = 12
+Pair = tuple[CellSummary, CellSummary]
+
+
+def main(file: Path, first: int) -> None:
+    record = load(file)
+    left = dataclasses.replace(record, trials=[one for one in record.trials if one.round >= first])
+    pairs = [pair for row in summarize(left).rows for pair in itertools.combinations(row.cells.values(), 2)]
+    for metric in METRICS:
+        say(metric, [(a, b) for a, b in pairs if len(bouts(a, b)) >= LEAST])
+    for name, halved in (("halves in time", in_time), ("odd and even slices", by_turns)):
+        apart = [found for a, b in pairs for found in differences(a, b, halved)]
+        wide = math.sqrt(statistics.fmean(one**2 for one in apart))
+        print(f"{name} of {len(apart)} bouts differ by {wide:.2f} standard errors")
+
+
+def say(metric: str, pairs: list[Pair]) -> None:
+    hits = [hit for a, b in pairs for hit in held(a, b, metric)]
+    unexplained = [found.between for a, b in pairs if (found := spread(a, b, metric)) is not None]
+    if hits:
+        print(
+            f"{metric}: the interval of one bout holds the ratio of the others in {statistics.fmean(hits):.0%} of "
+            f"{len(hits)}; between bouts {statistics.median(unexplained):.1%}, assumed {scatter(metric):.0%}"
+        )
+
+
+def held(a: CellSummary, b: CellSummary, metric: str) -> Iterator[bool]:
+    """Tell for each bout whether its interval holds the ratio of all others."""
+    for bout in bouts(a, b):
+        one = between(of(a, {bout}), of(b, {bout}), metric, ())
+        others = bouts(a, b) - {bout}
+        rest = between(of(a, others), of(b, others), metric, ())
+        if one is not None and rest is not None and one.low is not None and one.high is not None:
+            yield one.low <= rest.value <= one.high
+
+
+def bouts(a: CellSummary, b: CellSummary) -> set[int]:
+    """Return the bouts that both had."""
+    return {trial.bout for trial, _ in a.trials} & {trial.bout for trial, _ in b.trials}
+
+
+def of(cell: CellSummary, wanted: set[int]) -> CellSummary:
+    """Return the cell with those bouts alone."""
+    return CellSummary([one for one in cell.trials if one[0].bout in wanted], cell.failure)
+
+
+def differences(a: CellSummary, b: CellSummary, halved: Callable[[int, int], bool]) -> Iterator[float]:
+    """Return for each bout by how many standard errors the ratios of its halves differ, of training steps."""
+    theirs = {trial.bout: measurement for trial, measurement in b.trials}
+    for trial, ours in a.trials:
+        other = theirs.get(trial.bout)
+        if other is None or ours.training is None or other.training is None:
+            continue
+        sides = ours.training.blocks, other.training.blocks
+        count = min(map(len, sides))
+        if count >= LEAST_SLICES:
+            one, two = (by_slices(*(half(side, count, halved, which) for side in sides)) for which in (True, False))
+            if one and two and one.error and two.error:
+                yield (one.log - two.log) / math.hypot(one.error, two.error)
+
+
+def half(side: list[Block], count: int, halved: Callable[[int, int], bool], which: bool) -> list[Block]:
+    return [one for one in side if one.cycle is not None and halved(one.cycle, count) == which]
+
+
+def in_time(cycle: int, count: int) -> bool:
+    return cycle < count // 2
+
+
+def by_turns(cycle: int, _count: int) -> bool:
+    return cycle % 2 == 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--from-round", type=int, default=1)
+    given = parser.parse_args()
+    main(given.file, given.from_round)
