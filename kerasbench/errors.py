@@ -7,7 +7,8 @@ KerasbenchError
 ├── EnvironmentFailed    a backend's environment that could not be made
 ├── MachineBusy          another run is measuring on this machine
 ├── UnsupportedSystem    kerasbench does not run on this system
-└── ResultsError         a results file or folder that cannot be read or written
+├── ResultsError         a results file or folder that cannot be read or written
+└── Undecided            nothing could be judged, where a verdict was asked for
 """
 
 from collections.abc import Iterable
@@ -42,6 +43,10 @@ class UnsupportedSystem(KerasbenchError):
 
 
 class ResultsError(KerasbenchError):
+    pass
+
+
+class Undecided(KerasbenchError):
     pass
 
 

@@ -13,7 +13,7 @@ from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.changes import Change, Comparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.versus import Versus
+from kerasbench.analysis.versus import Versus, require_decided
 from kerasbench.errors import UsageError
 from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
 from kerasbench.report import versus as report_versus
@@ -119,7 +119,12 @@ class Versions(Results):
 
     @property
     def regressions(self) -> list[str]:
-        """A sentence for each figure that is significantly worse, and for each cell that fails with the head alone."""
+        """A sentence for each figure that is significantly worse, and for each cell that fails with the head alone.
+
+        Raises:
+            Undecided: nothing could be judged.
+        """
+        require_decided(self.versus)
         return [line for one in self.versus for line in report_versus.worse(one)]
 
     def to_dataframe(self) -> Any:
@@ -130,7 +135,7 @@ class Versions(Results):
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Two sets of results: each cell's ratio and verdict, and in ``regressions`` what became slower or fails now."""
+    """Two sets of results: each cell's ratio, its verdict where runs allow one, and ``regressions``."""
 
     found: Comparison
     old: str = "old"
@@ -142,6 +147,8 @@ class Compared:
 
     @property
     def regressions(self) -> list[str]:
+        """What became slower or fails now; raises Undecided where nothing could be judged."""
+        self.found.require_decided()
         return [changes.cell_label(cell) for cell in self.found.regressions]
 
     @property
@@ -160,12 +167,13 @@ class Compared:
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""
-        names = ["scenario", "regime", "backend", "device", "options", "old", "new", "ratio", "low", "high", "verdict"]
+        names = ["scenario", "regime", "backend", "device", "options", "old", "new", "ratio", "low", "high"]
         rows = [
-            [*one.cell, one.old.value, one.new.value, one.ratio.value, one.ratio.low, one.ratio.high, one.verdict]
+            [*one.cell, one.old.value, one.new.value, *(one.ratio.value, one.ratio.low, one.ratio.high), *verdict]
             for one in self.changes
+            for verdict in [(one.verdict, one.why)]
         ]
-        return _pandas().DataFrame(rows, columns=names)
+        return _pandas().DataFrame(rows, columns=[*names, "verdict", "why"])
 
 
 def _pandas() -> Any:

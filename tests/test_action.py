@@ -106,9 +106,10 @@ def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: i
         ("0", "true", 0, "No significant regression beyond 5% was found."),
         ("3", "true", 1, "::error::A figure is worse by more than 5%"),
         ("3", "false", 0, "::warning::A figure is worse"),
-        ("2", "false", 1, "::error::Something could not be measured"),
-        ("1", "true", 1, "::error::kerasbench ended with 1"),
-        ("", "true", 1, "::error::kerasbench ended with nothing"),
+        ("2", "true", 1, "::error::Something could not be measured with base"),
+        ("2", "false", 0, "::warning::Something could not be measured with base"),
+        ("1", "false", 1, "::error::kerasbench ended with 1"),
+        ("", "false", 1, "::error::kerasbench ended with nothing"),
     ],
 )
 def test_a_regression_fails_the_job_unless_it_is_to_warn(job: Job, code: str, fail: str, ended: int, said: str) -> None:
@@ -117,11 +118,18 @@ def test_a_regression_fails_the_job_unless_it_is_to_warn(job: Job, code: str, fa
     assert done.stdout.startswith(said)
 
 
-@pytest.mark.parametrize("decided", ["0", ""])
-def test_where_nothing_was_decided_no_regression_is_not_claimed(job: Job, decided: str) -> None:
-    done = job.step("judge.sh", CODE="0", DECIDED=decided, FAIL="true", THRESHOLD="5%")
-    assert done.returncode == 0
-    assert done.stdout.startswith("::warning::Nothing could be decided") and "egression" not in done.stdout
+@pytest.mark.parametrize(("fail", "ended", "how"), [("true", 1, "error"), ("false", 0, "warning")])
+def test_where_nothing_was_decided_the_job_does_not_pass_in_silence(job: Job, fail: str, ended: int, how: str) -> None:
+    done = job.step("judge.sh", CODE="1", DECIDED="0", FAIL=fail, THRESHOLD="5%")
+    assert done.returncode == ended
+    assert done.stdout.startswith(f"::{how}::Nothing could be decided") and "egression" not in done.stdout
+
+
+def test_what_ended_before_it_measured_is_no_lack_of_a_decision(job: Job) -> None:
+    job.folder.joinpath("bin", "python").write_text("#!/bin/sh\nexit 1\n")
+    assert job.step("compare.sh", **COMPARE).returncode == 0
+    assert job.output.read_text() == "code=1\ndecided=\n"
+    assert job.step("judge.sh", CODE="1", DECIDED="", FAIL="false", THRESHOLD="5%").returncode == 1
 
 
 def test_the_results_are_judged_before_they_are_uploaded() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kerasbench
-from kerasbench.errors import ResultsError, UsageError
+from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.exchange.given import Given, Input
 from kerasbench.exchange.messages import Code
 from kerasbench.plan import arguments
@@ -20,6 +20,7 @@ from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from kerasbench.runs.run import Ended
 from tests import made
+from tests.commands.test_reading import stored_by_turns
 
 
 def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
@@ -59,12 +60,21 @@ def test_two_hosts_of_one_model_are_two_machines_though_an_old_file_names_none(t
 
 
 def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
-    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
+    old = stored_by_turns(tmp_path / "old", 1, 2.0, 2.01, 1.99)
+    new = stored_by_turns(tmp_path / "new", 2, 3.0, 3.01, 2.99)
     found = kerasbench.compare(old, kerasbench.load(new))
     assert found.regressions == ["dense torch cpu"]
     assert "**slower**" in str(found)
-    assert repr(found).startswith("1 cell measured on both sides: 1 slower, 0 faster")
+    assert repr(found).startswith("1 cell measured on both sides, 1 judged: 1 slower, 0 faster")
     assert "<strong>slower</strong>" in found._repr_html_()
+
+
+def test_where_nothing_could_be_judged_there_are_no_regressions_to_look_at(tmp_path: Path) -> None:
+    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
+    found = kerasbench.compare(old, new)
+    assert repr(found).startswith("1 cell measured on both sides, 0 judged:")
+    with pytest.raises(Undecided, match="nothing could be judged"):
+        print(found.regressions)
 
 
 def test_results_become_a_figure(tmp_path: Path) -> None:
@@ -92,7 +102,9 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: 
     (rows, columns), (changed, names) = made_of
     assert columns == [*COLUMNS, *RATIOS, *LAST]
     assert all(len(row) == len(columns) for row in rows)
-    assert changed[0][names.index("verdict")] == "slower"
+    assert changed[0][names.index("ratio")] == pytest.approx(1.48, abs=0.01)
+    assert changed[0][names.index("verdict")] is None
+    assert str(changed[0][names.index("why")]).startswith("a verdict needs three runs of each side")
     assert len(changed[0]) == len(names)
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kerasbench.errors import Undecided
 from kerasbench.report.versus import COLUMNS
 from kerasbench.returned import Results, Versions
 from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
@@ -16,6 +17,8 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
     assert Versions([record(*trials(ALIKE))]).regressions == []
     assert found.versus[0].head == "new"
+    with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d figures, all inconclusive$"):
+        print(Versions([record(*trials(SLOWER)[:2])]).regressions)
 
 
 def test_versions_show_the_answer_first() -> None:

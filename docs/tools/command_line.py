@@ -28,7 +28,7 @@ BEGINNING = """\
 | exit code | meaning |
 |---|---|
 | 0 | everything was measured |
-| 1 | a mistake in the command line or in the environment |
+| 1 | a mistake in the command line or in the environment, or nothing could be judged with `--fail-on regression` |
 | 2 | some cells failed |
 | 3 | `compare` or `versus` with `--fail-on regression` found a regression |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |

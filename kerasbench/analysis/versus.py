@@ -13,9 +13,11 @@ from kerasbench.analysis.ratios import between
 from kerasbench.analysis.standings import Control
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.verdicts import Verdict, judge_all
+from kerasbench.errors import Undecided
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import AT, CONTROL, environment_of, is_control, without_environment
 from kerasbench.results.keys import Column
+from kerasbench.text import count
 
 # The training step, then what else a new version may make worse. Of a rate, less is worse.
 FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
@@ -52,9 +54,16 @@ class Pair:
     @property
     def broken(self) -> Failure | None:
         """Why the head has no figures where the base has some; None where it has, or where the base has none too."""
-        base = self.row.cells.get(self.base)
-        measured = base is not None and base.failure is None and bool(base.trials)
-        return self.failure(self.head) if measured else None
+        return self.failure(self.head) if self._measured(self.base) else None
+
+    @property
+    def baseless(self) -> Failure | None:
+        """Why the base has no figures where the head has some, which then has nothing to be compared with."""
+        return self.failure(self.base) if self._measured(self.head) else None
+
+    def _measured(self, column: Column) -> bool:
+        cell = self.row.cells.get(column)
+        return cell is not None and cell.failure is None and bool(cell.trials)
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,11 @@ class Versus:
         return bool(self.regressions or self.broken)
 
     @property
+    def decided(self) -> list[Difference]:
+        """Every figure whose verdict says something."""
+        return [one for one in self.differences if one.verdict is not Verdict.INCONCLUSIVE]
+
+    @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios of the training step; None without any."""
         steps = self.of(HEADLINE)
@@ -118,6 +132,14 @@ class Versus:
         steps = self.of(HEADLINE)
         names = dict.fromkeys(one.pair.name for one in steps)
         return {name: _mean([one for one in steps if one.pair.name == name]) for name in names}
+
+
+def require_decided(found: Sequence[Versus]) -> None:
+    """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone."""
+    if not any(one.decided or one.broken for one in found):
+        figures = sum(len(one.differences) for one in found)
+        why = f"{count(figures, 'figure')}, all inconclusive" if figures else "base and head share no figure"
+        raise Undecided(f"nothing could be judged, so this is no pass: {why}")
 
 
 def _mean(differences: Sequence[Difference]) -> float:

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "compare": (
         ("kerasbench compare results-old results-new", "what became faster or slower?"),
-        ("kerasbench compare old.json new.json --fail-on regression", "for a script: exit code 3 if slower"),
+        ("kerasbench compare old/ new/ --fail-on regression", "for a script: three runs in each, by turns"),
     ),
     "doctor": (
         ("kerasbench doctor", "every backend"),

@@ -49,7 +49,10 @@ from kerasbench.commands.parameters import (
 from kerasbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kerasbench.analysis.findings import Findings
+    from kerasbench.analysis.versus import Versus
     from kerasbench.environments.interpreters import Interpreters
     from kerasbench.report.drawn import Drawn
     from kerasbench.results.asked import Asked, Resumed
@@ -248,8 +251,19 @@ def versus(
     asked, both = versions.asked_for(base, head, said, chosen, Preparation(to_stderr()).say, wait)
     drawn = _drawn_by(asked, results, both, wait)
     code = _tell(drawn)
-    worse = any(one.is_worse for one in drawn.found.versus)
-    return EXIT_REGRESSION if fail_on and worse and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+    return _gated(drawn.found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+
+
+def _gated(found: "Sequence[Versus]") -> int:
+    """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
+    from kerasbench.analysis.versus import require_decided
+
+    if any(one.is_worse for one in found):
+        return EXIT_REGRESSION
+    if any(pair.baseless for one in found for pair in one.pairs):
+        return EXIT_FAILED_CELLS
+    require_decided(found)
+    return EXIT_OK
 
 
 def explain(

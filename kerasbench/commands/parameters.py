@@ -184,7 +184,7 @@ FailOn = Annotated[
     str | None,
     typer.Option(
         metavar="regression",
-        help="Exit with 3 if something became significantly worse or fails now.",
+        help="Exit with 3 if something became significantly worse or fails now, and with 1 if nothing could be judged.",
         autocompletion=lambda: ("regression",),
         rich_help_panel=SHOW,
     ),

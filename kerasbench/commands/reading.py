@@ -157,6 +157,8 @@ def compare(
         return EXIT_OK
     found = changes.compare(*sides)
     print_page(comparison.changes(found, *(str(place) for place in places)))
+    if fail_on:
+        found.require_decided()
     return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.cells import HEADLINE
-from kerasbench.analysis.changes import Change, Comparison, cell_label
+from kerasbench.analysis.changes import Beside, Change, Comparison, cell_label
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.machines import MachineColumn, abreast
 from kerasbench.analysis.metrics import BY_NAME
@@ -16,6 +16,7 @@ from kerasbench.report.sections import EMPTY, NOTHING, Cell, Page, Section, Tabl
 from kerasbench.text import count
 
 UNIT = BY_NAME[HEADLINE].unit
+BESIDE = "beside"
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -24,7 +25,7 @@ def changes(found: Comparison, old: str, new: str) -> Page:
     title = "Training step, new against old"
     if not found.changes:
         return Page("", [Section(title, ["No cell was measured on both sides."], lines=list(_lists(found)))])
-    table = Table(["cell", old, new, "new / old", "verdict"], [_row(change) for change in found.changes])
+    table = Table(["cell", old, new, "new / old", BESIDE, "verdict"], [_row(change) for change in found.changes])
     return Page("", [Section(title, table=table, lines=list(_lists(found)), notes=list(_notes(found)))])
 
 
@@ -32,10 +33,14 @@ def _notes(found: Comparison) -> Iterator[str]:
     if found.overall is not None:
         cells = count(len(found.changes), "cell")
         yield f"Geometric mean of new / old over {cells}: {found.overall:.3f}."
-    if found.incomparable:
-        yield f"{found.incomparable}: there descriptive only, without verdicts."
-    if not found.incomparable or any(change.verdict for change in found.changes):
-        yield "new / old with Welch's 95 % interval on logarithms; a verdict needs three trials on both sides."
+    for why, number in found.unjudged.items():
+        yield f"Descriptive only, without verdicts: {count(number, 'cell')}: {why}."
+    if found.unjudged:
+        yield "Without a verdict a ratio is that of two hours of the machine as much as that of two versions."
+    if len(found.changes) > found.unjudged.total():
+        yield "Verdicts: Welch's 95 % interval on logarithms, over the runs of each side, which were measured by turns."
+    if any(change.beside for change in found.changes):
+        yield f"{BESIDE}: the ratio to another column of the same run, new over old. The two shared the machine's hour."
     if any(change.source_changed for change in found.changes):
         yield "⚠: the scenario's source has changed."
 
@@ -80,8 +85,13 @@ def _row(change: Change) -> list[Cell]:
         estimated(change.old, UNIT),
         estimated(change.new, UNIT),
         estimated(change.ratio),
+        _beside(change.beside),
         Cell(verdict, strong=change.verdict in DECIDED),
     ]
+
+
+def _beside(found: Beside | None) -> Cell:
+    return EMPTY if found is None else Cell(f"{significant(found.ratio)} ({column_name(found.column)})", found.ratio)
 
 
 def _lists(found: Comparison) -> Iterator[str]:

@@ -41,9 +41,9 @@ def of_comparison(found: Comparison) -> list[str]:
     counts = Counter(one.verdict for one in found.changes)
     faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]
     shared = f"{count(len(found.changes), 'cell')} measured on both sides"
-    lines = [f"{shared}: {slower} slower, {faster} faster, {len(found.changes) - slower - faster} neither."]
-    if found.incomparable:
-        lines.append(f"No verdicts for some or all of them: {found.incomparable}.")
+    judged = len(found.changes) - found.unjudged.total()
+    lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
+    lines += [f"Not judged: {count(cells, 'cell')}: {why}." for why, cells in found.unjudged.items()]
     slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
     lines += [f"{cell_label(one.cell)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
     lines += [f"{cell_label(cell)} fails now: {failure.cause}" for cell, failure in found.failed]

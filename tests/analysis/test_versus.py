@@ -8,8 +8,9 @@ import pytest
 from kerasbench.analysis.cells import HEADLINE
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
-from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, versus
+from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, require_decided, versus
 from kerasbench.analysis.warnings import concerns
+from kerasbench.errors import Undecided
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Code
 from kerasbench.exchange.options import Options
@@ -138,6 +139,28 @@ def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, nu
     found = only(*kept, failed)
     assert found.is_worse is worse
     assert found.of(HEADLINE) == []
+    (pair,) = found.pairs
+    assert (pair.broken, pair.baseless) == ((made.FAILURE, None) if worse else (None, made.FAILURE))
+
+
+def test_what_fails_with_base_and_head_alike_is_no_difference() -> None:
+    (pair,) = only(*_failing(OLD), *_failing(NEW), *_failing(AGAIN)).pairs
+    assert (pair.broken, pair.baseless) == (None, None)
+
+
+def test_where_nothing_is_decided_that_is_no_pass() -> None:
+    require_decided([only(*trials(ALIKE))])
+    require_decided([only(*(one for one in trials(ALIKE) if one.options == OLD), *_failing(NEW))])
+    with pytest.raises(Undecided, match="figures, all inconclusive"):
+        require_decided([only(*trials(SLOWER)[:2])])
+    with pytest.raises(Undecided, match="base and head share no figure"):
+        require_decided([only(*_failing(OLD), *_failing(NEW))])
+    with pytest.raises(Undecided):
+        require_decided([])
+
+
+def _failing(options: Options) -> list[TrialRecord]:
+    return [made.trial(1, failure=made.FAILURE, options=options)]
 
 
 def test_what_is_the_same_but_for_its_options_is_a_pair_of_its_own() -> None:

@@ -9,17 +9,24 @@ import pytest
 
 from kerasbench import cli
 from kerasbench.analysis.findings import findings
-from kerasbench.errors import UsageError
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.versus import versus
+from kerasbench.commands import measuring
+from kerasbench.errors import Undecided, UsageError
 from kerasbench.exchange.messages import Message, ProbeReport
+from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import MIN_STEPS_FOR_BLOCKS
 from kerasbench.plan import cells
 from kerasbench.plan.catalog import Selected
 from kerasbench.report.explanation import sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results import asked
+from kerasbench.results.record import TrialRecord
 from kerasbench.results.store import Store, load
 from kerasbench.runs.run import Ended
 from tests import made, stand_in
+from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
+from tests.analysis.test_versus import record as record_of
 from tests.stand_in import Command
 
 pytestmark = pytest.mark.processes
@@ -187,6 +194,29 @@ def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
     assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
     written = (data.read_text(), data.with_suffix(".md").read_text())
     assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
+
+
+def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
+    return [made.trial(1, backend=backend, failure=made.FAILURE, options=one) for one in options]
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (trials(SLOWER), 3),
+        (trials(ALIKE), 0),
+        ([*trials(ALIKE), *failing(OLD, NEW, AGAIN)], 0),  # what fails with both is no difference
+        ([*trials(ALIKE), *failing(NEW), *trials({OLD: {"step_ms": 2.0}}, "jax")], 3),
+        ([*trials(ALIKE), *failing(OLD), *trials({NEW: {"step_ms": 2.0}}, "jax")], 2),
+    ],
+)
+def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
+    assert measuring._gated(versus(summarize(record_of(*found)))) == code
+
+
+def test_a_gate_does_not_pass_where_nothing_was_decided() -> None:
+    with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
+        measuring._gated(versus(summarize(record_of(*failing(OLD, NEW)))))
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:

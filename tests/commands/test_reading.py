@@ -29,12 +29,20 @@ def test_list_shows_one_suite_where_one_is_named(capsys: pytest.CaptureFixture[s
     assert "unknown suite 'tinny'; did you mean 'tiny'?" in capsys.readouterr().err
 
 
-def stored(place: Path, *steps_ms: float) -> Path:
+def stored(place: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z") -> Path:
     """Put a run of so many rounds into a folder of its own."""
     trials = [
         made.trial(index, found=made.measurement(step, overhead_ms=0)) for index, step in enumerate(steps_ms, start=1)
     ]
-    Store.create(place, "2026-01-02T03:04:05Z").finish(made.record(*trials, rounds=len(steps_ms)))
+    record = made.record(*(dataclasses.replace(one, code="a") for one in trials), rounds=len(steps_ms))
+    Store.create(place, started).finish(dataclasses.replace(record, started=started))
+    return place
+
+
+def stored_by_turns(place: Path, first: int, *steps_ms: float) -> Path:
+    """Put a run of three rounds for each step into a folder, at every other hour."""
+    for index, step in enumerate(steps_ms):
+        stored(place, step, step * 1.001, step * 0.999, started=f"2026-01-02T{first + 2 * index:02}:00:00Z")
     return place
 
 
@@ -48,13 +56,28 @@ def old(tmp_path: Path) -> Path:
     [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0), ((2.0, 2.01, 1.99), "same", 0)],
 )
 def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_asked_to(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
 ) -> None:
-    new = stored(tmp_path / "new", *steps_ms)
-    assert cli.main(["compare", str(old), str(new)]) == 0
+    before = stored_by_turns(tmp_path / "before", 1, 2.0, 2.01, 1.99)
+    new = stored_by_turns(tmp_path / "new", 2, *steps_ms)
+    assert cli.main(["compare", str(before), str(new)]) == 0
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
     assert verdict in row
-    assert cli.main(["compare", str(old), str(new), "--fail-on", "regression"]) == code
+    assert cli.main(["compare", str(before), str(new), "--fail-on", "regression"]) == code
+
+
+def test_where_nothing_was_judged_it_does_not_pass_and_says_why(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = stored(tmp_path / "new", 3.0, 3.01, 2.99, started="2026-01-02T09:00:00Z")
+    assert cli.main(["compare", str(old), str(new)]) == 0
+    out = capsys.readouterr().out
+    assert "slower" not in out and "| 1.50 " in out
+    assert cli.main(["compare", str(old), str(new), "--fail-on", "regression"]) == 1
+    printed, err = capsys.readouterr()
+    assert printed == out
+    assert err.startswith("kerasbench: nothing could be judged, so this is no pass: 1 cell: a verdict needs three runs")
+    assert err.count("\n") == 1
 
 
 def test_more_than_two_stand_side_by_side_under_their_places(

@@ -25,15 +25,39 @@ def run(factor: float = 1.0, backends: tuple[str, ...] = ("torch",), options: Op
     return made.record(*trials, rounds=3)
 
 
+def by_turns(first: int, factor: float = 1.0) -> list[Record]:
+    runs = [run(factor * each) for each in SCATTER]
+    return [
+        dataclasses.replace(
+            one,
+            started=str(first + 2 * index),
+            trials=[dataclasses.replace(trial, code="a") for trial in one.trials],
+        )
+        for index, one in enumerate(runs)
+    ]
+
+
 @pytest.mark.parametrize(
     ("factor", "ratio", "verdict"), [(1.5, "1.50", "**slower**"), (0.5, "0.500", "**faster**"), (1.0, "1.00", "same")]
 )
 def test_a_line_has_both_steps_their_ratio_and_the_verdict(factor: float, ratio: str, verdict: str) -> None:
-    header, line = table.rows(drawn(comparison.changes(compare([run()], [run(factor)]), "one", "two")))
-    assert header == ["cell", "one", "two", "new / old", "verdict"]
+    page = drawn(comparison.changes(compare(by_turns(1), by_turns(2, factor)), "one", "two"))
+    header, line = table.rows(page)
+    assert header == ["cell", "one", "two", "new / old", "beside", "verdict"]
     assert line[0] == "dense torch cpu"
     assert line[1] == "2.00 ms ±0.2 %"
-    assert line[3].startswith(f"{ratio} ±") and line[4] == verdict
+    assert line[3].startswith(f"{ratio} ±") and line[4:] == [NOTHING, verdict]
+    assert "Welch" in page and "Descriptive" not in page
+
+
+def test_of_one_run_a_side_there_is_a_ratio_without_an_interval_and_one_beside_another_column() -> None:
+    page = drawn(comparison.changes(compare([run(1.0, ("jax", "torch"))], [run(1.5, ("jax", "torch"))]), "a", "b"))
+    _, jax, torch = table.rows(page)
+    assert jax[3:] == ["1.50", "1.00 (torch cpu)", NOTHING]
+    assert torch[3:] == ["1.50", "1.00 (jax cpu)", NOTHING]
+    assert "over 2 cells: 1.500." in page and "Welch" not in page
+    assert "Descriptive only, without verdicts: 2 cells: a verdict needs three runs of each side by turns" in page
+    assert "beside: the ratio to another column of the same run" in page
 
 
 def test_names_of_files_are_no_markup() -> None:
@@ -42,8 +66,6 @@ def test_names_of_files_are_no_markup() -> None:
 
 
 def test_what_is_said_below_the_table_is_what_was_compared() -> None:
-    both = drawn(comparison.changes(compare([run(1.0, ("jax", "torch"))], [run(1.5, ("jax", "torch"))]), "a", "b"))
-    assert "over 2 cells: 1.500." in both and "Welch" in both
     one = drawn(comparison.changes(compare([run()], [run()]), "a", "b"))
     assert "over 1 cell: 1.000." in one
     assert "⚠" not in one and "New:" not in one and "No longer" not in one and "failing" not in one
@@ -51,7 +73,7 @@ def test_what_is_said_below_the_table_is_what_was_compared() -> None:
 
 def test_between_machines_no_verdict_is_explained() -> None:
     page = drawn(comparison.changes(compare([run()], [dataclasses.replace(run(), machine=OTHER)]), "a", "b"))
-    assert table.rows(page)[1][4] == NOTHING
+    assert table.rows(page)[1][5] == NOTHING
     assert "Welch" not in page and "without verdicts" in page
 
 

@@ -6,6 +6,7 @@ from kerasbench.report import glance
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.results.record import Record
 from tests import made
+from tests.report.test_comparison import by_turns
 
 
 def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Record:
@@ -60,8 +61,13 @@ def test_an_explanation_is_how_long_an_epoch_takes_and_what_would_help() -> None
 def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
     old, new = run("dense", jax=1.0), run("dense", jax=3.0)
     assert glance.of_comparison(changes.compare([old], [new])) == [
-        "2 cells measured on both sides: 1 slower, 0 faster, 1 neither.",
-        "dense jax cpu takes 2.82 times as long as before.",
+        "2 cells measured on both sides, 0 judged: 0 slower, 0 faster, 0 neither.",
+        "Not judged: 2 cells: a verdict needs three runs of each side by turns (old, new, old, new, old, new).",
+    ]
+    sides = [by_turns(1), by_turns(2, 1.5)]
+    assert glance.of_comparison(changes.compare(*sides)) == [
+        "1 cell measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
+        "dense torch cpu takes 1.50 times as long as before.",
     ]
     lost = made.record(made.trial(backend="jax", failure=made.FAILURE))
     assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in glance.of_comparison(

@@ -10,5 +10,6 @@ mkdir -p "$RESULTS"
 code=0
 python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} | tee "$RESULTS/table.md" || code=${PIPESTATUS[0]}
 cat "$RESULTS/table.md" >>"$GITHUB_STEP_SUMMARY"
-decided=$(grep -cE '\| \**(slower|faster|same|more|less)\** *\|$' "$RESULTS/table.md" || true) # none is grep's exit code 1
+decided="" # no table: it ended before anything was measured
+[ ! -s "$RESULTS/table.md" ] || decided=$(grep -cE '\| \**(slower|faster|same|more|less)\** *\|$' "$RESULTS/table.md" || true) # none is grep's exit code 1
 printf "code=%s\ndecided=%s\n" "$code" "$decided" >>"$GITHUB_OUTPUT"

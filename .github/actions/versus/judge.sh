@@ -1,24 +1,24 @@
 # Fails the job where HEAD is worse than BASE by more than the threshold, or where that could not be found out.
 set -euo pipefail
-case "${CODE:-}" in
-0)
-    if [ "${DECIDED:-0}" = 0 ]; then
-        echo "::warning::Nothing could be decided: no figure has a verdict. The job's summary has the intervals."
-    else
-        echo "No significant regression beyond $THRESHOLD was found. The job's summary says what is undecided."
-    fi
-    ;;
-3)
-    worse="A figure is worse by more than $THRESHOLD, or a model fails now: the job's summary says which."
+complain() { # an error, or with `fail: false` a warning
     if [ "$FAIL" = true ]; then
-        echo "::error::$worse"
+        echo "::error::$1"
         exit 1
     fi
-    echo "::warning::$worse"
+    echo "::warning::$1"
+}
+case "${CODE:-}:${DECIDED:-}" in
+0:*)
+    echo "No significant regression beyond $THRESHOLD was found. The job's summary says what is undecided."
     ;;
-2)
-    echo "::error::Something could not be measured: the job's summary says what."
-    exit 1
+3:*)
+    complain "A figure is worse by more than $THRESHOLD, or a model fails now: the job's summary says which."
+    ;;
+2:*)
+    complain "Something could not be measured with base, and could with head: the job's summary says what."
+    ;;
+1:0)
+    complain "Nothing could be decided: no figure has a verdict. The job's summary has the intervals."
     ;;
 *)
     echo "::error::kerasbench ended with ${CODE:-nothing}: the log of the step before says why."
