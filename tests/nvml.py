@@ -22,6 +22,7 @@ class FakeCard:
 
     ``readings`` are clock, event reasons and temperature, one after the other; the last one stays. ``denied``: a
     control group keeps this process from it. ``mig``: current and pending mode. ``slice_of``: this is a slice.
+    ``mode`` is the compute mode.
     """
 
     uuid: str = ONE
@@ -32,6 +33,7 @@ class FakeCard:
     mig: tuple[int, int] | None = None
     slice_of: "FakeCard | None" = None
     free_bytes: int | None = None
+    mode: int | None = 0
 
 
 class Nvml(types.ModuleType):
@@ -97,6 +99,9 @@ class Nvml(types.ModuleType):
 
     def nvmlDeviceGetMemoryInfo(self, card: FakeCard) -> types.SimpleNamespace:  # noqa: N802
         return types.SimpleNamespace(free=self._of(card, lambda card: card.free_bytes))
+
+    def nvmlDeviceGetComputeMode(self, card: FakeCard) -> int:  # noqa: N802
+        return self._of(card, lambda card: card.mode)
 
     def nvmlDeviceGetClockInfo(self, card: FakeCard, kind: int) -> int:  # noqa: N802
         assert kind == self.NVML_CLOCK_SM

@@ -9,8 +9,10 @@
 A child that is WAITING is parked: stopped, with its process group.
 """
 
+import dataclasses
 import errno
 import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from kerasbench.children.received import Received
 from kerasbench.children.scratch import scratch_folder
 from kerasbench.children.trial import Outcome, not_started, outcome_of, task_of
 from kerasbench.children.variables import NOTHING
+from kerasbench.exchange.devices import CPU, GPU
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.messages import Failure, Message
 from kerasbench.exchange.requests import TrialRequest
@@ -45,12 +48,14 @@ class Rules:
     """By what a bout goes.
 
     ``orders`` yields, for so many columns, the order of each cycle; ``enough`` tells whether a stage can end, by the
-    slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child.
+    slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child. Nobody
+    runs for ``rest_s`` before each turn.
     """
 
     orders: Callable[[int], Iterator[Sequence[int]]]
     enough: Callable[[str, Sequence[Sequence[Block]]], bool]
     fits: Callable[[], bool]
+    rest_s: float = 0.0
 
 
 class Ear(Interface):
@@ -89,6 +94,9 @@ def measure(
     return [outcomes.get(index) for index in range(len(entrants))]
 
 
+# A card that has idled through the turns of other columns is at its clocks again after about so long.
+LEAD_IN_NS = 500_000_000
+
 # A child that cannot be started for want of these may be when the others of its bout have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
@@ -114,6 +122,7 @@ class _Column:
     slices: list[Block] = field(default_factory=list)
     child: Child | None = None
     failure: Failure | None = None
+    had_turn: bool = False
 
     def take(self, line: bytes) -> bool:
         """Take in what its child says; one that waits says nothing."""
@@ -129,10 +138,15 @@ class _Column:
             if self.state is not _State.MEASURING or message.slice.count < 1 or message.slice.ns < 1:
                 return False
             self.slices.append(message.slice)
+            self.had_turn = True
         assert self.child is not None
         self.state = _State.WAITING
         self.child.park()
         return True
+
+    @property
+    def kind(self) -> str:
+        return self.entrant.request.device.kind
 
     @property
     def lives(self) -> bool:
@@ -154,7 +168,13 @@ class _Column:
         if self.failure is not None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
         assert self.child is not None and self.child.exit is not None
-        return outcome_of(self.child.exit, self.received, self.entrant.limits, started_alone)
+        found = outcome_of(self.child.exit, self.received, self.entrant.limits, started_alone)
+        return dataclasses.replace(found, had_turn=self.had_turn)
+
+
+def _by_device(columns: Sequence[_Column]) -> list[_Column]:
+    """Return columns on the CPU first, then those on GPUs: a card that idles in between lowers its clocks."""
+    return sorted(columns, key=lambda column: column.kind == GPU)
 
 
 def _after(stage: str) -> int:
@@ -190,9 +210,13 @@ class _Bout:
         """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
         columns = self._waiting(stage)
         orders = self.rules.orders(len(columns))
+        before = GPU
         for cycle in itertools.count() if columns else ():
-            for position, place in enumerate(next(orders)):
-                self._let(columns[place], stage, Turn(cycle, position))
+            for position, column in enumerate(_by_device([columns[place] for place in next(orders)])):
+                time.sleep(self.rules.rest_s)
+                lead_ns = LEAD_IN_NS if (before, column.kind) == (CPU, GPU) else 0
+                self._let(column, stage, Turn(cycle, position, lead_ns))
+                before = column.kind
             left = self._waiting(stage)
             if len(left) < len(columns):
                 columns, orders = left, self.rules.orders(len(left))

@@ -21,7 +21,7 @@ class Outcome:
     """What became of a trial: a measurement or a failure, never both, and the phases that were reached.
 
     ``left_cpu_s`` is the processor time of what the child had started and was stopped with it. ``started_alone``: no
-    other child ran until it could be measured.
+    other child ran until it could be measured. ``had_turn``: it got as far as to be measured.
     """
 
     phases: list[Phase]
@@ -30,6 +30,7 @@ class Outcome:
     failure: Failure | None = None
     left_cpu_s: float = 0.0
     started_alone: bool = True
+    had_turn: bool = False
 
 
 def task_of(

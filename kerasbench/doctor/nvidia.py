@@ -75,6 +75,16 @@ def blind(facts: Facts) -> Iterator[Finding]:
             yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
 
 
+def exclusive(facts: Facts) -> Iterator[Finding]:
+    """Notice cards that let one process in at a time: their columns cannot be measured side by side."""
+    if any(card.exclusive for card in facts.machine.cards):
+        cause = (
+            "a card is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another, so their ratios "
+            "are not by slices in turn"
+        )
+        yield Finding(Severity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
+
+
 def two_cudnns(facts: Facts) -> Iterator[Finding]:
     """Notice both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
     for one in facts.backends:
@@ -115,4 +125,4 @@ def _cuda(one: BackendFacts) -> int | None:
     return numbers[0] if found and numbers else None
 
 
-RULES = (package_missing, driver_missing, cpu_wheel, driver_too_old, hidden, blind, two_cudnns, half_of_jax)
+RULES = (package_missing, driver_missing, cpu_wheel, driver_too_old, hidden, blind, exclusive, two_cudnns, half_of_jax)

@@ -13,10 +13,15 @@ STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "part
 
 @dataclass(frozen=True)
 class Turn:
-    """Measure one slice: the column's turn in this cycle of the stage, as the how-manieth. Both from 0 on."""
+    """Measure one slice.
+
+    ``cycle`` is the stage's, ``position`` the column's place in it, both from 0. ``lead_ns``: keep the device busy for
+    so long first, which is not measured.
+    """
 
     cycle: int
     position: int
+    lead_ns: int = 0
 
 
 def encode_turn(turn: Turn | None) -> bytes:

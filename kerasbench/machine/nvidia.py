@@ -11,6 +11,7 @@ PACKAGE = "nvidia-ml-py"
 LIBRARY = "libnvidia-ml.so.1"  # of the driver
 INTERVAL_S = 1.0  # clocks and heat change over seconds, and the parent is to be quiet
 MIG = "MIG-"  # how the UUID of a slice of a card begins; a card's own begins with GPU-
+EXCLUSIVE_PROCESS = 3  # nvml.h, nvmlComputeMode_t
 # nvml.h, nvmlClocksEventReason*
 REASONS = {
     0x1: "gpu_idle",
@@ -42,11 +43,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU of this machine, the driver that it runs with, and its UUID (``GPU-8f2a…``, empty: not told)."""
+    """One GPU of this machine, the driver that it runs with, and its UUID (``GPU-8f2a…``, empty: not told).
+
+    ``exclusive``: it is for one process at a time.
+    """
 
     name: str
     driver: str
     uuid: str = ""
+    exclusive: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,16 @@ def cards() -> list[Card]:
             return []
         driver = _told(nvml, "nvmlSystemGetDriverVersion") or ""
         names = [(_told(nvml, "nvmlDeviceGetName", handle), handle) for handle in _handles(nvml)]
-        return [Card(name, driver, _uuid(nvml, handle)) for name, handle in names if name]
+        return [
+            Card(
+                name,
+                driver,
+                _uuid(nvml, handle),
+                _told(nvml, "nvmlDeviceGetComputeMode", handle) == EXCLUSIVE_PROCESS,
+            )
+            for name, handle in names
+            if name
+        ]
 
 
 def cuda_of(cards: Sequence[Card]) -> int | None:
@@ -115,6 +129,13 @@ def free_bytes(name: str) -> int | None:
         handle = None if nvml is None else _named(nvml, name)
         found = None if handle is None else _told(nvml, "nvmlDeviceGetMemoryInfo", handle)
         return None if found is None else int(found.free)
+
+
+def is_exclusive(name: str) -> bool:
+    """Tell whether the card that an entry of CUDA_VISIBLE_DEVICES means is for one process at a time."""
+    with _opened() as nvml:
+        handle = None if nvml is None else _named(nvml, name)
+        return handle is not None and _told(nvml, "nvmlDeviceGetComputeMode", handle) == EXCLUSIVE_PROCESS
 
 
 def position(name: str, uuids: Sequence[str]) -> int | None:

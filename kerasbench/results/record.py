@@ -81,9 +81,9 @@ class TrialRecord:
     ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
     where the first was invalid, in files of an older kerasbench. ``protocol`` is what it measured, or was to; None in a
     file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
-    ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it ran
-    out of memory while others were alive, which does not say that it would by itself. ``code`` is the hash of the code
-    of kerasbench that measured it, empty in a file that does not tell.
+    ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it
+    failed while others were alive as it may not by itself: memory had run out, or on a GPU it was never measured.
+    ``code`` is the hash of the code of kerasbench that measured it, empty in a file that does not tell.
     """
 
     round: int

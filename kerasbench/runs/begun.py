@@ -7,6 +7,7 @@ import psutil
 from kerasbench import text
 from kerasbench.analysis.verdicts import minimal_effect
 from kerasbench.children.trial import Outcome
+from kerasbench.exchange.devices import GPU, Device
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.machine.state import State
@@ -83,13 +84,20 @@ def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_ot
         bout=bout,
         started_alone=outcome.started_alone,
         code=code.measuring(),
-        crowded=beside_others and outcome.failure is not None and _for_want_of_memory(outcome.failure),
+        crowded=beside_others and _is_crowded(outcome, cell.device),
     )
 
 
-def _for_want_of_memory(failure: Failure) -> bool:
-    """Whether it failed because the machine had no more, which by itself it may have."""
-    return failure.code is Code.OOM and not failure.own_limit
+def _is_crowded(outcome: Outcome, device: Device) -> bool:
+    """Whether a trial failed beside others as it may not by itself.
+
+    Because memory had run out, which takes many names on a GPU, where a card may also be for one process alone: there,
+    for whatever reason before it could be measured.
+    """
+    failure = outcome.failure
+    if failure is None or failure.own_limit:
+        return False
+    return failure.code is Code.OOM or (device.kind == GPU and not outcome.had_turn)
 
 
 def not_tried(cell: Cell, larger: Cell, failure: Failure, index: int) -> TrialRecord:

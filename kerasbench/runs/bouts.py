@@ -65,13 +65,14 @@ def _allowed_bytes(cell: Cell, planned: Plan) -> int | None:
 
 @dataclass(frozen=True)
 class Bouts:
-    """Measures the bouts of a run."""
+    """Measures the bouts of a run. ``rest_s``: nobody runs for so long before each turn."""
 
     planned: Plan
     launch: Launch
     watch: Watcher
     observer: Observer
     interpreter: Callable[[str], str]
+    rest_s: float = 0.0
     judge: Judge = field(default_factory=Judge)
 
     def measure(self, row: Row, cells: Sequence[Cell], index: int, number: int) -> list[tuple[Cell, TrialRecord]]:
@@ -79,12 +80,17 @@ class Bouts:
         ear, known = _Told(self.observer, cells, index), [row.known[cell.key] for cell in cells]
         entrants = [self._entrant(cell, one) for cell, one in zip(cells, known, strict=True)]
 
+        room = self._room(cells, known)
+
         def launched() -> Sequence[Outcome | None]:
-            return self.launch(entrants, self._rules(cells, known, number), ear, row.starts_alone)
+            return self.launch(entrants, self._rules(cells, room, number), ear, row.starts_alone)
 
         outcomes, seen = self.watch(
             [cell.device for cell in cells], launched, partial(self.observer.gate_closed, cells[0].row_label)
         )
+        if row.starts_alone:  # else several have started meanwhile
+            for place, held_bytes in room.seen_on_cards().items():
+                known[place].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
         trials: list[tuple[Cell, TrialRecord]] = []
         for cell, outcome, around in zip(cells, outcomes, seen, strict=True):
@@ -102,14 +108,17 @@ class Bouts:
         request = begun.request_of(cell, known.protocol, self.planned)
         return Entrant(self.interpreter(cell.subject), request, limited)
 
-    def _rules(self, cells: Sequence[Cell], known: Sequence[Known], number: int) -> Rules:
-        """Return by what a bout goes; its number draws the order, so that no two have the same."""
-        protocol, regime = cells[0].protocol, cells[0].selected.regime
-        room = memory.room(
+    def _room(self, cells: Sequence[Cell], known: Sequence[Known]) -> memory.Room:
+        return memory.room(
             [cell.device for cell in cells], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
         )
+
+    def _rules(self, cells: Sequence[Cell], room: memory.Room, number: int) -> Rules:
+        """Return by what a bout goes; its number draws the order, so that no two have the same."""
+        protocol, regime = cells[0].protocol, cells[0].selected.regime
         return Rules(
             orders.drawn(f"{self.planned.asked.seed}/{number}"),
             partial(cycles.enough, protocol, cycles.shares(protocol, regime)),
             room,
+            self.rest_s,
         )

@@ -26,6 +26,11 @@ def _between() -> Between:
     return between
 
 
+# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
+# from the next one's.
+QUOTA_PERIOD_S = 0.1
+
+
 @dataclass
 class Run:
     """One run. ``launch`` measures a bout, wherever it likes (children here, by ``interpreter`` of each column's).
@@ -49,7 +54,9 @@ class Run:
     _bouts: Bouts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter)
+        limited = self.state.quota_cores is not None and self.state.quota_cores < begun.processors()
+        rest_s = QUOTA_PERIOD_S if limited else 0.0
+        self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
         self.record = begun.begin(self.planned, self.state)
         self.rows = rows_of(self.planned)
         if self.earlier is not None:

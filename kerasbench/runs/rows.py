@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kerasbench.analysis import parity
 from kerasbench.analysis.cells import summarize_cell
+from kerasbench.exchange.devices import GPU
 from kerasbench.exchange.measurement import Measurement
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.requests import Protocol
@@ -36,12 +37,16 @@ class Known:
         self.peak_bytes = max(self.peak_bytes, found.peak_rss_bytes)
         self.on_card_bytes = max(self.on_card_bytes, found.peak_device_bytes or 0)
 
+    def saw_on_card(self, held_bytes: int) -> None:
+        """Learn what its process was seen to hold of a card: more than its allocator counts as live."""
+        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+
 
 @dataclass
 class Row:
     """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one.
 
-    ``crowded`` are those that ran out of memory beside others, and are measured by themselves from then on.
+    ``crowded`` are those that failed beside others, as they may not by themselves, and are measured alone from then on.
     """
 
     cells: list[Cell]
@@ -69,7 +74,8 @@ class Row:
 
     @property
     def starts_alone(self) -> bool:
-        return self.had < ALONE
+        """Whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them."""
+        return self.had < ALONE or any(cell.device.kind == GPU for cell in self.cells)
 
     @property
     def bout_s(self) -> float:
@@ -93,7 +99,7 @@ class Row:
     def take(self, trial: TrialRecord) -> None:
         """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over.
 
-        For want of memory it is over where it was alone.
+        One that was crowded is over where it was alone.
         """
         self.trials.append(trial)
         if trial.crowded:

@@ -10,6 +10,7 @@ from kerasbench.children import bout
 from kerasbench.children.bout import Entrant, Rules
 from kerasbench.children.limits import Limits
 from kerasbench.children.trial import Outcome
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.messages import Code, Message
 from kerasbench.exchange.requests import Protocol, TrialRequest
@@ -29,7 +30,7 @@ def log(line):
 def slices(stage, ns=1000):
     say(ready=stage)
     while (given := turn()) is not None:
-        log(stage + " " + str(given["cycle"]) + " " + str(given["position"]))
+        log(stage + " " + str(given["cycle"]) + " " + str(given["position"]) + (" led in" if given["lead_ns"] else ""))
         say(slice=dict(given, count=1, ns=ns))
 def hang():
     while True: time.sleep(60)
@@ -70,10 +71,12 @@ class Columns:
         self.fits: Callable[[], bool] = lambda: True
         self.on_cycle: Callable[[], None] = lambda: None
         self.limits = Limits(900.0, "900 s")
+        self.rest_s = 0.0
+        self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a bout of these scripts; a name with a slash is an interpreter itself."""
-        rules = Rules(self._orders, self._enough, self.fits)
+        rules = Rules(self._orders, self._enough, self.fits, self.rest_s)
         return bout.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
@@ -97,7 +100,8 @@ class Columns:
         python = self.folder / f"python-{index}"
         python.write_text(HEAD + body)
         python.chmod(0o755)
-        request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+        device = self.devices.get(index, made.CPU)
+        request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
         return Entrant(body if body.startswith("/") else str(python), request, self.limits)
 
     def _orders(self, columns: int) -> Iterator[Sequence[int]]:

@@ -14,6 +14,7 @@ import pytest
 from kerasbench.children import bout, guard, memory
 from kerasbench.children.limits import Limits
 from kerasbench.children.process import Child
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code
 from tests import made, stand_in
 from tests.children.columns import CYCLES, FINE, Clock, Columns
@@ -38,6 +39,35 @@ def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(colu
     each_cycle = [[1, 1, 1], [2, 2, 2]]
     assert columns.stages == [(stage, counts) for stage in ("train", "epoch") for counts in each_cycle]
     assert columns.drawn == [3, 3]
+
+
+def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(columns: Columns) -> None:
+    columns.devices = {0: Device("cuda"), 2: Device("cuda")}
+    assert columns.codes(*["slices('train')\nanswer()"] * 3) == [None] * 3
+    assert columns.turns(1) == ["train 0 0", "train 1 0"]
+    assert columns.turns(0) == ["train 0 1 led in", "train 1 2"]
+    assert columns.turns(2) == ["train 0 2", "train 1 1 led in"]
+
+
+def test_columns_on_gpus_alone_need_no_lead_in(columns: Columns) -> None:
+    columns.devices = {0: Device("cuda"), 1: Device("cuda")}
+    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert columns.turns(0) == ["train 0 0", "train 1 1"]
+
+
+def test_nobody_runs_before_a_turn_where_a_quota_is_to_recover(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        assert all(stopped(columns.number(index)) for index in range(2))
+        rests.append(seconds)
+
+    monkeypatch.setattr("kerasbench.children.bout.time.sleep", rest)
+    columns.rest_s = 0.25
+    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert rests == [0.25] * (2 * CYCLES)
 
 
 def test_an_order_may_have_a_column_several_times(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,13 @@ def test_a_variable_that_hides_nothing_is_not_worth_a_word(box: Facts) -> None:
     assert diagnose(dataclasses.replace(box, variables={"CUDA_VISIBLE_DEVICES": "0"})) == []
 
 
+def test_a_card_for_one_process_at_a_time(box: Facts) -> None:
+    (card, *_) = box.machine.cards
+    facts = cases.on(cases.sees(box, "torch"), cards=[dataclasses.replace(card, exclusive=True)])
+    assert ("warning", "", "$ sudo nvidia-smi -c DEFAULT") in said(facts)
+    assert any("EXCLUSIVE_PROCESS" in cause for cause in cases.causes(facts))
+
+
 def with_both_cudnns(facts: Facts) -> Facts:
     """One environment for TensorFlow and torch, as pip resolves it without a word: the files are the same ten."""
     both = {

@@ -8,7 +8,7 @@ from kerasbench.exchange.devices import Device
 from kerasbench.machine import linux
 from kerasbench.runs import memory
 from tests import made
-from tests.nvml import ONE, FakeCard, Nvml
+from tests.nvml import ONE, TWO, FakeCard, Nvml
 
 GIB = 1 << 30
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -42,6 +42,26 @@ def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -
 def test_what_did_not_fit_leaves_its_room_to_those_after_it() -> None:
     room = memory.Room([memory.Supply(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
     assert [room() for _ in range(4)] == [False, True, True, False]
+
+
+def test_what_each_child_was_seen_to_take_of_a_card_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = FakeCard(ONE, free_bytes=10 * GIB)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    room = memory.room([CUDA, made.CPU, CUDA, CUDA], [GIB] * 4, [0] * 4)
+    for free_gib in (8, 8, 5):
+        card.free_bytes = free_gib * GIB
+        room()
+    assert room.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
+
+
+def test_a_card_for_one_process_has_one_column_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    cards = [FakeCard(ONE, free_bytes=10 * GIB, mode=3), FakeCard(TWO, free_bytes=10 * GIB)]
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml(cards))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    other = Device("cuda", 1)
+    room = memory.room([CUDA, CUDA, other, made.CPU, other], [0] * 5, [0] * 5)
+    assert [room() for _ in range(4)] == [False, True, True, True]
 
 
 def test_where_nobody_tells_everything_fits() -> None:

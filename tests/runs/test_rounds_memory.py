@@ -150,3 +150,18 @@ def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: 
     assert [one.options.batch for one in record.trials[:4]] == [1, 2, 1, 2]
     assert sorted((one.options.batch, one.round) for one in record.trials[4:]) == [(4, 1), (4, 2), (8, 1), (8, 2)]
     assert load(store.journal).trials == record.trials
+
+
+@pytest.mark.parametrize(("quota_cores", "rest_s"), [(None, 0.0), (0.5, rounds.QUOTA_PERIOD_S), (1e6, 0.0)])
+def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None, rest_s: float) -> None:
+    seen: list[float] = []
+
+    class Noting(FakeWorker):
+        def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+            seen.append(rules.rest_s)
+            return super().__call__(entrants, rules, ear, alone)
+
+    worker = Noting(torch=noisy(1), jax=noisy(2))
+    state, planned = made.state(quota_cores=quota_cores), made.plan(*CELLS, effort=exactly(1))
+    rounds.Run(planned, store, worker, Quiet(), Silent(), state, between=by_round).execute()
+    assert seen == [rest_s]

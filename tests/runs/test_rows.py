@@ -1,5 +1,6 @@
 import dataclasses
 
+from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Phase
 from kerasbench.exchange.options import Options
 from kerasbench.results.asked import PUBLISHED
@@ -42,6 +43,21 @@ def test_a_row_learns_what_its_cells_take_and_how_long_without_the_others() -> N
     assert [cell.backend for cell in row.alive] == ["torch"]
     row.give_up(row.alive)
     assert row.over
+
+
+def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
+    cpu, mixed = rows.Row(list(CELLS)), rows.Row([*CELLS, dataclasses.replace(CELLS[0], device=Device("cuda"))])
+    for had, (on_cpu, on_gpu) in enumerate([(True, True)] * 3 + [(False, True)] * 2):
+        cpu.had = mixed.had = had
+        assert (cpu.starts_alone, mixed.starts_alone) == (on_cpu, on_gpu)
+
+
+def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
+    known = rows.Known(CELLS[0].protocol, on_card_bytes=5)
+    known.saw_on_card(3)
+    assert known.on_card_bytes == 5
+    known.saw_on_card(8)
+    assert known.on_card_bytes == 8
 
 
 def test_trials_of_a_bout_took_as_long_as_the_longest() -> None:

@@ -4,6 +4,7 @@ Fed with steps and clock readings, so that tests can feed it sequences. METHOD: 
 calibrated once; warm-up kept.
 """
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a block
 STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MAX_BLOCKS = 30
+LONGEST_BLOCKS = 10  # times as long as asked for, so that a hiccup while K is looked for makes no slice endless
 
 
 def is_steady(step_ns: Sequence[float]) -> bool:
@@ -28,16 +30,37 @@ def is_steady(step_ns: Sequence[float]) -> bool:
     return abs(before - after) <= STEADY_TOLERANCE * after and low - fence <= last_ten[0] <= high + fence
 
 
+def refill_ns(blocks: Sequence[Block]) -> float:
+    """Return what blocks cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
+
+    A block of k steps takes r + k * s. So r is what twice the smaller one takes beyond the larger one, where that has
+    twice as many steps.
+    """
+    quickest: dict[int, int] = {}
+    for block in blocks:
+        quickest[block.count] = min(block.ns, quickest.get(block.count, block.ns))
+    if len(quickest) < 2:
+        return math.inf
+    small, large = sorted(quickest)[-2:]
+    times = large / small
+    return max(0.0, (times * quickest[small] - quickest[large]) / (times - 1))
+
+
 class WarmUpClock:
     """Find K, where the protocol has none, and warm up in blocks of K steps.
 
     ``steps_per_epoch`` bounds a block (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
-    the clock with its synchronisation costs. Call ``begin_epoch``, then ``mark`` at each step that it ``wants``,
-    until it is ``warm``.
+    the clock with its synchronisation costs on an idle device. ``asynchronous``: the device works through a queue,
+    which a synchronisation drains. What refilling it costs is to be as small a part of a block as the clock is. Call
+    ``begin_epoch``, then ``mark`` at each step that it ``wants``, until it is ``warm``.
     """
 
-    def __init__(self, protocol: Protocol, steps_per_epoch: int | None, sync_ns: int) -> None:
+    def __init__(
+        self, protocol: Protocol, steps_per_epoch: int | None, sync_ns: int, asynchronous: bool = False
+    ) -> None:
         self._protocol = protocol
+        self._asynchronous = asynchronous
+        self._calibrated: list[Block] = []
         self._target_ns = max(protocol.block_ns, int(sync_ns / SYNC_SHARE))
         self._calibrating = protocol.steps_per_block is None
         self._reached_target_once = False
@@ -83,10 +106,15 @@ class WarmUpClock:
             self._judge_warmth()
 
     def _calibrate(self, block: Block) -> None:
+        self._calibrated.append(block)
+        target_ns: float = self._target_ns
+        if self._asynchronous:
+            needed_ns = max(target_ns, refill_ns(self._calibrated) / SYNC_SHARE)
+            target_ns = min(needed_ns, max(target_ns, LONGEST_BLOCKS * self._protocol.block_ns))
         # Twice at the same size: one hiccup must not freeze a K that is far too small.
-        if block.ns >= self._target_ns and self._reached_target_once:
+        if block.ns >= target_ns and self._reached_target_once:
             self._calibrating = False
-        elif block.ns >= self._target_ns:
+        elif block.ns >= target_ns:
             self._reached_target_once = True
         elif self._fits_epoch(2 * self.steps_per_block):
             self.steps_per_block *= 2

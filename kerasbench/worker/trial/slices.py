@@ -31,13 +31,14 @@ SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
 class Pace:
     """How a trial measures: how long slices are, how it waits for its device, how long it settles before each.
 
-    ``meter`` reads the clock and the counters at both ends of a slice.
+    ``meter`` reads the clock and the counters at both ends of a slice. ``asynchronous``: the device has a queue.
     """
 
     protocol: Protocol
     synchronize: Callable[[Any], None]
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
+    asynchronous: bool = False
 
     def discarded(self, unit_ns: float, least: int = LEAST_STEPS) -> int:
         """Return how many steps (or epochs, or calls) of this duration are discarded at the beginning of a slice."""

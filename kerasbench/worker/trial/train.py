@@ -191,7 +191,7 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
 
 
 def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
-    return WarmUpClock(protocol, steps_per_epoch, measure_sync_ns(pace.synchronize, model))
+    return WarmUpClock(protocol, steps_per_epoch, measure_sync_ns(pace.synchronize, model), pace.asynchronous)
 
 
 def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:

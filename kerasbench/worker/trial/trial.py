@@ -11,6 +11,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
+from kerasbench.exchange.devices import GPU
 from kerasbench.exchange.measurement import (
     Batch,
     Block,
@@ -64,7 +65,8 @@ class Subject:
 
     @property
     def pace(self) -> Pace:
-        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(self.request.device), self.meter)
+        device = self.request.device
+        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(device), self.meter, device.kind == GPU)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -79,6 +81,10 @@ class Subject:
             turn = self.turns.next(stage, measured)
             if measured is None:
                 self.meter.look_for_helpers()  # those of a feed have been started by then
+            if turn is not None and turn.lead_ns:
+                from kerasbench.worker.trial.window import keep_busy
+
+                keep_busy(turn.lead_ns)
             return turn
 
         return ask

@@ -15,6 +15,7 @@ import keras
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock
 
 Synchronize = Callable[[Any], None]
+BUSY_SIDE = 2048  # 17 billion operations: some tenths of a millisecond on a large card, 16 MiB
 
 
 def measure_sync_ns(synchronize: Synchronize, model: Any) -> int:
@@ -24,6 +25,14 @@ def measure_sync_ns(synchronize: Synchronize, model: Any) -> int:
         synchronize(model)
         marks_ns.append(time.perf_counter_ns())
     return min(later - earlier for earlier, later in pairwise(marks_ns))
+
+
+def keep_busy(ns: int) -> None:
+    """Keep the device busy for so long: a card that has idled is then at its clocks again."""
+    ones = keras.ops.ones((BUSY_SIDE, BUSY_SIDE))
+    until_ns = time.perf_counter_ns() + ns
+    while time.perf_counter_ns() < until_ns:
+        keras.ops.convert_to_numpy(keras.ops.matmul(ones, ones)[0, 0])  # waits for it
 
 
 class _Window(keras.callbacks.Callback):

@@ -1,10 +1,12 @@
 """Calibration and warm-up are fed with steps and clock readings; no clock runs."""
 
+import math
+
 import pytest
 
 from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.requests import Protocol, counts_epochs
-from kerasbench.worker.trial.blocks import LEAD_STEPS, WarmUpClock, is_steady
+from kerasbench.worker.trial.blocks import LEAD_STEPS, WarmUpClock, is_steady, refill_ns
 
 MS = 1_000_000
 
@@ -125,3 +127,58 @@ def test_short_epochs_are_counted_whole(steps: int, by_epoch: bool) -> None:
 )
 def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier(durations: list[float], steady: bool) -> None:
     assert is_steady(durations) is steady
+
+
+class QueuedDevice:
+    """A device with a queue: a step takes ``host_ms`` to be sent and ``device_ms`` to be computed, side by side."""
+
+    def __init__(self, host_ms: float, device_ms: float) -> None:
+        self.host_ns, self.device_ns = host_ms * MS, device_ms * MS
+        self.now_ns = self.free_ns = 0.0
+
+    def send(self) -> None:
+        self.now_ns += self.host_ns
+        self.free_ns = max(self.now_ns, self.free_ns) + self.device_ns
+
+    def drain(self) -> int:
+        self.now_ns = max(self.now_ns, self.free_ns)
+        return int(self.now_ns)
+
+    @property
+    def step_ns(self) -> float:
+        """What a step takes in a long training."""
+        return max(self.host_ns, self.device_ns)
+
+
+@pytest.mark.parametrize(
+    ("host_ms", "device_ms"), [(0.2, 0.5), (2, 3), (3, 2), (2, 2.1), (4, 30), (9, 10), (0.1, 0.01), (12, 400)]
+)
+def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_block(host_ms: float, device_ms: float) -> None:
+    device = QueuedDevice(host_ms, device_ms)
+    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
+    clock.begin_epoch()
+    for step in range(1_000_000):
+        if clock.wants(step):
+            clock.mark(step, device.drain())
+        if clock.warm:
+            break
+        device.send()
+    found = {block.unit_ns for block in clock.blocks if block.count == clock.steps_per_block}
+    assert all(device.step_ns <= unit_ns <= 1.01 * device.step_ns for unit_ns in found)
+
+
+def test_what_a_refill_costs_is_found_from_two_sizes() -> None:
+    assert refill_ns([Block(1, 7), Block(2, 12), Block(2, 13)]) == 2  # 2 + 5 k
+    assert refill_ns([Block(4, 22), Block(4, 23)]) == math.inf
+
+
+def test_a_hiccup_while_k_is_looked_for_makes_no_block_endless() -> None:
+    clock, now = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True), 0
+    clock.begin_epoch()
+    for step in range(1_000_000):
+        if clock.wants(step):
+            clock.mark(step, now)
+        if clock.warm:
+            break
+        now += 5000 * MS if step == 2 else MS
+    assert clock.steps_per_block <= 1024

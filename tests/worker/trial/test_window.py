@@ -126,6 +126,24 @@ def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window
     assert machine.model.stop_training
 
 
+def test_a_device_is_kept_busy_for_as_long_as_it_is_asked_to(
+    window: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    products: list[int] = []
+
+    def waited_for(product: Any) -> None:
+        machine.now_ns += 3 * MS
+
+    class Ones:
+        def __getitem__(self, place: tuple[int, int]) -> None:
+            products.append(machine.now_ns)
+
+    ops = SimpleNamespace(ones=lambda shape: None, matmul=lambda a, b: Ones(), convert_to_numpy=waited_for)
+    monkeypatch.setattr(window.keras, "ops", ops, raising=False)
+    window.keep_busy(10 * MS)
+    assert len(products) == 4
+
+
 def test_spans_are_of_every_epoch_and_wait_for_nothing(window: Any, machine: Machine) -> None:
     spans = window.EpochSpans()
     machine.fit(spans, steps=2, step_ns=MS, epoch_ns=MS, most=4)
