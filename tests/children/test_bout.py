@@ -55,16 +55,16 @@ def test_columns_on_gpus_alone_need_no_lead_in(columns: Columns) -> None:
     assert columns.turns(0) == ["train 0 0", "train 1 1"]
 
 
-def test_nobody_runs_before_a_turn_where_a_quota_is_to_recover(
-    columns: Columns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
 
-    def rest(seconds: float) -> None:
-        assert all(stopped(columns.number(index)) for index in range(2))
-        rests.append(seconds)
+    class Time:
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            stand_in.wait_for(lambda: all(stopped(columns.number(index)) for index in range(2)))
+            rests.append(seconds)
 
-    monkeypatch.setattr("kerasbench.children.bout.time.sleep", rest)
+    monkeypatch.setattr(bout, "time", Time)
     columns.rest_s = 0.25
     assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
     assert rests == [0.25] * (2 * CYCLES)
@@ -220,7 +220,7 @@ def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypa
     monkeypatch.setattr(memory, "LOOK_S", 0.0)
     monkeypatch.setattr(memory, "group_bytes", held)
     columns.limits = Limits(900.0, "900 s", memory_bytes=4 << 30)
-    slow = "say(ready='train')\nturn()\nfor _ in range(50): say(begun='turn'), time.sleep(0.01)\nanswer()"
+    slow = "say(ready='train')\nturn()\nfor _ in range(150): say(begun='turn'), time.sleep(0.01)\nanswer()"
     outcomes = columns.measure("slices('train')\nhang()", slow)
     first, second = outcomes
     assert first is not None and first.failure is not None and first.failure.code is Code.OOM
