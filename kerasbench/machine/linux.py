@@ -10,6 +10,11 @@ CHIP_FIELDS = ("model name", "Model", "Hardware")
 DEVICES = Path("/sys/devices")
 HYBRID = {"performance": "cpu_core", "efficiency": "cpu_atom"}
 CPUS = Path("/sys/devices/system/cpu")
+MACHINE_ID = Path("/etc/machine-id")
+MACHINE_ID_FORM = re.compile(r"[0-9a-f]{32}")
+# Docker's, Podman's, and the folder of secrets that Kubernetes puts into a pod.
+CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "run/secrets/kubernetes.io")
+CONTAINER_GROUPS = re.compile(r"docker[-/]|kubepods|libpod|crio-")
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
@@ -65,6 +70,18 @@ def _count(ranges: str) -> int:
     if not all(_whole(low) and (not dash or _whole(high)) for low, dash, high in edges):
         return 0
     return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in edges)
+
+
+def machine_id(file: Path = MACHINE_ID) -> str:
+    """Return the system's own identifier, empty where it has none yet."""
+    found = _text(file)
+    return found if MACHINE_ID_FORM.fullmatch(found) else ""
+
+
+def is_contained(root: Path = Path("/"), own_cgroup: Path = OWN_CGROUP) -> bool:
+    """Tell whether this is a container, where the host's name and identifier are those of a start or of an image."""
+    marked = any((root / name).exists() for name in CONTAINER_MARKS)
+    return marked or CONTAINER_GROUPS.search(_text(own_cgroup)) is not None
 
 
 def governors(root: Path = CPUS) -> list[str]:

@@ -17,6 +17,8 @@ CORES = [SYSCTL, "-i", *(f"hw.perflevel{level}.{fact}" for level in (0, 1) for f
 CORE_KINDS = ("performance", "efficiency")
 # JSON, whose keys are the same from macOS 12 to 26; the plain text is laid out for people.
 GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
+PLATFORM = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
+PLATFORM_UUID = re.compile(r'"IOPlatformUUID" = "([0-9A-F-]{36})"')
 APPLE = "Apple"
 # About the process that asks, and sysctl runs as its parent does: what a translated process starts is translated too.
 TRANSLATED = [SYSCTL, "-n", "sysctl.proc_translated"]
@@ -91,6 +93,16 @@ def parse_gpu(text: str) -> Gpu | None:
         return None
     found = (Gpu(card.model, _whole(card.cores)) for card in cards if card.model and APPLE in card.maker)
     return next(found, None)
+
+
+def machine_id() -> str:
+    """Return the hardware's own identifier, empty where it is not told."""
+    return parse_machine_id(_output(PLATFORM))
+
+
+def parse_machine_id(text: str) -> str:
+    found = PLATFORM_UUID.search(text)
+    return found[1] if found else ""
 
 
 def translated() -> bool:

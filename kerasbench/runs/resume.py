@@ -45,7 +45,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         if not (record.unfinished or (longer and record.out_of_time)):
             ended = ended or (f"; {file.name} ran out of time: add --budget TIME" if record.out_of_time else "")
             continue
-        if not _is_same_host(record.machine, here):
+        if not here.is_surely(record.machine):  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
             passed.append((f"{file}: begun on another machine ({record.machine.title})", advice))
         elif live.is_gone(record.asked.scenarios):
@@ -77,11 +77,6 @@ def _executed(scenarios: Sequence[str], given: Given) -> tuple[set[Path], Path |
     """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own."""
     custom = Path(given.custom).resolve() if given.custom else None
     return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, given.trust
-
-
-def _is_same_host(began: Machine, here: Machine) -> bool:
-    """Tell whether a run was begun here for certain: trials of two machines must not be paired by round."""
-    return began.same_as(here) and began.host == here.host
 
 
 def carry(

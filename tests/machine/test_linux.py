@@ -279,3 +279,42 @@ def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path:
     tree(tmp_path, {"root/c/memory.current": "1200\n"})
     assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 0
     assert linux.memory_left(tmp_path / "no", tmp_path / "no") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("0123456789abcdef0123456789abcdef\n", "0123456789abcdef0123456789abcdef"),
+        ("", ""),
+        ("uninitialized\n", ""),  # of an image that has never been started
+    ],
+)
+def test_the_system_s_own_identifier(tmp_path: Path, text: str, found: str) -> None:
+    assert linux.machine_id(tmp_path / "gone") == ""
+    (tmp_path / "machine-id").write_text(text)
+    assert linux.machine_id(tmp_path / "machine-id") == found
+
+
+@pytest.mark.parametrize("mark", linux.CONTAINER_MARKS)
+def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, mark: str) -> None:
+    assert not linux.is_contained(tmp_path, tmp_path / "cgroup")
+    (tmp_path / mark).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / mark).touch()
+    assert linux.is_contained(tmp_path, tmp_path / "cgroup")
+
+
+@pytest.mark.parametrize(
+    ("group", "contained"),
+    [
+        ("12:cpu:/docker/3f2a1c", True),
+        ("0::/system.slice/docker-3f2a1c.scope", True),
+        ("0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-3f2a.scope", True),
+        ("0::/machine.slice/libpod-3f2a.scope", True),
+        ("0::/user.slice/user-1000.slice/session-2.scope", False),
+        ("0::/system.slice/docker.service", False),
+        ("0::/system.slice/slurmstepd.scope/job_7", False),  # a job's group, on a machine with its own name
+    ],
+)
+def test_a_container_is_known_by_its_control_group(tmp_path: Path, group: str, contained: bool) -> None:
+    (tmp_path / "cgroup").write_text(f"{group}\n")
+    assert linux.is_contained(tmp_path, tmp_path / "cgroup") is contained

@@ -4,17 +4,101 @@ from typing import Any
 
 import pytest
 
-from kerasbench.machine import fingerprint, linux, macos, nvidia, told_apart
+from kerasbench.errors import UsageError
+from kerasbench.machine import Machine, fingerprint, linux, macos, nvidia, told_apart
 from tests.made import MACHINE
 
 
-def test_this_machine_has_a_fingerprint_without_its_host_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def linux_box(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A Linux machine that is no container, whatever runs the test."""
+    monkeypatch.delenv("KERASBENCH_MACHINE", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(linux, "is_contained", lambda: False)
+    monkeypatch.setattr(linux, "machine_id", lambda: "0123456789abcdef" * 2)
     monkeypatch.setattr("platform.node", lambda: "my-secret-laptop")
+    return monkeypatch
+
+
+def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.MonkeyPatch) -> None:
     found = fingerprint()
     assert found.chip
     assert found.cores >= 1
-    assert len(found.host) == 12
-    assert "secret" not in repr(found)
+    assert len(found.host) == len(found.identifier) == 12
+    assert "secret" not in repr(found) and "0123456789abcdef" not in repr(found)
+
+
+def test_another_host_name_makes_no_other_machine(linux_box: pytest.MonkeyPatch) -> None:
+    before = fingerprint()
+    linux_box.setattr("platform.node", lambda: "dhcp-17")
+    after = fingerprint()
+    assert before.host != after.host
+    assert before.same_as(after) and before.is_surely(after) and before.identity == after.identity
+    linux_box.setattr(linux, "machine_id", lambda: "f" * 32)
+    assert not after.same_as(fingerprint())
+
+
+def test_a_container_is_known_by_its_parts_at_each_start(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)  # its image may have an identifier, which others have too
+    one = fingerprint()
+    linux_box.setattr("platform.node", lambda: "3f2a1c")
+    other = fingerprint()
+    assert (one.host, one.identifier) == ("", "")
+    assert one == other and one.is_surely(other)
+
+
+def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)
+    linux_box.setenv("KERASBENCH_MACHINE", "node-7")
+    named = fingerprint()
+    assert named.title.endswith(", machine node-7")
+    linux_box.setenv("KERASBENCH_MACHINE", "node-8")
+    assert not named.same_as(fingerprint())
+    for unfit in ("a b", "x" * 41, "\x1b[2J", "../x"):
+        linux_box.setenv("KERASBENCH_MACHINE", unfit)
+        with pytest.raises(UsageError, match="KERASBENCH_MACHINE takes up to 40 letters"):
+            fingerprint()
+
+
+def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)
+    found = []
+    for uuid in ("GPU-8f2a1c3d-1", "GPU-99999999-2", ""):
+        card = nvidia.Card("NVIDIA H200", "570.1", uuid)
+        linux_box.setattr(nvidia, "cards", lambda card=card: [card])
+        found.append(fingerprint())
+    one, other, silent = found
+    assert not one.same_as(other) and one.identity != other.identity
+    assert one.same_as(silent) and silent.same_as(other)
+    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, host not recorded")
+
+
+def of(host: str = "", identifier: str = "") -> Machine:
+    return dataclasses.replace(MACHINE, host=host, identifier=identifier)
+
+
+@pytest.mark.parametrize(
+    ("machines", "groups"),
+    [
+        ([of("a"), of("a", "X"), of("b", "X")], [[0, 1, 2]]),  # a file of before, then another name by DHCP
+        ([of("a"), of("b", "X")], [[0], [1]]),
+        ([of("a"), of("a", "X"), of("a", "Y")], [[0], [1], [2]]),  # it may be either
+        ([of("a"), of("b"), of("a", "X"), of("b", "Y"), of("c", "Y")], [[0, 2], [1, 3, 4]]),
+        ([of("a"), of()], [[0, 1]]),  # a container has no host
+        ([of("a", "X"), of(), of("b", "Y")], [[0], [1], [2]]),
+    ],
+)
+def test_older_files_belong_to_the_machine_that_has_their_host_name(
+    machines: list[Machine], groups: list[list[int]]
+) -> None:
+    assert told_apart(machines) == groups
+
+
+def test_what_is_surely_one_machine() -> None:
+    assert of("a").is_surely(of("a", "X")) and of().is_surely(of())
+    assert not of("a").is_surely(of())
+    assert not of("", "X").is_surely(of("a"))
+    assert not of("a", "X").is_surely(of("a", "Y"))
 
 
 @pytest.mark.parametrize(

@@ -203,3 +203,9 @@ def test_what_a_command_prints() -> None:
     assert macos._output([sys.executable, "-c", "raise SystemExit(1)"]) == ""
     assert macos._output(["/no/such/command"]) == ""
     assert macos._output([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.01) == ""
+
+
+def test_the_hardware_s_own_identifier() -> None:
+    said = '+-o J316sAP\n  {\n    "IOPlatformUUID" = "1F2E3D4C-0000-1111-2222-333344445555"\n  }\n'
+    assert macos.parse_machine_id(said) == "1F2E3D4C-0000-1111-2222-333344445555"
+    assert macos.parse_machine_id("") == ""
