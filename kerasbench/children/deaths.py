@@ -1,6 +1,8 @@
 """Why a child ended that gave no answer, as a failure."""
 
 import dataclasses
+import os
+import re
 import signal
 
 from kerasbench.children import process
@@ -23,9 +25,16 @@ def over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
 
 
 def shown(failure: Failure) -> Failure:
-    """Return a failure whose texts, which may come from a scenario, are fit for a terminal."""
-    cause, remedy, detail = (printable(text) for text in (failure.cause, failure.remedy, failure.detail))
+    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file."""
+    texts = (failure.cause, failure.remedy, failure.detail)
+    cause, remedy, detail = (_without_home(printable(text)) for text in texts)
     return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
+
+
+def _without_home(text: str) -> str:
+    """Return a text with ``~`` for the user's home folder, whose name is mostly the user's own."""
+    home = os.path.expanduser("~").rstrip("/")
+    return re.sub(rf"(?<![\w./-]){re.escape(home)}(?=/)", "~", text) if home else text
 
 
 def _cause(ended: process.Exit, phase: str, limits: Limits) -> Failure:

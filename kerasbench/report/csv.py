@@ -18,7 +18,7 @@ COLUMNS = (
     "options", "device_name", "batch", "width",
 )  # fmt: skip
 RATIOS = ("ratio", "ratio_low", "ratio_high")  # of the cell's value over that of the fastest of its row
-LAST = ("environment",)  # the label of the interpreter
+LAST = ("environment", "host")  # the label of the interpreter; what tells machines of equal parts apart
 # started: of each run, which stand below each other and are not merged
 CSV_COLUMNS = (*COLUMNS, "started", *RATIOS, *LAST)
 MEASURED = "ok"
@@ -40,20 +40,20 @@ def document(summaries: Sequence[Summary]) -> str:
 
 def rows(summary: Summary) -> Iterator[Line]:
     """Yield a run's rows in the order of COLUMNS, RATIOS and LAST; figures are numbers, None where there is none."""
-    chip = summary.record.machine.chip
+    chip, host = summary.record.machine.chip, summary.record.machine.name
     for row, standing in zip(summary.rows, summary.standings, strict=True):
         fastest = row.cells[standing.fastest] if standing.fastest else None
         for column, cell in row.cells.items():
             subject, rest = _subject(chip, row, column, cell), _rest(row, column, cell)
-            label = environment_of(column[2])
+            last = (environment_of(column[2]), host)
             if cell.failure is not None:
-                yield [*subject, "", None, None, None, "", 0, *rest, None, None, None, label]
+                yield [*subject, "", None, None, None, "", 0, *rest, None, None, None, *last]
                 continue
             for metric in METRICS:
                 found = cell.estimate(metric.name)
                 if found is not None:
                     figures: Line = [metric.name, found.value, found.low, found.high, metric.unit, found.trials]
-                    yield [*subject, *figures, *rest, *_ratio(row, cell, fastest, metric), label]
+                    yield [*subject, *figures, *rest, *_ratio(row, cell, fastest, metric), *last]
 
 
 def _ratio(row: Row, cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:

@@ -50,3 +50,11 @@ def test_a_child_that_gave_no_answer(different: dict[str, object], code: Code, c
 def test_a_failure_carries_the_last_lines_without_escape_sequences() -> None:
     assert of(status=3, stderr="one\n\x1b[31mtwo\x1b[0m\x07\n").detail == "one\ntwo "
     assert of(status=3, stdout="only this\n").detail == "only this"
+
+
+def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    said = 'File "/home/ada/keras/mine.py", line 3\n/mnt/home/ada/x /home/adams/y /home/ada/z'
+    assert of(status=3, stderr=said).detail == 'File "~/keras/mine.py", line 3\n/mnt/home/ada/x /home/adams/y ~/z'
+    monkeypatch.setenv("HOME", "/")
+    assert of(status=3, stderr=said).detail == said

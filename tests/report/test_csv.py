@@ -19,7 +19,7 @@ def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 def test_the_columns_are_the_contract() -> None:
     assert document([]) == (
         "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
-        "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment\n"
+        "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment,host\n"
     )
     assert len(COLUMNS) == 16
 
@@ -28,6 +28,17 @@ def test_runs_of_the_same_cells_are_told_apart() -> None:
     runs = [made.record(made.trial()), dataclasses.replace(made.record(made.trial()), started="2026-01-03T00:00:00Z")]
     found = csv.DictReader(io.StringIO(document([summarize(run) for run in runs])))
     assert {row["started"] for row in found} == {run.started for run in runs}
+
+
+def test_machines_of_one_chip_are_told_apart() -> None:
+    runs = [
+        dataclasses.replace(made.record(*trials), machine=dataclasses.replace(made.MACHINE, host=host, identifier=own))
+        for host, own in (("aaa", ""), ("bbb", ""), ("aaa", "node-7"), ("", ""))
+        for trials in ([made.trial()], [made.trial(failure=made.FAILURE)])
+    ]
+    found = list(csv.DictReader(io.StringIO(document([summarize(run) for run in runs]))))
+    assert list(dict.fromkeys(row["host"] for row in found)) == ["aaa", "bbb", "node-7", ""]
+    assert {row["machine"] for row in found} == {"Chip 9"}
 
 
 def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
