@@ -142,6 +142,7 @@ class _Measured:
     column: Column
     steps_ms: list[float]
     manner: Manner
+    source: tuple[str, str]
     likeness: tuple[object, ...]
 
     @property
@@ -160,21 +161,24 @@ class _Side:
     @classmethod
     def of(cls, records: Sequence[Record]) -> "_Side":
         side = cls(merge(records))
-        rows = summarize(side.record).rows
-        for row in rows:
-            side.failed.update({row.key(column): cell.failure for column, cell in row.cells.items() if cell.failure})
-        side.cells.update({cell: [first] for cell, first in _measured(side.record, rows)})
-        for record in records if len(records) > 1 else ():
-            for cell, one in _measured(record, summarize(record).rows):
-                first = side.cells.get(cell, [one])[0]
-                if one.likeness == first.likeness and one.started != first.started:
-                    side.cells[cell].append(one)
+        runs: dict[CellKey, dict[str, _Measured]] = {}
+        for record in records:
+            for key, one in _measured(record):
+                runs.setdefault(key, {})[one.started] = one
+        for row in summarize(side.record).rows:
+            for column, cell in row.cells.items():
+                key, alike = row.key(column), runs.get(row.key(column), {})
+                if cell.failure is not None:
+                    side.failed[key] = cell.failure
+                elif first := alike.get(row.origin.started):
+                    others = [one for one in alike.values() if one is not first and one.likeness == first.likeness]
+                    side.cells[key] = [first, *others]
         return side
 
 
-def _measured(record: Record, rows: Sequence[Row]) -> Iterator[tuple[CellKey, _Measured]]:
-    """Yield the cells of a record that were measured; a control is the column that it repeats."""
-    for row in rows:
+def _measured(record: Record) -> Iterator[tuple[CellKey, _Measured]]:
+    """Yield the cells of a run that were measured; a control is the column that it repeats."""
+    for row in summarize(record).rows:
         for column, cell in row.cells.items():
             if cell.failure is None and cell.steps_ms and not is_control(column[2]):
                 yield row.key(column), _of_cell(record, row, column)
@@ -186,8 +190,9 @@ def _of_cell(record: Record, row: Row, column: Column) -> _Measured:
     kept = tuple(sorted(origin.keep_env.items()))
     manner = Manner(origin.protocol, origin.data, kept, row.in_turn, " ".join(codes) if all(codes) else "")
     versions = sorted({package for _, found in cell.trials for package in found.resolved.versions.items()})
-    likeness = (manner, _source(record, row, column), versions, origin.versus, record.asked.explain)
-    return _Measured(origin.started, row, column, cell.steps_ms, manner, likeness)
+    source = _source(record, row, column)
+    likeness = (manner, source, versions, origin.versus, record.asked.explain)
+    return _Measured(origin.started, row, column, cell.steps_ms, manner, source, likeness)
 
 
 def _source(record: Record, row: Row, column: Column) -> tuple[str, str]:
@@ -204,9 +209,9 @@ def _change(cell: CellKey, before: _Side, after: _Side, is_one_machine: bool) ->
         estimate(runs[0].steps_ms if len(runs) == 1 else stretches[is_new])
         for is_new, runs in ((False, old), (True, new))
     )
-    sources = [_source(side.record, runs[0].row, runs[0].column) for side, runs in ((before, old), (after, new))]
     why = _why(old[0].manner, new[0].manner, ratio) if is_one_machine else DIFFERENT_MACHINES
-    return Change(cell, next(steps_ms), next(steps_ms), ratio, sources[0] != sources[1], _beside(old[0], new[0]), why)
+    source_changed = old[0].source != new[0].source
+    return Change(cell, next(steps_ms), next(steps_ms), ratio, source_changed, _beside(old[0], new[0]), why)
 
 
 def _stretches(old: Sequence[_Measured], new: Sequence[_Measured]) -> Mapping[bool, list[float]]:

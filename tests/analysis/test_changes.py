@@ -182,6 +182,13 @@ def test_of_a_side_s_runs_those_count_together_that_are_alike() -> None:
     assert compare([*other_source, *OLD], OLD).changes[0].old.value == pytest.approx(2.0, rel=0.01)
 
 
+def test_a_cell_has_the_source_of_its_own_run_where_another_regime_came_from_a_newer_one() -> None:
+    sized = [dataclasses.replace(trial, options=Options(batch=8)) for trial in run(9.0, 9.0, 9.0).trials]
+    newest = dataclasses.replace(OLD[0], trials=sized, started="007", scenarios=_changed(OLD[0]))
+    (change,) = compare([*OLD, newest], side(2.0, 2.01, 1.99, first=2)).changes
+    assert (change.verdict, change.old.trials, change.source_changed) == (Verdict.SAME, 3, False)
+
+
 def _changed(record: Record) -> list[ScenarioRecord]:
     return [dataclasses.replace(one, file_hash="another") for one in record.scenarios]
 
