@@ -9,6 +9,8 @@ over the ratios: kerasbench/analysis/ratios.py has a constant for each metric th
 
 It also compares the halves of each bout: by how many standard errors their ratios differ, as the root of the mean
 square, which is 1 for independent slices. Halves in time know of what drifts within a bout, odd and even slices do not.
+Last it says by how much the halves in time of one column's steps differ by themselves: by so much any two times of a
+bout do that are not taken in turn, such as an epoch's overhead and the steps that are subtracted from it.
 """
 
 import argparse
@@ -41,6 +43,20 @@ def main(file: Path, first: int) -> None:
         apart = [found for a, b in pairs for found in differences(a, b, halved)]
         wide = math.sqrt(statistics.fmean(one**2 for one in apart))
         print(f"{name} of {len(apart)} bouts differ by {wide:.2f} standard errors")
+    drifts = sorted(drift for row in summarize(left).rows for cell in row.cells.values() for drift in drifted(cell))
+    middle, ninth = (drifts[int(share * len(drifts))] for share in (0.5, 0.9))
+    print(
+        f"times of {len(drifts)} trials: {middle:.1%} between halves in the median, {ninth:.1%} in one of ten or more"
+    )
+
+
+def drifted(cell: CellSummary) -> Iterator[float]:
+    """Return for each trial by how much the second half of its steps took longer or shorter than the first."""
+    for _, measurement in cell.trials:
+        if measurement.training is not None and len(measurement.training.blocks) >= LEAST_SLICES:
+            each = [block.unit_ns for block in measurement.training.blocks]
+            middle = len(each) // 2
+            yield abs(math.log(statistics.median(each[middle:]) / statistics.median(each[:middle])))
 
 
 def say(metric: str, pairs: list[Pair]) -> None:

@@ -20,6 +20,8 @@ def epochs(summary: Summary) -> Section | None:
         [
             "An epoch of the published length is its overhead plus its steps. Overhead: starting the input pipeline, "
             "validation, a partial last batch.",
+            "The overhead and the steps are not measured in turn: where the machine's speed changes in between, the "
+            "overhead is off by that share of a short epoch. Ratios are not.",
             "Where an epoch is one step, the two cannot be told apart.",
         ],
     )

@@ -34,7 +34,9 @@ def page(*trials: TrialRecord) -> str:
 
 
 def test_an_epoch_is_its_overhead_and_its_steps() -> None:
-    rows = table.rows(table.section(page(made.trial(found=found(2.0))), "Epoch"))
+    section = table.section(page(made.trial(found=found(2.0))), "Epoch")
+    assert "The overhead and the steps are not measured in turn" in section
+    rows = table.rows(section)
     assert {figure: value for _, figure, value in rows[1:]} == {
         "Training step (ms)": "2.10",
         "Epoch of the published length (s)": "0.210",
