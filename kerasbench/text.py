@@ -9,6 +9,8 @@ import sys
 from datetime import UTC, datetime
 
 MIB, GIB = 1 << 20, 1 << 30
+# The last line of every page that kerasbench writes: one without it is somebody else's.
+MADE = "<!-- Made by kerasbench from result files. `python -m kerasbench report` writes it again. -->"
 
 
 def size(memory_bytes: int) -> str:

@@ -7,9 +7,10 @@ TensorFlow: an environment for each backend is the way out. A child needs only k
 import os
 import re
 import shutil
+import stat
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import msgspec
 
 from kerasbench.errors import UsageError, unknown
 from kerasbench.exchange.options import AT, parted, subject
+from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 OPTION = "--python"
@@ -96,17 +98,49 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
 def configured(folder: Path) -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest file that configures kerasbench, and what it says of it; None where there is none.
 
+    It is looked for in ``folder`` and above, up to where a project begins (.git or pyproject.toml), then in the home
+    folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
+
     Raises:
-        UsageError: it cannot be read, or is no TOML.
+        UsageError: kerasbench.toml cannot be read, or is no TOML.
     """
-    for place in (folder, *folder.parents):
-        if (own := place / OWN_FILE).is_file():
+    for place in _places(folder):
+        if (own := place / OWN_FILE).is_file() and _is_own(own):
             return own, _read(own)
-        if (project := place / PYPROJECT).is_file():
-            tool = _read(project).get("tool", {})
-            if isinstance(tool, dict) and "kerasbench" in tool:
-                return project, tool["kerasbench"]
+        if (project := place / PYPROJECT).is_file() and "kerasbench" in (tool := _tools(project)) and _is_own(project):
+            return project, tool["kerasbench"]
     return None, {}
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    """Yield the folders that may have a file: those of the project, and the home folder."""
+    for place in (folder, *folder.parents):
+        yield place
+        if place == Path.home() or (place / PYPROJECT).is_file() or (place / ".git").exists():
+            break
+    yield Path.home()
+
+
+def _is_own(file: Path) -> bool:
+    """Tell whether a file is this user's or root's, and nobody else may change it."""
+    state = file.stat()
+    if state.st_uid not in (os.getuid(), 0):
+        complain(f"{file}: another user's, and it names programs to be started; passed over")
+    elif state.st_mode & stat.S_IWOTH:
+        complain(f"{file}: everybody may change it, and it names programs to be started; passed over: chmod o-w {file}")
+    else:
+        return True
+    return False
+
+
+def _tools(project: Path) -> dict[str, Any]:
+    """Return the tables of tools in a pyproject.toml; none of one that cannot be read, which may be a template."""
+    try:
+        found = _read(project).get("tool", {})
+    except UsageError as error:
+        complain(f"{error}; passed over")
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def runs(path: str) -> bool:

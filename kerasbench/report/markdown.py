@@ -6,14 +6,19 @@ from collections.abc import Iterator, Sequence
 from tabulate import tabulate
 
 from kerasbench.report.sections import Cell, Page, Section, Table
-from kerasbench.text import blanked
+from kerasbench.text import MADE, blanked
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
+def file(page: Page) -> str:
+    """Return a page as a file has it, which says that kerasbench made it."""
+    return f"{rendered(page)}\n{MADE}\n"
+
+
 def rendered(page: Page) -> str:
-    """Return a page as a file has it."""
+    """Return a page as markdown."""
     title = [f"# {escape(page.title)}"] if page.title else []
     return "\n\n".join([*title, *(section(one) for one in page.sections)]) + "\n"
 

@@ -80,7 +80,7 @@ def beside(found: Findings) -> Page:
 
 def document(found: Findings) -> str:
     """Return the whole page as markdown."""
-    return markdown.rendered(whole(found))
+    return markdown.file(whole(found))
 
 
 def brief(found: Findings) -> str:

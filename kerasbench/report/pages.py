@@ -24,12 +24,12 @@ from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.published import beside_published
 from kerasbench.report.sections import NOTHING, Page, Section
 from kerasbench.report.warned import warnings
-from kerasbench.results.atomic import replace
+from kerasbench.results.atomic import replace, replace_page
 from kerasbench.results.merge import Outline, by_machine, merge_outlined, outline
 from kerasbench.results.record import Record
 from kerasbench.results.shelf import Tell, records, refuse_damaged
 from kerasbench.results.store import load, tables_file
-from kerasbench.text import whole_gib
+from kerasbench.text import MADE, whole_gib
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
@@ -98,10 +98,25 @@ def stale(pages: dict[Path, str]) -> list[Path]:
 
 
 def write(pages: dict[Path, str]) -> list[Path]:
-    """Write the pages that are not as they should be, and return them; raise ResultsError where the disk refuses."""
+    """Write the pages that are not as they should be, and return them.
+
+    Pages that quote, between markers of their own, are somebody's who wants that.
+
+    Raises:
+        ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
+    """
     changed = stale(pages)
+    refused: list[ResultsError] = []
     for file in changed:
-        replace(file, pages[file].encode())
+        if MARKER.search(pages[file]):
+            replace(file, pages[file].encode())
+            continue
+        try:
+            replace_page(file, pages[file])
+        except ResultsError as error:
+            refused.append(error)
+    if refused:
+        raise ResultsError("\n".join(map(str, refused)))
     return changed
 
 
@@ -151,11 +166,11 @@ def _of_machine(found: Findings, group: Sequence[Outline]) -> str:
     whole = page.whole(found)
     published = [one for one in group if one.protocol == "published"]
     if not published or len(published) == len(group):
-        return markdown.rendered(whole)
+        return markdown.file(whole)
     epochs = _merged(published).summary
     own = [details.full_epochs(epochs), details.predicted(epochs)]
     titles = {section.title for section in own if section}  # the whole has them of what was published alone
-    return markdown.rendered(sections.page(whole.title, [*(s for s in whole.sections if s.title not in titles), *own]))
+    return markdown.file(sections.page(whole.title, [*(s for s in whole.sections if s.title not in titles), *own]))
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
@@ -230,7 +245,7 @@ def _index(rows: list[list[str]]) -> str:
         "For each model and size, a machine's page shows the newest run with enough rounds for intervals, if there is "
         "one. Made by `python -m kerasbench report` from the result files in this folder; do not edit."
     )
-    return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n"
+    return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n\n{MADE}\n"
 
 
 def _index_row(name: str, summary: Summary, group: Sequence[Outline]) -> list[str]:

@@ -5,8 +5,33 @@ from contextlib import suppress
 from pathlib import Path
 
 from kerasbench.errors import ResultsError
+from kerasbench.text import MADE
 
 PARTIAL = ".partial"
+
+
+def is_own(page: Path) -> bool:
+    """Tell whether a page may be written: kerasbench made it, or there is none."""
+    try:
+        return MADE in page.read_text("utf-8")
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def replace_page(page: Path, text: str) -> None:
+    """Write a page as ``replace`` does, but none that somebody else has made.
+
+    Raises:
+        ResultsError: it is somebody else's, or the disk refuses.
+    """
+    if not is_own(page):
+        raise ResultsError(
+            f"{page}: left as it is, because kerasbench did not make this page: move it, or keep the results in a "
+            "folder of their own"
+        )
+    replace(page, text.encode())
 
 
 def replace(file: Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """Which interpreter runs a backend, by the command line and by a file."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -46,12 +47,44 @@ def test_a_file_names_interpreters_by_paths_of_its_own_folder(
     found.require(KNOWN)
 
 
-def test_a_project_that_does_not_speak_of_kerasbench_is_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/somewhere/python"\n')
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    (inner / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert find([], KNOWN, inner).of("jax") == "/somewhere/python"
+@pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
+def test_what_is_above_the_project_is_not_looked_at_but_the_home_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str
+) -> None:
+    (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/somebody/python"\n')
+    below = tmp_path / "project" / "below"
+    below.mkdir(parents=True)
+    (below.parent / begins).write_text("[project]\nname = 'other'\n")
+    assert find([], KNOWN, below).of("jax") == sys.executable
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "kerasbench.toml").write_text('[python]\njax = "/mine/python"\n')
+    monkeypatch.setenv("HOME", str(home))
+    assert find([], KNOWN, below).of("jax") == "/mine/python"
+
+
+def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "kerasbench.toml"
+    own.write_text('[python]\njax = "/somebody/python"\n')
+    own.chmod(0o666)
+    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert "everybody may change it" in capsys.readouterr().err
+    own.chmod(0o644)
+    assert find([], KNOWN, tmp_path).of("jax") == "/somebody/python"
+    owner = own.stat().st_uid
+    monkeypatch.setattr("os.getuid", lambda: owner + 1)
+    if owner == 0:
+        os.chown(own, 12345, -1)
+    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert "another user's" in capsys.readouterr().err
+
+
+def test_a_broken_pyproject_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
+    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert "not TOML" in capsys.readouterr().err
 
 
 def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:

@@ -284,3 +284,15 @@ def test_machines_of_one_chip_are_told_apart() -> None:
     found = findings(made.record(made.trial()))
     assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
     assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]
+
+
+def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_path: Path) -> None:
+    kept = store(tmp_path)
+    mine = {tmp_path / "README.md": "# My project\n", kept.data.with_suffix(".md"): "# My notes\n"}
+    for file, text in mine.items():
+        file.write_text(text)
+    with pytest.raises(ResultsError) as caught:
+        write(made_from([tmp_path]))
+    assert all(f"{file}: left as it is" in str(caught.value) for file in mine)
+    assert {file: file.read_text() for file in mine} == mine
+    assert len(list(tmp_path.glob("machine-*.md"))) == 1

@@ -4,6 +4,7 @@ import pytest
 
 from kerasbench.errors import ResultsError
 from kerasbench.results import atomic
+from kerasbench.text import MADE
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -42,3 +43,15 @@ def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypat
     monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))
     atomic.replace(file, b"new")
     assert (seen, file.read_bytes()) == ([b"old"], b"new")
+
+
+def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    atomic.replace_page(page, f"# First\n\n{MADE}\n")
+    atomic.replace_page(page, f"# Second\n\n{MADE}\n")
+    assert page.read_text().startswith("# Second")
+    for foreign in (b"# Mine\n", b"\xff\xfe"):
+        page.write_bytes(foreign)
+        with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not make this page"):
+            atomic.replace_page(page, "# Third\n")
+        assert page.read_bytes() == foreign

@@ -19,6 +19,7 @@ from kerasbench.worker.sources.inputs import UNNAMED, Spec
 MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
+LOADING_TIMES = 4  # the whole of a file, beyond BOMB_BYTES: its largest part are weights, which hardly shrink
 CONFIG, METADATA = "config.json", "metadata.json"
 MAX_WORD = 80  # characters of what a file says and pages repeat
 # RuntimeError is what zipfile says of an encrypted member.
@@ -72,6 +73,9 @@ def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
         if member.file_size > max(BOMB_BYTES, BOMB_TIMES * member.compress_size):
             claimed, stored = in_words(member.file_size), in_words(member.compress_size)
             raise ModelError(f"{file.name}: {member.filename!r} in it claims {claimed}, and has {stored}: refused")
+    size, unpacked = file.stat().st_size, sum(member.file_size for member in archive.infolist())
+    if unpacked > BOMB_BYTES + LOADING_TIMES * size:
+        raise ModelError(f"{file.name}: it claims {in_words(unpacked)} in all, and has {in_words(size)}: refused")
 
 
 def _read_json(file: Path, archive: zipfile.ZipFile, name: str) -> dict[str, Any]:

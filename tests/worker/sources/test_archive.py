@@ -104,6 +104,15 @@ def test_a_configuration_that_is_nested_without_end_is_damaged(file: Path) -> No
         outline(file)
 
 
+def test_many_members_that_are_harmless_one_by_one_are_no_bomb_together(file: Path) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as content:
+        content.writestr("config.json", json.dumps(ONE))
+        for number in range(3):
+            content.writestr(f"assets/{number}", bytes(30 << 20))
+    with pytest.raises(ModelError, match=r"it claims 90 MiB in all, and has 0.*: refused"):
+        outline(file)
+
+
 @pytest.mark.parametrize("name", ["../../evil.txt", "/etc/evil", "assets/../../evil", "..\\evil"])
 def test_what_would_be_written_outside_is_refused(file: Path, name: str) -> None:
     with pytest.raises(ModelError, match="would be written outside: refused"):
