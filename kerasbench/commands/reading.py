@@ -8,7 +8,7 @@ import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression, suite_names
-from kerasbench.errors import UsageError
+from kerasbench.errors import ResultsError, UsageError
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def report(
         code = _written(pages.draw(chosen, plots, tell))
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
-        code = _check(pages.stale(made)) if check else _written(pages.write(made))
+        gone = [] if damaged else pages.left_over(chosen, made)  # what cannot be read is data all the same
+        code = _check(pages.stale(made), gone) if check else _written(pages.write(made), gone)
         several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
         if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
             print_page(abreast)
@@ -122,15 +123,23 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
-def _written(made: list[Path]) -> int:
-    print("\n".join(str(page) for page in made) or "all pages are up to date")
+def _written(made: list[Path], gone: "Sequence[Path]" = ()) -> int:
+    for page in gone:
+        try:
+            page.unlink(missing_ok=True)
+        except OSError as error:
+            raise ResultsError(f"{page}: has no data any more, and cannot be removed: {error.strerror}") from None
+    lines = [*map(str, made), *(f"{page}: removed, because it has no data any more" for page in gone)]
+    print("\n".join(lines) or "all pages are up to date")
     return EXIT_OK
 
 
-def _check(differing: list[Path]) -> int:
+def _check(differing: list[Path], gone: "Sequence[Path]") -> int:
     for tables in differing:
         print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
-    return EXIT_USAGE if differing else EXIT_OK
+    for page in gone:
+        print(f"kerasbench: {page}: has no data any more; python -m kerasbench report removes it", file=sys.stderr)
+    return EXIT_USAGE if differing or gone else EXIT_OK
 
 
 def compare(

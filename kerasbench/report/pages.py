@@ -24,13 +24,14 @@ from kerasbench.report.keras_cost import what_keras_costs
 from kerasbench.report.published import beside_published
 from kerasbench.report.sections import NOTHING, Page, Section
 from kerasbench.report.warned import warnings
-from kerasbench.results.atomic import replace, replace_page
+from kerasbench.results.atomic import is_own, replace, replace_page
 from kerasbench.results.merge import Outline, by_machine, merge_outlined, outline
 from kerasbench.results.record import Record
 from kerasbench.results.shelf import Tell, records, refuse_damaged
 from kerasbench.results.store import load, tables_file
 from kerasbench.text import MADE, whole_gib
 
+MACHINE = "machine-"  # how the names of machines' pages begin
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
 SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
@@ -120,6 +121,15 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
+def left_over(places: Sequence[Path], pages: dict[Path, str]) -> list[Path]:
+    """Return the machines' pages in these folders that have no data any more; those alone that kerasbench made.
+
+    A machine's page is called after its oldest run, so that removing that run renames it.
+    """
+    found = [page for place in places if place.is_dir() for page in sorted(place.glob(f"{MACHINE}*.md"))]
+    return [page for page in found if page not in pages and is_own(page)]
+
+
 def pages_with_quotations(folder: Path) -> list[Path]:
     """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
     candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
@@ -155,7 +165,7 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     rows: list[list[str]] = []
     for group in by_machine(outlines):
         found, name = _merged(group), slug(group[0].machine)
-        pages[place / f"machine-{name}.md"] = _of_machine(found, group)
+        pages[place / f"{MACHINE}{name}.md"] = _of_machine(found, group)
         rows.append(_index_row(name, found.summary, group))
     pages[place / INDEX] = _index(rows)
     return pages
@@ -259,7 +269,7 @@ def _index_row(name: str, summary: Summary, group: Sequence[Outline]) -> list[st
         str(len(group)),
         max(one.started for one in group),
     ]
-    return [f"[{markdown.escape(machine.chip)}](machine-{name}.md)", *map(markdown.escape, cells)]
+    return [f"[{markdown.escape(machine.chip)}]({MACHINE}{name}.md)", *map(markdown.escape, cells)]
 
 
 def _quotation(place: Path, data: str, wanted: str) -> str:
