@@ -162,7 +162,8 @@ def test_a_machine_s_page_without_data_is_named_and_removed_and_nobody_else_s(
     (old / "2026-01-03T030405.json").unlink()
     capsys.readouterr()
     assert cli.main(["report", str(old), "--check"]) == 1
-    assert capsys.readouterr().err == f"kerasbench: {page}: has no data any more; python -m kerasbench report removes it\n"
+    said = f"kerasbench: {page}: has no data any more; python -m kerasbench report removes it\n"
+    assert capsys.readouterr().err == said
     assert cli.main(["report", str(old)]) == 0
     assert f"{page}: removed, because it has no data any more" in capsys.readouterr().out
     assert not page.exists() and mine.exists() and len(list(old.glob("machine-*.md"))) == 2
