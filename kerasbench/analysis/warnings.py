@@ -58,7 +58,7 @@ def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
     if standing.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
     if standing.disturbed:
-        yield Concern(Warned.OTHERS, row.label, [])
+        yield Concern(Warned.UNDECIDED, row.label, [])
     if not row.origin.versus:  # who is the fastest of all is nobody's question there
         yield from _of_standing(row, standing)
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))

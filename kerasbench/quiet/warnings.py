@@ -17,6 +17,7 @@ class Warned(StrEnum):
     SLICES = "slices"
     FEW = "few"
     CONTROL = "control"
+    UNDECIDED = "undecided"
     APART = "apart"
     VERSIONS = "versions"
     UNSHOWN = "unshown"
@@ -59,6 +60,7 @@ WORDS: dict[Warned, Words] = {
     Warned.SLICES: Words("interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more"),
     Warned.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),
     Warned.CONTROL: Words("no verdict: a column measured twice differs from itself", "run again on a quiet machine"),
+    Warned.UNDECIDED: Words("not decided: other processes used the processors", "close other programs and run again"),
     Warned.APART: Words("not measured side by side, for lack of memory", "free memory, or measure fewer columns"),
     Warned.VERSIONS: Words("versions differ between columns", "install the same version for all backends"),
     Warned.UNSHOWN: Words("another run of these columns is on its own page", "measure all columns in one run"),
@@ -72,7 +74,7 @@ WORDS: dict[Warned, Words] = {
     Warned.LOAD: Words("the machine was busy before the run", "close other programs"),
     Warned.HEAT: Words("the processor was too hot", "let the machine cool down"),
     Warned.GATE: Words("the machine did not become quiet in time", "close other programs"),
-    Warned.OTHERS: Words("not decided: other processes used the processors", "close other programs and run again"),
+    Warned.OTHERS: Words("other processes used the processors", "close other programs"),
     Warned.STEAL: Words("the hypervisor gave processors to other machines", "use a machine that is not shared"),
     Warned.BLOCKS: Words("times within the trial vary widely", "run more rounds on a quieter machine"),
     Warned.SHARE: Words("fewer processors were busy than in other trials", "close other programs"),

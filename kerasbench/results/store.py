@@ -24,6 +24,7 @@ STAMP = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?"
 )  # how the files of a run are called: by its start (see _reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
+WITHDRAWN = ("parked",)  # signals that said what was not so: that a stopped process used the processors
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 MAX_OLD_FILE_BYTES = 32 << 20  # ten times the largest file of an earlier schema; what those hold is decoded untyped
 
@@ -134,7 +135,7 @@ def _has_begun(journal: Path) -> bool:
 
 
 def load(file: Path) -> Record:
-    """Read a result file, or the journal of a run that is not over.
+    """Read a result file, or the journal of a run that is not over, without signals of noise that are withdrawn.
 
     Raises:
         ResultsError: it is not there, not a result file, or from a newer kerasbench.
@@ -147,6 +148,8 @@ def load(file: Path) -> Record:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Incomplete) as error:
         raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
+    for trial in record.trials:
+        trial.noise[:] = [signal for signal in trial.noise if signal.name not in WITHDRAWN]
     from kerasbench.results.validity import complaint  # which reads metrics off trials, and so needs this module
 
     if found := complaint(record):

@@ -37,5 +37,9 @@ def test_a_signal_is_told_with_its_remedy(name: str) -> None:
     assert advice(name).startswith(f"{name}: ") and "Remedy: " in advice(name)
 
 
+def test_a_trial_beside_which_others_ran_is_not_told_to_be_undecided() -> None:
+    assert "not decided" not in advice("others")
+
+
 def test_a_signal_of_another_version_is_told_by_its_name() -> None:
     assert advice("comet") == "comet"

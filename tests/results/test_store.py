@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError
+from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
 
@@ -41,6 +42,15 @@ def test_a_journal_that_was_cut_off_loses_the_last_trial_alone(store: Store, cut
     content = store.journal.read_bytes()
     store.journal.write_bytes(content[:-cut])
     assert [trial.round for trial in load(store.journal).trials] == [1]
+
+
+def test_a_signal_that_was_withdrawn_is_left_out_and_no_other(store: Store) -> None:
+    parked = Signal("parked", Severity.WARN, "it used 1.2% of a core while others had their turns")
+    blocks = Signal("blocks", Severity.WARN, "blocks spread by 12% (quartiles)")
+    store.begin(made.record(made.trial(noise=(parked, blocks))))
+    assert load(store.journal).trials[0].noise == [blocks]
+    store.finish(made.record(made.trial(noise=(parked, blocks))))
+    assert load(store.data).trials[0].noise == [blocks]
 
 
 def test_an_older_kerasbench_s_journal_is_read_too(store: Store) -> None:
