@@ -191,11 +191,47 @@ def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
 
 
 def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Paired | None:
+    counted = _counted(a, b, disturbed)
+    logs = [math.log(a[cycle] / b[cycle]) for cycle in counted]
+    return Paired(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed)) if logs else None
+
+
+def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
+    """Return the cycles of both columns that count: the undisturbed ones where they are enough, else all."""
     common = a.keys() & b.keys()
     left = common - disturbed
-    is_enough = len(left) >= min(len(common), LEAST_UNDISTURBED)
-    logs = [math.log(a[cycle] / b[cycle]) for cycle in (left if is_enough else common)]
-    return Paired(statistics.median(logs), median_error(logs), len(logs), not is_enough) if logs else None
+    return left if len(left) >= min(len(common), LEAST_UNDISTURBED) else common
+
+
+def by_means(a: CellSummary, b: CellSummary) -> float | None:
+    """Return the ratio of two training steps by the means of the slices of which ``between`` takes medians.
+
+    An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
+    """
+    logs = [log for one, other in _in_common(a, b) if (log := _log_of_means(one[1], other[1])) is not None]
+    return math.exp(statistics.fmean(logs)) if logs else None
+
+
+def _log_of_means(a: Measurement, b: Measurement) -> float | None:
+    ours, theirs = a.training, b.training
+    if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
+        return None
+    steps = _mean_times(ours.blocks, theirs.blocks)
+    if ours.unit == "epoch" or steps is None:
+        return steps and math.log(steps[0] / steps[1])
+    epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
+    if epochs is None or more < 0:
+        return None
+    return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
+
+
+def _mean_times(a: Sequence[Block], b: Sequence[Block]) -> tuple[float, float] | None:
+    """Return the mean time of a unit on both sides, over the cycles that count."""
+    ours, theirs = _means(a), _means(b)
+    counted = _counted(ours, theirs, disturbed_cycles([a, b]))
+    if not counted:
+        return None
+    return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
 
 
 def _means(slices: Sequence[Block]) -> dict[int, float]:

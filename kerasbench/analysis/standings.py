@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import between, by_means
 from kerasbench.analysis.verdicts import Verdict, judge_all, rounds_to_decide
 from kerasbench.exchange.options import is_control, is_native
 from kerasbench.results.keys import Column
@@ -18,13 +18,15 @@ CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, lea
 class Comparison:
     """The fastest cell of a row against one of the others: the ratio of their times, and what it means.
 
-    ``decides``: about how many rounds in all would decide it by itself; None where no number would.
+    ``decides``: about how many rounds in all would decide it by itself; None where no number would. ``by_means`` is the
+    ratio by the means of the same slices, where that lies outside the interval; else None.
     """
 
     rival: Column
     ratio: LogEstimate
     verdict: Verdict
     decides: int | None
+    by_means: float | None = None
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,24 @@ def stand(rows: Sequence[Row], effect: float) -> list[Standing]:
     few = all(row.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
     tentative = few and not any(one is not None and one.has_interval for one in judged)
     standings = []
-    for repeated, (fastest, ratios) in zip(controls, pairs, strict=True):
+    for row, repeated, (fastest, ratios) in zip(rows, controls, pairs, strict=True):
         comparisons = [
-            Comparison(rival, found, next(verdicts), rounds_to_decide(found, effect)) for rival, found in ratios.items()
+            Comparison(
+                rival, found, next(verdicts), rounds_to_decide(found, effect), _by_means(row, fastest, rival, found)
+            )
+            for rival, found in ratios.items()
         ]
         proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
         standings.append(Standing(fastest, comparisons, proven, tentative, repeated))
     return standings
+
+
+def _by_means(row: Row, fastest: Column | None, rival: Column, ratio: LogEstimate) -> float | None:
+    """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'."""
+    if fastest is None or row.headline != HEADLINE or ratio.low is None or ratio.high is None:
+        return None
+    found = by_means(row.cells[fastest], row.cells[rival])
+    return None if found is None or ratio.low <= found <= ratio.high else found
 
 
 def believed(row: Row) -> bool:

@@ -1,9 +1,10 @@
 """Which cells and rows need a warning, and which one."""
 
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary
@@ -14,6 +15,9 @@ from kerasbench.results.record import Group
 from kerasbench.text import label
 
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
+
+IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
+OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
 MARKED = (Warned.IDLE, Warned.DISTURBED, Warned.UNJUDGED)
 
@@ -47,7 +51,10 @@ def _of_cells(row: Row) -> Iterator[Concern]:
         columns = [column for column in row.cells if applies(row, column)]
         if columns:
             yield Concern(what, row.label, columns)
-    for column in row.cells:
+    for column, cell in row.cells.items():
+        waited, of = idle_slices(cell)
+        if of and waited / of >= OFTEN:
+            yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {of} slices")
         counts = _fallbacks(row, column)
         if counts:
             named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(counts.items()))
@@ -106,6 +113,18 @@ def _unshown(summary: Summary) -> Iterator[Concern]:
             age = "newer" if one.newer else "older"
             where = label(group.scenario, group.regime)
             yield Concern(Warned.UNSHOWN, where, list(one.columns), f"the {age} run of {one.started}")
+
+
+def idle_slices(cell: CellSummary) -> tuple[int, int]:
+    """Return how many slices of a column used much less of the processors than its others, and of how many."""
+    shares = [
+        block.cpu_ns / block.ns
+        for _, measurement in cell.trials
+        for block in measurement.slices
+        if block.cpu_ns is not None
+    ]
+    usual = statistics.median(shares) if shares else 0.0
+    return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
 
 
 def _fallbacks(row: Row, column: Column) -> dict[str, int]:

@@ -63,7 +63,9 @@ class Training:
     ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
     same call right after it, several times. ``blocks`` are the measured slices. ``epochs`` count short epochs of
     ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
-    cost per epoch follows; empty where the unit is the epoch, and in a sweep.
+    cost per epoch follows; empty where the unit is the epoch, and in a sweep. ``shuffle_ns`` is by how much longer an
+    epoch of the published rows takes to draw their order than a short one: each of ``epochs`` has it added. None: not
+    measured.
     """
 
     unit: Literal["step", "epoch"]
@@ -75,6 +77,7 @@ class Training:
     epochs: list[Block]
     again_ns: list[int] = field(default_factory=list)
     parts: Parts | None = None
+    shuffle_ns: int | None = None
 
     @cached_property
     def median_ns(self) -> float:

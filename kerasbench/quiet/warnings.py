@@ -14,6 +14,7 @@ class Warned(StrEnum):
     UNJUDGED = "unjudged"
     SCATTERED = "scattered"
     FALLBACK = "fallback"
+    WAITED = "waited"
     SLICES = "slices"
     FEW = "few"
     CONTROL = "control"
@@ -54,6 +55,9 @@ WORDS: dict[Warned, Words] = {
         "the losses were not compared with those of the other backends", "make the model and its feed deterministic"
     ),
     Warned.SCATTERED: Words(f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"),
+    Warned.WAITED: Words(
+        "processors were idle while it trained", "a median shows little of it, a long fit has it (docs/method.md)"
+    ),
     Warned.FALLBACK: Words(
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
     ),

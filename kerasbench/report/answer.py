@@ -54,8 +54,10 @@ def answer(found: Findings) -> Section | None:
         return Section("Answer", [overall(found)], lines=swept)
     table = _ratios(found)
     notes = [
-        f"×: how many times as long a {timed_in(found.plain.rows)} takes as with the fastest, with the 95 % interval."
+        f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
+        "with the 95 % interval."
     ]
+    notes += list(_all_by_means(found))
     notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in table.rows for cell in row) else []
     return Section("Answer", [overall(found)], table, swept, notes, chart=bars.ratios(found))
 
@@ -147,7 +149,24 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
 def of_row(row: Row, standing: Standing, named: Names, cores: int) -> str:
     """Return what a row says, then what disturbed it, which of its columns are warned of, then its failures."""
     disturbed = [_disturbed(row, named, cores)] if standing.disturbed else []
-    return " ".join([*_ranked(row, standing, named), *disturbed, *_warned(row, named), *_failed(row, named)])
+    means = [f"By means instead of medians: {_by_means(standing, named)}."] if _by_means(standing, named) else []
+    return " ".join([*_ranked(row, standing, named), *means, *disturbed, *_warned(row, named), *_failed(row, named)])
+
+
+def _all_by_means(found: Findings) -> Iterator[str]:
+    """Yield the rows whose ratios by means lie outside of their intervals."""
+    named = names(found.plain.columns)
+    pairs = zip(found.plain.rows, found.plain.standings, strict=True)
+    said = [f"{row.label}: {text}" for row, standing in pairs if (text := _by_means(standing, named))]
+    if said:
+        yield f"By means instead of medians, where that lies outside the interval: {'; '.join(said)}."
+
+
+def _by_means(standing: Standing, named: Names) -> str:
+    """Return ``JAX 1.33×, torch 1.41×`` of those whose ratio by means lies outside its interval."""
+    return ", ".join(
+        f"{named[one.rival]} {significant(1 / one.by_means)}×" for one in standing.comparisons if one.by_means
+    )
 
 
 def _disturbed(row: Row, named: Names, cores: int) -> str:

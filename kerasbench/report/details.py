@@ -79,12 +79,18 @@ def prediction(summary: Summary) -> Section | None:
     )
 
 
+MEMORY = (
+    "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: it copies "
+    "the arrays that fit is given, and JAX and torch do not."
+)
+
+
 def cold_start(summary: Summary) -> Section | None:
     return metric_section(
         summary,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
-        ["Start-up: from starting the process to a first operation on the device.", *first_step(summary)],
+        ["Start-up: from starting the process to a first operation on the device.", *first_step(summary), MEMORY],
     )
 
 

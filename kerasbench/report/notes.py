@@ -16,8 +16,8 @@ PREDICTED = (
     "of one batch, median."
 )
 STEP = (
-    "A step of fit, without its progress bar: the time of an epoch over its steps. It contains feeding the batch, the "
-    "step, its metrics, and its share of what each epoch costs once."
+    "A typical step of fit, without its progress bar: the time of an epoch over its steps, by medians. It contains "
+    "feeding the batch, the step, its metrics, and its share of what each epoch costs once."
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.cells import CellSummary, summarize_cell
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
-from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, spread
+from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, spread
 from kerasbench.exchange.measurement import Block, Latency, Measurement, Throughput
 from kerasbench.exchange.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -316,3 +316,38 @@ def test_one_bout_and_old_files_tell_no_spread() -> None:
     assert spread(cell(made.sliced([1.0] * 6)), cell(made.sliced([1.0] * 6)), STEP) is None
     old = summarize_cell(made.trial(index) for index in (1, 2, 3))
     assert spread(old, old, STEP) is None
+
+
+def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
+    skewed = [10.0, 10.0, 10.0, 10.0, 10.0, 40.0]
+
+    def column(slices_ms: Sequence[float], bout: int) -> tuple[TrialRecord, Measurement]:
+        found = made.epochs_measurement(1.0)
+        blocks = [Block(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms)]
+        found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
+        return dataclasses.replace(made.trial(bout, found=found), bout=bout), found
+
+    a = CellSummary([column(skewed, bout) for bout in (1, 2, 3)], None)
+    b = CellSummary([column([5.0] * 6, bout) for bout in (1, 2, 3)], None)
+    medians, means = between(a, b, "train_step_ms", ()), by_means(a, b)
+    assert medians is not None
+    assert medians.value == pytest.approx(2.0)
+    assert means == pytest.approx(3.0)
+    assert by_means(a, CellSummary([], None)) is None
+
+
+def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -> None:
+    def column(step_ms: float, epoch_ms: float) -> CellSummary:
+        found = made.measurement()
+        training = dataclasses.replace(
+            made.trained(found),
+            blocks=[Block(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)],
+            epochs=[Block(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)],
+            epoch_steps=2,
+        )
+        found = dataclasses.replace(found, training=training)
+        return CellSummary([(dataclasses.replace(made.trial(found=found), bout=1), found)], None)
+
+    steps = made.measurement().full_steps_per_epoch - 2
+    means = by_means(column(4, 30), column(1, 10))
+    assert means == pytest.approx((30 + 4 * steps) / (10 + steps))

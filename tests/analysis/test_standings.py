@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -6,9 +7,11 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
+from kerasbench.exchange.measurement import Block
 from kerasbench.exchange.options import Options
+from kerasbench.report import page
 from kerasbench.report.answer import sentences
-from kerasbench.results.record import Record
+from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
 JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
@@ -124,3 +127,46 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
     assert sorted(one.verdict for one in found.comparisons) == [Verdict.FASTER, Verdict.SLOWER]
     (said,) = sentences(findings(record))
     assert said.endswith("no column is the fastest of all.")
+
+
+def waiting(bout: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> TrialRecord:
+    """A trial of a full-batch regime by its epochs, and by how many processors were busy in each."""
+    found = made.epochs_measurement(1.0)
+    blocks = [
+        Block(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
+        for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
+    ]
+    found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
+    return dataclasses.replace(made.trial(bout, backend=backend, found=found), bout=bout)
+
+
+def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -> None:
+    steady, late = [10.0] * 6, [20.0] * 5 + [80.0]
+    trials = [
+        trial
+        for bout in (1, 2, 3)
+        for trial in (
+            waiting(bout, "jax", [ms * (1 + bout / 1000) for ms in steady], [2.0] * 6),
+            waiting(bout, "tensorflow", late, [2.0] * 5 + [0.5]),
+        )
+    ]
+    found = findings(made.record(*trials, rounds=3))
+    (standing,) = found.plain.standings
+    (comparison,) = standing.comparisons
+    assert comparison.by_means is not None
+    assert 1 / comparison.by_means == pytest.approx(3.0, rel=0.01)
+    (said,) = sentences(found)
+    assert "By means instead of medians: TensorFlow 2.99×." in said
+    (line,) = [line for line in page.document(found).splitlines() if "Processors were idle" in line]
+    assert "dense tensorflow cpu (in 3 of 18 slices)" in line
+
+
+def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
+    trials = [
+        waiting(bout, backend, [ms * (1 + bout / 100)] * 6, [2.0] * 6)
+        for bout in (1, 2, 3)
+        for backend, ms in (("jax", 10.0), ("torch", 20.0))
+    ]
+    found = findings(made.record(*trials, rounds=3))
+    assert [one.by_means for one in found.plain.standings[0].comparisons] == [None]
+    assert "means" not in sentences(found)[0]

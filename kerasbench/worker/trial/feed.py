@@ -1,5 +1,6 @@
 """The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from kerasbench.worker.nested import first, in_tuples, is_nested, leaves, mapped
 POOL_BYTES = 64 << 20
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
+SHUFFLES = 5
+ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
 
 
@@ -218,6 +221,26 @@ def _check(place: str, array: Any, samples: int) -> None:
         raise ScenarioError(f"data() must return NumPy arrays of {', '.join(ALLOWED_DTYPES)}; {place} is {found}")
     if len(array) != samples:
         raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+
+
+def shuffle_ns(backend: str, rows: int, few: int, batch: int) -> int:
+    """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
+
+    It does so before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that only
+    their order costs. The quickest of several counts: what else the machine does makes it longer.
+    """
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+    def begin_ns(count: int) -> int:
+        x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
+        adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+        began_ns = time.perf_counter_ns()
+        next(iter(getattr(adapter, ITERATORS[backend])()))
+        return time.perf_counter_ns() - began_ns
+
+    begin_ns(few)  # the first also loads what it needs
+    both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
+    return max(0, min(many for many, _ in both) - min(one for _, one in both))
 
 
 def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:

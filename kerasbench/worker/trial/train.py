@@ -12,7 +12,7 @@ import numpy as np
 from kerasbench.exchange.measurement import Batch, Block, Learning, Published
 from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.requests import Protocol, counts_epochs
-from kerasbench.scenario import ScenarioError
+from kerasbench.scenario import Regime, ScenarioError
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.nested import is_nested, leaves
 from kerasbench.worker.trial.blocks import WarmUpClock
@@ -182,12 +182,17 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     """
     calibrating = dataclasses.replace(pace.protocol, steps_per_block=None, warmup_blocks=0)
     clock = SliceClock(_warmup(model, pace, calibrating, None), pace, least=1)
-    rows = feed.train[: SHORT_EPOCH_STEPS * feed.batch + feed.regime.train % feed.batch]
+    rows = feed.train[: short_rows(feed.regime, feed.batch)]
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require(clock)
     return clock.slices
+
+
+def short_rows(regime: Regime, batch: int) -> int:
+    """Return how many rows a short epoch has: some full batches, and the published partial one."""
+    return SHORT_EPOCH_STEPS * batch + regime.train % batch
 
 
 def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:

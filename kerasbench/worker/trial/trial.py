@@ -39,7 +39,7 @@ from kerasbench.worker.sources.model import Sourced
 from kerasbench.worker.sources.resolve import resolve
 from kerasbench.worker.trial import model as models
 from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
-from kerasbench.worker.trial.feed import Feed, prepare
+from kerasbench.worker.trial.feed import Feed, prepare, shuffle_ns
 from kerasbench.worker.trial.own_step import own_step
 from kerasbench.worker.trial.recurrent import RecurrentSpy
 from kerasbench.worker.trial.slices import Ask, Pace, SliceClock, settle_ns
@@ -110,6 +110,7 @@ class Findings:
     published: Published | None = None
     epoch_steps: int = 0
     epochs: list[Block] = field(default_factory=list)
+    shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
     throughput: Throughput | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
@@ -227,7 +228,19 @@ def short_epochs(subject: Subject, found: Findings) -> None:
         found.epochs = train.measure_epochs(
             subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(EPOCH)
         )
+        if subject.feed.regime.feed is None and not subject.request.options.native:  # else the order is its own affair
+            found.shuffle_ns = _shuffle_ns(subject)
+            found.epochs = [dataclasses.replace(one, ns=one.ns + one.count * found.shuffle_ns) for one in found.epochs]
     found.epoch_steps = train.SHORT_EPOCH_STEPS
+
+
+def _shuffle_ns(subject: Subject) -> int:
+    """Return what a published epoch needs to draw the order of its rows, beyond what a short one does."""
+    from kerasbench.worker.trial import train
+
+    regime = subject.feed.regime
+    few = train.short_rows(regime, subject.feed.batch)
+    return shuffle_ns(subject.request.backend, regime.train, few, subject.feed.batch)
 
 
 def predictions(subject: Subject, found: Findings) -> None:
@@ -365,6 +378,7 @@ def _training(regime: Regime, found: Findings) -> Training | None:
         blocks=found.steps.slices,
         epoch_steps=found.epoch_steps,
         epochs=found.epochs,
+        shuffle_ns=found.shuffle_ns,
         parts=found.parts,
     )
 

@@ -1,5 +1,8 @@
 import dataclasses
 import re
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 
 from kerasbench import datasets
 from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker.trial import feed
 from kerasbench.worker.trial.feed import POOL_BYTES, Feed, Rows, pool_samples, prepare, weights_of
 
 IMAGES = datasets.images((8, 8), classes=3)
@@ -227,3 +231,28 @@ def test_large_rows_are_judged_by_fewer_of_them() -> None:
     row: Any = np.zeros((1, 1 << 20), np.float32)
     rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
     assert len(Feed(Regime(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
+
+
+def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns, drawn = [0], list[tuple[int, int, bool]]()
+
+    class Adapter:
+        """Takes a nanosecond for each row, and a hiccup for its first one of all."""
+
+        def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
+            self.rows = len(x)
+            drawn.append((len(x), batch_size, shuffle))
+            assert x.nbytes // len(x) == 1
+
+        def get_torch_dataloader(self) -> Iterator[int]:
+            now_ns[0] += self.rows + 10_000 * (len(drawn) == 2)
+            return iter([0])
+
+    module = SimpleNamespace(ArrayDataAdapter=Adapter)
+    monkeypatch.setitem(sys.modules, "keras.src.trainers.data_adapters.array_data_adapter", module)
+    monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
+    assert feed.shuffle_ns("torch", 1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
+    assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
+    assert feed.shuffle_ns("torch", 100, 100, 50) == 0

@@ -9,6 +9,7 @@ import pytest
 
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.measurement import Batch, Block, Latency, Learning, Parity, Proof, Resolved, Usage, step_ns
+from kerasbench.exchange.options import Options
 from kerasbench.exchange.requests import Protocol, ProtocolKind, TrialRequest
 from kerasbench.exchange.turns import Turn
 from kerasbench.scenario import Regime
@@ -105,6 +106,31 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
     assert step_ns(measurement) == 2 * MS
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
+    epochs = [Block(2, 100, cycle, 0) for cycle in range(3)]
+    given: list[tuple[str, int, int, int]] = []
+
+    def shuffle_ns(*said: Any) -> int:
+        given.append(said)
+        return 7
+
+    with fake_keras.imported("train") as train:
+        monkeypatch.setattr(train, "measure_epochs", lambda *rest: epochs)
+        monkeypatch.setattr(trial, "shuffle_ns", shuffle_ns)
+        one = subject()
+        pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+        request = dataclasses.replace(one.request, options=Options(native=native))
+        backend: Any = SimpleNamespace(synchronize=lambda model: None)
+        found = Findings()
+        trial.short_epochs(dataclasses.replace(one, request=request, pipe=pipe, backend=backend), found)
+    batch = one.feed.batch
+    few = 2 * batch + LONG.train % batch
+    assert given == ([] if native else [(REQUEST.backend, LONG.train, few, batch)])
+    assert found.shuffle_ns == (None if native else 7)
+    assert [block.ns for block in found.epochs] == [100 if native else 114] * 3
 
 
 def test_each_stage_waits_for_its_own_turns() -> None:
