@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.parity import Deviation, deviating
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary
 from kerasbench.quiet.signals import SCATTER_WARN
@@ -43,7 +44,8 @@ def concerns(summary: Summary) -> list[Concern]:
 
 def is_warned(row: Row, column: Column) -> bool:
     """Tell whether a cell is marked: not for what its interval shows already."""
-    return any(applies(row, column) for what, applies in _CELLS if what in MARKED) or bool(_fallbacks(row, column))
+    marked = any(applies(row, column) for what, applies in _CELLS if what in MARKED)
+    return marked or bool(_fallbacks(row, column)) or column in deviating(row.cells)
 
 
 def _of_cells(row: Row) -> Iterator[Concern]:
@@ -51,6 +53,8 @@ def _of_cells(row: Row) -> Iterator[Concern]:
         columns = [column for column in row.cells if applies(row, column)]
         if columns:
             yield Concern(what, row.label, columns)
+    for column, one in deviating(row.cells).items():
+        yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, one))
     for column, cell in row.cells.items():
         waited, of = idle_slices(cell)
         if of and waited / of >= OFTEN:
@@ -113,6 +117,15 @@ def _unshown(summary: Summary) -> Iterator[Concern]:
             age = "newer" if one.newer else "older"
             where = label(group.scenario, group.regime)
             yield Concern(Warned.UNSHOWN, where, list(one.columns), f"the {age} run of {one.started}")
+
+
+def _deviation(row: Row, column: Column, one: Deviation) -> str:
+    """Return by how much a column's losses differ, from whose, and what does that."""
+    others = [other for other in row.cells if other != column and row.cells[other].trials]
+    whom = " ".join(filter(None, others[0])) if len(others) == 1 else "the median of all columns"
+    kinds = {kind for _, m in row.cells[column].trials if m.parity for kind in m.parity.sensitive}
+    why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
+    return f"by {100 * one.share:.2g} % from {whom} in step {one.step}{why}"
 
 
 def idle_slices(cell: CellSummary) -> tuple[int, int]:

@@ -13,6 +13,7 @@ class Warned(StrEnum):
     DISTURBED = "disturbed"
     UNJUDGED = "unjudged"
     SCATTERED = "scattered"
+    DEVIATES = "deviates"
     FALLBACK = "fallback"
     WAITED = "waited"
     SLICES = "slices"
@@ -57,6 +58,9 @@ WORDS: dict[Warned, Words] = {
     Warned.SCATTERED: Words(f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"),
     Warned.WAITED: Words(
         "processors were idle while it trained", "a median shows little of it, a long fit has it (docs/method.md)"
+    ),
+    Warned.DEVIATES: Words(
+        "the losses differ between the columns", "compare what the model learns on each backend, before its speed"
     ),
     Warned.FALLBACK: Words(
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"

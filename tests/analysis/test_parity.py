@@ -3,12 +3,17 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis import parity
+from kerasbench.analysis.findings import findings
+from kerasbench.analysis.warnings import concerns, is_warned
 from kerasbench.exchange.measurement import Measurement, Parity
 from kerasbench.exchange.messages import Code
+from kerasbench.quiet.warnings import Warned
+from kerasbench.results.record import TrialRecord
 from tests import made
 
 LOSSES = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8)
 Cell = tuple[str, Measurement]
+PAIR = (("jax", 0.0), ("torch", 0.002))
 
 
 def cell(*losses: float, kind: str = "cpu", computed: str = "float32", fp32: str = "ieee") -> Cell:
@@ -28,7 +33,9 @@ def shifted(share: float, step: int) -> tuple[float, ...]:
 
 
 def judged(**cells: Cell) -> list[str]:
-    return sorted(column[0] for column in parity.judge({(name, "cpu", ""): one for name, one in cells.items()}))
+    """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
+    columns = {(name, "cpu", ""): one for name, one in cells.items()}
+    return sorted(column[0] for column in parity.judge(columns) | parity.deviations(columns))
 
 
 def test_equal_losses_pass() -> None:
@@ -95,7 +102,7 @@ def native(**cells: Cell) -> list[tuple[str, str]]:
         (name.removesuffix("_native"), "cpu", "native=on" if name.endswith("_native") else ""): one
         for name, one in cells.items()
     }
-    return sorted((column[0], column[2]) for column in parity.judge(columns))
+    return sorted((column[0], column[2]) for column in parity.judge(columns) | parity.deviations(columns))
 
 
 def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
@@ -167,3 +174,51 @@ def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> 
     assert native(torch=known, torch_native=cell(*shifted(5e-3, 1))) == []  # a twin's code does not tell its layers
     on_gpu = sensitive(cell(*shifted(5e-5, 0), kind="gpu"), "Embedding")
     assert judged(a=known, b=known, c=on_gpu) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "fails", "warned"),
+    [(5e-6, [], []), (5e-5, [], ["torch"]), (9.9e-3, [], ["torch"]), (1.1e-2, ["torch"], []), (1.0, ["torch"], [])],
+)
+def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
+    share: float, fails: list[str], warned: list[str]
+) -> None:
+    cells = {(name, "cpu", ""): cell() for name in ("jax", "tensorflow")} | {
+        ("torch", "cpu", ""): cell(*shifted(share, 0))
+    }
+    assert [column[0] for column in parity.judge(cells)] == fails
+    found = parity.deviations(cells)
+    assert [column[0] for column in found] == warned
+    assert all(one.step == 1 and one.share == pytest.approx(share, rel=1e-3) for one in found.values())
+
+
+def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size() -> None:
+    def trial(backend: str, share: float) -> TrialRecord:
+        found = made.measurement(losses=shifted(share, 0))
+        assert found.parity is not None
+        kinds = dataclasses.replace(found.parity, sensitive=["BatchNormalization"])
+        return made.trial(backend=backend, found=dataclasses.replace(found, parity=kinds))
+
+    found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
+    (row,) = found.plain.rows
+    assert not found.summary.failures
+    assert [column for column in row.cells if is_warned(row, column)] == [("tensorflow", "cpu", "")]
+    (concern,) = [one for one in concerns(found.summary) if one.what is Warned.DEVIATES]
+    assert concern.detail == (
+        "by 0.15 % from the median of all columns in step 1; batch normalisation in small batches does that"
+    )
+
+
+def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
+    found = findings(
+        made.record(
+            *(made.trial(backend=name, found=made.measurement(losses=shifted(share, 0))) for name, share in PAIR)
+        )
+    )
+    details = [one.detail for one in concerns(found.summary) if one.what is Warned.DEVIATES]
+    assert [detail.split(" in ")[0] for detail in details] == ["by 0.2 % from torch cpu", "by 0.2 % from jax cpu"]
+
+
+def test_a_failure_of_two_columns_names_the_other_one() -> None:
+    (failure, _) = parity.judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
+    assert "that of the other column" in failure.cause

@@ -101,7 +101,7 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
     summary = summarize(record)
     ((_, column, failure),) = summary.failures
     assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
-    assert "the loss of step 2 is 2.5, that of the others 2.2" in failure.cause
+    assert "the loss of step 2 is 2.5, the median of all 2.2" in failure.cause
     assert summary.standings[0].fastest == ("tensorflow", "cpu", "")
 
 

@@ -178,7 +178,7 @@ def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_round
         normalised = Parity([*losses], [], sensitive=["BatchNormalization"])
         return [dataclasses.replace(found, parity=normalised)] * 3
 
-    worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.0005, 1.0))
+    worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.05, 1.0))
     record = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent())
     assert [sorted(bout) for bout in worker.bouts] == [["jax", "tensorflow", "torch"], ["jax", "torch"]]
     failed = [column[0] for column, cell in summarize(record).rows[0].cells.items() if cell.failure]
