@@ -39,6 +39,10 @@ class ModelError(ScenarioError):
 
     remedy = "docs/own-models.md says which models can be measured"
 
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy or type(self).remedy
+
 
 @dataclass(frozen=True, kw_only=True)
 class Regime:

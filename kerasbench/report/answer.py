@@ -245,9 +245,15 @@ def _warned(row: Row, named: Names) -> Iterator[str]:
 
 
 def _failed(row: Row, named: Names) -> Iterator[str]:
-    for column, cell in row.cells.items():
-        if cell.failure is not None and not is_control(column[2]):
-            yield f"{named[column]} failed: {CAUSES[cell.failure.code]}."
+    """Yield who failed and why; in one sentence with its cause where all did for the same one."""
+    found = {column: cell.failure for column, cell in row.cells.items() if not is_control(column[2])}
+    causes = {failure.cause if failure else "" for failure in found.values()}
+    if len(found) > 1 and len(causes) == 1 and (cause := causes.pop()):
+        yield f"not measured: {cause}."
+        return
+    for column, failure in found.items():
+        if failure is not None:
+            yield f"{named[column]} failed: {CAUSES[failure.code]}."
 
 
 def _of_duel(found: Swept, duel: Duel, named: Names) -> str:

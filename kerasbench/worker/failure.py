@@ -3,6 +3,7 @@
 import traceback
 from pathlib import Path
 
+from kerasbench import backends
 from kerasbench.exchange.messages import Code, Failure
 
 # What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
@@ -40,8 +41,8 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
     if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
         return Failure(Code.OOM, cause, "a smaller batch or regime, or a machine with more memory", phase, detail)
-    if isinstance(error, ImportError) and phase == "import":
-        return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
+    if isinstance(error, ImportError):
+        return _not_imported(error, phase, scenario_file, cause, detail)
     if phase == "device":
         return Failure(Code.UNAVAILABLE, cause, "the device was not there when the trial began", phase, detail)
     if isinstance(error, (NotImplementedError, TypeError)) and any(word in cause.lower() for word in MPS_WORDS):
@@ -50,6 +51,27 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     if isinstance(error, NotImplementedError):
         return Failure(Code.UNSUPPORTED, cause, "measure this cell on another device or backend", phase, detail)
     return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
+
+
+def _not_imported(error: ImportError, phase: str, scenario_file: str, cause: str, detail: str) -> Failure:
+    if phase == "import":
+        return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
+    if missing := framework_of(error):
+        return other_framework(where(error, scenario_file) or "it ", missing, phase, detail)
+    return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
+
+
+def framework_of(error: Exception) -> str:
+    """Return the backend whose package an exception could not import, because only its own process has it; else ""."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return next((name for name in backends.names() if package == backends.get(name).PACKAGE), "")
+
+
+def other_framework(whose: str, backend: str, phase: str = "", detail: str = "") -> Failure:
+    """Return why a file that imports a backend's package cannot be measured on another one."""
+    cause = f"{whose}imports {backends.get(backend).PACKAGE}, which the processes of the other backends do not have"
+    remedy = f"--backend {backend} measures it; or import it inside the functions that need it"
+    return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
 
 
 def where(error: Exception, file: str) -> str:

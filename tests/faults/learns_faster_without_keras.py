@@ -7,7 +7,7 @@ from base import scenario
 def build(regime):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=keras.optimizers.SGD(0.01), loss=loss)
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss=loss)
     return model
 
 

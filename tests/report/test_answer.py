@@ -1,7 +1,7 @@
 import dataclasses
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.messages import Code
+from kerasbench.exchange.messages import Code, Failure
 from kerasbench.exchange.options import Options
 from kerasbench.report import markdown, page
 from kerasbench.report.answer import CAUSES, answer, overall, sentences
@@ -138,3 +138,10 @@ def test_the_page_of_a_model_that_is_not_trained_says_so() -> None:
     assert "## Time of a prediction\n" in drawn and "raining step" not in drawn
     assert "| dense (predict) |" in drawn
     assert "(predict): a model that is not trained, because it was saved without compile()" in drawn
+
+
+def test_what_fails_everywhere_for_one_cause_is_said_once() -> None:
+    failure = Failure(Code.INVALID, "lambda.keras: it has a Lambda layer that would run code from the file", "trust")
+    trials = [made.trial(backend=backend, failure=failure) for backend in ("jax", "torch")]
+    (said,) = sentences(findings(made.record(*trials)))
+    assert said == "dense: not measured: lambda.keras: it has a Lambda layer that would run code from the file."

@@ -60,3 +60,15 @@ def test_a_syntax_error_has_a_line_too(tmp_path: Path) -> None:
     with pytest.raises(SyntaxError) as caught:
         compile("x = 1\ny = (\n", str(file), "exec")
     assert failure_of(caught.value, "describe", str(file)).cause.startswith("mine.py, line 2: SyntaxError")
+
+
+def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
+    error = ModuleNotFoundError("No module named 'jax'", name="jax.numpy")
+    found = failure_of(error, "scenario", "mine.py")
+    assert (found.code, found.cause) == (
+        Code.UNSUPPORTED,
+        "it imports jax, which the processes of the other backends do not have",
+    )
+    assert "--backend jax" in found.remedy
+    assert failure_of(ModuleNotFoundError("No module named 'mine'", name="mine"), "scenario").code is Code.ERROR
+    assert failure_of(error, "import").code is Code.UNAVAILABLE

@@ -45,16 +45,54 @@ class Outline:
     compiled: bool
 
 
-def outline(file: Path) -> Outline:
+def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
     """Read what a saved model's file says of itself.
 
+    ``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers.
+
     Raises:
-        ModelError: it is no such file, is damaged, or is made to do harm.
+        ModelError: it is no such file, is damaged, or is made to do harm; or Keras would load it on no backend.
     """
-    return _of_hdf5(file) if file.suffix != ".keras" else _of_zip(file)
+    found, config = _of_hdf5(file) if file.suffix != ".keras" else _of_zip(file)
+    for one in _objects(config):
+        if one.get("class_name") == "Lambda" and not trusted:
+            raise runs_code(file, "a Lambda layer")
+        if one.get("module") in (None, "__main__") and one.get("registered_name") and not (custom or trusted):
+            raise own_layer(file, str(one.get("class_name"))[:MAX_WORD])
+    return found
 
 
-def _of_zip(file: Path) -> Outline:
+def _objects(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object of a configuration that names a class, however deep it lies."""
+    left = [tree]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+            if "class_name" in one:
+                yield one
+        elif isinstance(one, list):
+            left += one
+
+
+def runs_code(file: Path, what: str) -> ModelError:
+    """Return what is said of a file in which there is code."""
+    return ModelError(
+        f"{file.name}: it has {what} that would run code from the file",
+        "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
+        "made the file",
+    )
+
+
+def own_layer(file: Path, name: str) -> ModelError:
+    """Return what is said of a file with a class that nobody here knows."""
+    return ModelError(
+        f"{file.name}: Keras does not know its {name}",
+        "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
+    )
+
+
+def _of_zip(file: Path) -> tuple[Outline, Any]:
     try:
         with zipfile.ZipFile(file) as archive:
             _require_harmless(file, archive)
@@ -62,7 +100,7 @@ def _of_zip(file: Path) -> Outline:
             metadata = _read_json(file, archive, METADATA) if METADATA in archive.namelist() else {}
     except UNREADABLE as error:
         raise damaged(file, error) from None
-    return _outline(file, config, str(metadata.get("keras_version", "")), config.get("compile_config"))
+    return _outline(file, config, str(metadata.get("keras_version", "")), config.get("compile_config")), config
 
 
 def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
@@ -83,7 +121,7 @@ def _read_json(file: Path, archive: zipfile.ZipFile, name: str) -> dict[str, Any
         return _parsed(file, member.read(MAX_JSON_BYTES + 1))
 
 
-def _of_hdf5(file: Path) -> Outline:
+def _of_hdf5(file: Path) -> tuple[Outline, Any]:
     import h5py
 
     try:
@@ -95,7 +133,7 @@ def _of_hdf5(file: Path) -> Outline:
         raise ModelError(f"{file.name}: it holds weights without a model: save the whole model, as a .keras file")
     version = said["keras_version"]
     config = _parsed(file, said["model_config"])
-    return _outline(file, config, _text(version) if version is not None else "", said["training_config"])
+    return _outline(file, config, _text(version) if version is not None else "", said["training_config"]), config
 
 
 def _text(value: Any) -> str:

@@ -105,7 +105,8 @@ def inputs_of(model: Any, given: Given, told: Sequence[Spec] = ()) -> Any:
         own = getattr(model, "inputs", None)
         own = own[0] if own is not None and len(own) == 1 else own
     if own is None:
-        return told[0] if len(told) == 1 and told[0].name == UNNAMED else {spec.name: spec for spec in told}
+        specs = [_looked_up(spec, given, _embeddings(model, keras)) for spec in told]
+        return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
     flat = [_spec(tensor) for tensor in keras.tree.flatten(own)]
     limits = _limits(model, keras)
     sized = [_within(spec, limits) for spec in flat]
@@ -120,6 +121,18 @@ def _spec(tensor: Any) -> Spec:
     return Spec(tensor.name, tuple(tensor.shape[1:]), str(tensor.dtype))
 
 
+def _looked_up(spec: Spec, given: Given, embeddings: list[Any]) -> Spec:
+    """Return an input of a model that does not say what it takes: whole numbers, where it looks something up.
+
+    They are below what the smallest embedding has. A dtype that the user gives stays.
+    """
+    if not embeddings:
+        return spec
+    said = any(one.dtype and (one.name or UNNAMED) == spec.name for one in given.inputs)
+    below = min(layer.input_dim for layer in embeddings)
+    return dataclasses.replace(spec, dtype=spec.dtype if said else "int32", below=below)
+
+
 def _within(spec: Spec, limits: dict[str, int]) -> Spec:
     """Return an input whose integers have their limit; what an embedding takes is one of integers, whatever it says."""
     dtype = "int32" if spec.name in limits else spec.dtype
@@ -129,13 +142,17 @@ def _within(spec: Spec, limits: dict[str, int]) -> Spec:
 def _limits(model: Any, keras: Any) -> dict[str, int]:
     """Return what the integers of each input are below, by the embedding that it goes into; by no name, of others."""
     found: dict[str, int] = {}
-    embeddings = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
+    embeddings = _embeddings(model, keras)
     for layer in embeddings:
         for node in layer._inbound_nodes:
             for tensor in keras.tree.flatten(node.input_tensors):
                 found[tensor.name] = min(layer.input_dim, found.get(tensor.name, layer.input_dim))
     smallest = min((layer.input_dim for layer in embeddings), default=0)
     return found | {"": smallest or 2}
+
+
+def _embeddings(model: Any, keras: Any) -> list[Any]:
+    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:

@@ -14,8 +14,8 @@ from kerasbench.exchange.messages import Code, Failure
 from kerasbench.scenario import ModelError, Scenario, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
-from kerasbench.worker.failure import OOM_WORDS, TrialFailure
-from kerasbench.worker.sources.archive import Outline, damaged, outline
+from kerasbench.worker.failure import OOM_WORDS, TrialFailure, framework_of, other_framework
+from kerasbench.worker.sources.archive import Outline, damaged, outline, own_layer, runs_code
 from kerasbench.worker.sources.inputs import Spec, fitted, of_given
 from kerasbench.worker.sources.model import Source, Sourced, regime_of
 
@@ -30,6 +30,13 @@ MODULE = re.compile(
 NEEDS = re.compile(r"Layer (?P<layer>\w+) requires (?P<framework>\w+)")
 HALTED = re.compile(r"(?:import of |No module named ')(?P<framework>tensorflow|torch|jax)\b")
 REFUSED = re.compile(r"Not allowed: (?P<what>[^.;]*(?:\.\d[^.;]*)*)")
+UNEXPECTED = "got an unexpected keyword argument"
+REBUILT = (
+    "let the layer's __init__ take **kwargs and hand them to super().__init__(**kwargs); or write a scenario file, "
+    "which builds the model by your own code"
+)
+CONFIGURATION = re.compile(r"Full object config|(?:^|\s)config=\{")
+ENCOUNTERED = "Exception encountered:"
 UNSAFE = ("safe_mode", "unsafe_deserialization", "arbitrary code")
 
 
@@ -39,7 +46,7 @@ def resolve(file: Path, given: Given) -> Sourced:
     Raises:
         ModelError: it is no such file, or its inputs are not told.
     """
-    found = outline(file)
+    found = outline(file, trusted=given.trust, custom=bool(given.custom))
     specs = _specs(found, given)
     source = Source(lambda: load(file, given, found), given, trains=found.compiled, told=specs)
     by = f"saved by Keras {found.keras}" if found.keras else "of a Keras that does not say its version"
@@ -132,6 +139,8 @@ def _own_classes(given: Given) -> dict[str, Any]:
     try:
         module = sys.modules.get(CUSTOM) or execute(CUSTOM, Path(given.custom))
     except Exception as error:
+        if missing := framework_of(error):
+            raise TrialFailure(other_framework(f"{Path(given.custom).name} ", missing)) from error
         said = " ".join(str(error).split())[:200]
         raise ModelError(f"--custom {Path(given.custom).name}: {type(error).__name__}: {said}") from error
     return {name: one for name, one in vars(module).items() if _is_defined_in(module, one)}
@@ -185,19 +194,17 @@ def why(error: Exception, file: Path, found: Outline, here: str) -> Exception:
     if isinstance(error, OSError | KeyError | EOFError) or "Expected a model.weights" in said:
         return damaged(file, said)
     if "objects could not be loaded" in said:
-        return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {_ending(said)}")
-    advice = "" if file.suffix == ".keras" else "; save it as a .keras file"
-    return ModelError(f"{file.name}: Keras cannot load it: {type(error).__name__}: {_ending(said)}{advice}")
+        return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {shortened(said)}")
+    advice = "" if file.suffix == ".keras" else "; save it as a .keras file, by the Keras that made it"
+    sentence = f"{file.name}: Keras cannot load it: {type(error).__name__}: {shortened(said)}{advice}"
+    return ModelError(sentence, REBUILT if UNEXPECTED in said else "")
 
 
 def _unsafe(file: Path, said: str) -> Exception | None:
     if not any(word in said for word in UNSAFE):
         return None
     what = "a Lambda layer" if "Lambda" in said else "a torch module" if "torch" in said else "a layer"
-    return ModelError(
-        f"{file.name}: it has {what} that would run code from the file: make it a layer of a file for --custom, or add "
-        "--trust if you know who made the file"
-    )
+    return runs_code(file, what)
 
 
 def _hostile(file: Path, said: str) -> Exception | None:
@@ -220,9 +227,15 @@ def _not_known(file: Path, said: str) -> Exception | None:
     if found is None:
         return None
     name = found["name"].rpartition(">")[2]
-    return ModelError(f"{file.name}: Keras does not know its {name}: give the file that defines it, --custom layers.py")
+    if found.re is MODULE and found["module"].strip("'\"") in sys.builtin_module_names:
+        return ModelError(f"{file.name}: it asks for {found['module']}.{name}, which is no layer: refused")
+    return own_layer(file, name)
 
 
-def _ending(said: str, limit: int = 200) -> str:
-    """Return what a message says in the end, where Keras puts the cause behind a whole configuration."""
-    return said if len(said) <= limit else f"…{said[-limit:]}"
+def shortened(said: str, limit: int = 200) -> str:
+    """Return the beginning of what Keras says, and the exception that it met, without the configuration between."""
+    beginning, _, exception = said.partition(ENCOUNTERED)
+    beginning = CONFIGURATION.split(beginning)[0].strip()
+    if len(beginning) > limit:
+        beginning = f"{beginning[:limit]}…"
+    return f"{beginning} {ENCOUNTERED} {exception.strip()[:limit]}" if exception else beginning

@@ -223,19 +223,20 @@ def _check(place: str, array: Any, samples: int) -> None:
         raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
 
 
-def shuffle_ns(backend: str, rows: int, few: int, batch: int) -> int:
+def shuffle_ns(rows: int, few: int, batch: int) -> int:
     """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
 
     It does so before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that only
     their order costs. The quickest of several counts: what else the machine does makes it longer.
     """
+    import keras
     from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
     def begin_ns(count: int) -> int:
         x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
         adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
         began_ns = time.perf_counter_ns()
-        next(iter(getattr(adapter, ITERATORS[backend])()))
+        next(iter(getattr(adapter, ITERATORS[keras.config.backend()])()))
         return time.perf_counter_ns() - began_ns
 
     begin_ns(few)  # the first also loads what it needs

@@ -24,6 +24,7 @@ HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mac
 # On a quiet machine it is up to 0.1 of one. Bursts of 0.2 make convolutions 1.35 times as long on torch and 1.17 times
 # on TensorFlow (docs/method.md, "Other processes"). Linux counts in ticks of 10 ms, a tenth of a slice.
 OF_ONE, OF_ALL = 0.12, 0.06
+LEAST_NS = 12_000_000  # in a slice that is shorter than the others, which a short epoch makes
 
 
 class Taken(NamedTuple):
@@ -67,7 +68,7 @@ UNKNOWN = Counters()
 
 def is_disturbed(taken_ns: int, ns: int, processors: int) -> bool:
     """Tell whether others took so much of a slice of ``ns`` that it does not count."""
-    return taken_ns > min(OF_ONE, OF_ALL * processors) * ns
+    return taken_ns > max(LEAST_NS, min(OF_ONE, OF_ALL * processors) * ns)
 
 
 def _since(later: int | None, earlier: int | None) -> int | None:

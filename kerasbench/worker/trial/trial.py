@@ -240,7 +240,7 @@ def _shuffle_ns(subject: Subject) -> int:
 
     regime = subject.feed.regime
     few = train.short_rows(regime, subject.feed.batch)
-    return shuffle_ns(subject.request.backend, regime.train, few, subject.feed.batch)
+    return shuffle_ns(regime.train, few, subject.feed.batch)
 
 
 def predictions(subject: Subject, found: Findings) -> None:

@@ -2,4 +2,4 @@ from kerasbench.native.jax import Loop, dense, sgd
 
 
 def build(start):
-    return Loop(start, lambda params, x: dense(x, *params), sgd(0.1), accuracy=False)
+    return Loop(start, lambda params, x: dense(x, *params), sgd(1.0), accuracy=False)

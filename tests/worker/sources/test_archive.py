@@ -149,3 +149,25 @@ def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
 
 def test_what_a_file_says_of_itself_is_as_long_as_a_word(file: Path) -> None:
     assert outline(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * archive.MAX_WORD
+
+
+def with_layer(**layer: object) -> dict[str, Any]:
+    return {"class_name": "Sequential", "config": {"layers": [{"config": {"name": "a"}, **layer}]}}
+
+
+def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> None:
+    written(file, with_layer(class_name="Lambda", module="keras.layers", registered_name=None))
+    with pytest.raises(ModelError, match=r"it has a Lambda layer that would run code from the file$") as caught:
+        outline(file, trusted=False)
+    assert "--trust (trust=True)" in caught.value.remedy
+    assert outline(file, trusted=True).kind == "Sequential"
+
+
+def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: Path) -> None:
+    written(file, with_layer(class_name="Gate", module=None, registered_name="mine>Gate"))
+    with pytest.raises(ModelError, match=r"Keras does not know its Gate$") as caught:
+        outline(file, trusted=False, custom=False)
+    assert "--custom layers.py" in caught.value.remedy
+    assert outline(file, trusted=False, custom=True).kind == "Sequential"
+    written(file, with_layer(class_name="Dense", module="keras.layers", registered_name=None))
+    assert outline(file, trusted=False, custom=False).kind == "Sequential"

@@ -101,3 +101,24 @@ def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
     own = regime_of([], Given(samples=100, rows="rows.npz"))
     assert (own.train, own.test) == (100, 0)  # none is left that was not trained on
     assert (regime_of([], Given(samples=100)).train, regime_of([], Given(samples=100)).batch_size) == (100, 32)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "below"),
+    [
+        (Given(), "int32", 9),
+        (Given([Input("", [2], "int32")]), "int32", 9),
+        (Given([Input("", [2], "float32")]), "float32", 9),
+    ],
+)
+def test_what_a_subclassed_model_looks_up_is_whole_numbers_below_its_smallest_embedding(
+    given: Given, dtype: str, below: int
+) -> None:
+    told = Spec("x", (2,), given.inputs[0].dtype or "float32") if given.inputs else Spec("x", (2,))
+    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), given, [told])
+    assert (found.dtype, found.below) == (dtype, below)
+
+
+def test_a_model_without_look_ups_takes_what_it_says() -> None:
+    told = Spec("x", (2,), "int32")
+    assert inputs_of(Model(Tensor((None, 1))), Given(), [told]) == told

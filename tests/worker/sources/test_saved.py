@@ -16,6 +16,7 @@ from kerasbench.worker.sources.archive import Outline
 
 FILE = Path("mine.keras")
 HERE, NEWER = (Outline("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
+FULL = "config={'module': None, 'class_name': 'Gate', 'config': {'units': 16}}. " * 20
 UNSAFE = "This carries a potential risk of arbitrary code execution and thus it is disallowed by default."
 
 
@@ -26,11 +27,11 @@ UNSAFE = "This carries a potential risk of arbitrary code execution and thus it 
         (ValueError(f"Requested the deserialization of a `torch.nn.Module`. {UNSAFE}"), "a torch module that would"),
         (
             TypeError("<class 'Sequential'> could not be deserialized. Could not locate class 'mine>Twice'. Make sure"),
-            "Keras does not know its Twice: give the file that defines it, --custom layers.py",
+            "mine.keras: Keras does not know its Twice$",
         ),
         (
             TypeError("Could not deserialize class 'Net' because its parent module nets.mine cannot be imported. Full"),
-            "Keras does not know its Net: give the file",
+            "Keras does not know its Net$",
         ),
         (
             ValueError("Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing"),
@@ -40,7 +41,11 @@ UNSAFE = "This carries a potential risk of arbitrary code execution and thus it 
         (ValueError("Expected a model.weights.h5 or model.weights.npz file."), "damaged .Expected a model.weights.h5"),
         (ValueError("A total of 1 objects could not be loaded. The shape of"), "its weights do not fit its layers"),
         (ValueError("Something else"), "Keras cannot load it: ValueError: Something else$"),
-        (ValueError("config " * 200 + "the cause"), "Keras cannot load it: ValueError: ….*the cause$"),
+        (
+            TypeError(f"<class 'Gate'> could not be deserialized. {FULL} Exception encountered: Gate.__init__() got"),
+            "TypeError: <class 'Gate'> could not be deserialized. Exception encountered: Gate.__init__.. got$",
+        ),
+        (ValueError("the beginning " * 200), "Keras cannot load it: ValueError: the beginning the .*…$"),
     ],
 )  # fmt: skip
 def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
@@ -125,3 +130,31 @@ def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, st
 
 def test_a_model_without_an_optimizer_needs_none() -> None:
     saved._with_whole_optimizer(SimpleNamespace(trainable_variables=[]))
+
+
+def test_a_layer_that_cannot_be_built_again_has_a_remedy_that_works() -> None:
+    error = TypeError("Exception encountered: Gate.__init__() got an unexpected keyword argument 'trainable'")
+    found = saved.why(error, FILE, HERE, "3.15.1")
+    assert isinstance(found, ModelError)
+    assert "super().__init__(**kwargs)" in found.remedy
+    assert "scenario file" in found.remedy
+
+
+def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    custom = tmp_path / "moe_layers.py"
+    custom.write_text("import kerasbench_of_nobody\n")
+    with pytest.raises(ModelError, match=r"moe_layers\.py: ModuleNotFoundError"):
+        saved._own_classes(Given(custom=str(custom)))
+    custom = tmp_path / "moe_layers.py"
+    monkeypatch.delitem(sys.modules, saved.CUSTOM, raising=False)
+    custom.write_text("raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')\n")
+    with pytest.raises(TrialFailure) as caught:
+        saved._own_classes(Given(custom=str(custom)))
+    failure = caught.value.failure
+    assert (failure.code, failure.cause) == (
+        Code.UNSUPPORTED,
+        "moe_layers.py imports tensorflow, which the processes of the other backends do not have",
+    )
+    assert "--backend tensorflow" in failure.remedy

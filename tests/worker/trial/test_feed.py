@@ -251,8 +251,12 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(
             return iter([0])
 
     module = SimpleNamespace(ArrayDataAdapter=Adapter)
+    keras = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    for parent in ("keras.src", "keras.src.trainers", "keras.src.trainers.data_adapters"):
+        monkeypatch.setitem(sys.modules, parent, SimpleNamespace())
     monkeypatch.setitem(sys.modules, "keras.src.trainers.data_adapters.array_data_adapter", module)
     monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
-    assert feed.shuffle_ns("torch", 1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
+    assert feed.shuffle_ns(1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
     assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
-    assert feed.shuffle_ns("torch", 100, 100, 50) == 0
+    assert feed.shuffle_ns(100, 100, 50) == 0

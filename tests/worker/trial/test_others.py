@@ -18,6 +18,7 @@ cpu1 25 0 12 200 1 0 0 2 0 0
 cpu2 25 0 13 300 4 0 0 3 0 0
 intr 12345
 """
+MS = 1_000_000
 linux = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
 
 
@@ -64,22 +65,27 @@ def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("taken_ns", "processors", "disturbs"),
     [
-        (100 * OF_ONE, 64, False),
-        (100 * OF_ONE + 1, 64, True),
-        (100 * OF_ALL, 1, False),
-        (100 * OF_ALL + 1, 1, True),
+        (1e9 * OF_ONE, 64, False),
+        (1e9 * OF_ONE + 1, 64, True),
+        (1e9 * OF_ALL, 1, False),
+        (1e9 * OF_ALL + 1, 1, True),
         (0, 2, False),
     ],
 )
 def test_a_slice_is_disturbed_by_a_share_of_one_processor_or_of_all(
     taken_ns: float, processors: int, disturbs: bool
 ) -> None:
-    assert others.is_disturbed(int(taken_ns), 100, processors) is disturbs
+    assert others.is_disturbed(int(taken_ns), 10**9, processors) is disturbs
 
 
 def test_what_a_hypervisor_keeps_is_taken_by_others_too() -> None:
-    began, ended = Counters(2, 0, 0), Counters(2, 50, 100)
-    assert ended.taken(began, 100, 50) == Taken(0, 100, None, True)
+    began, ended = Counters(2, 0, 0), Counters(2, 50 * MS, 100 * MS)
+    assert ended.taken(began, 100 * MS, 50 * MS) == Taken(0, 100 * MS, None, True)
+
+
+def test_a_tick_of_the_kernel_s_clock_disturbs_no_short_slice() -> None:
+    assert not others.is_disturbed(10 * MS, 4 * MS, 4)
+    assert others.is_disturbed(13 * MS, 4 * MS, 4)
 
 
 def test_nothing_is_taken_that_the_process_used_itself() -> None:

@@ -111,7 +111,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
 @pytest.mark.parametrize("native", [False, True])
 def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
     epochs = [Block(2, 100, cycle, 0) for cycle in range(3)]
-    given: list[tuple[str, int, int, int]] = []
+    given: list[tuple[int, int, int]] = []
 
     def shuffle_ns(*said: Any) -> int:
         given.append(said)
@@ -128,7 +128,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
         trial.short_epochs(dataclasses.replace(one, request=request, pipe=pipe, backend=backend), found)
     batch = one.feed.batch
     few = 2 * batch + LONG.train % batch
-    assert given == ([] if native else [(REQUEST.backend, LONG.train, few, batch)])
+    assert given == ([] if native else [(LONG.train, few, batch)])
     assert found.shuffle_ns == (None if native else 7)
     assert [block.ns for block in found.epochs] == [100 if native else 114] * 3
 

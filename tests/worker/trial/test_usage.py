@@ -59,9 +59,11 @@ def test_a_slice_is_what_lies_between_two_readings() -> None:
 
 
 def test_a_slice_tells_what_others_took_meanwhile() -> None:
-    began, ended = Reading(0, 0, 0, Counters(4, 1_000, 50, 3)), Reading(100, 130, 0, Counters(4, 1_120, 60, 4))
+    ms = 1_000_000
+    began = Reading(0, 0, 0, Counters(4, 1_000 * ms, 50 * ms, 3))
+    ended = Reading(100 * ms, 130 * ms, 0, Counters(4, 1_120 * ms, 60 * ms, 4))
     found = ended.since(began, 1, Turn(0, 0))
-    assert (found.others_ns, found.steal_ns, found.throttled) == (4 * 100 - 120 - 10 - 130, 10, 1)
+    assert (found.others_ns, found.steal_ns, found.throttled) == ((4 * 100 - 120 - 10 - 130) * ms, 10 * ms, 1)
     assert found.disturbed
 
 
