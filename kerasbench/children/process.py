@@ -21,6 +21,8 @@ WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
 KEEP_BYTES = 16_384  # of each output stream: a traceback and what came before it
 MAX_LINE_BYTES = 64 << 20  # ten times the longest message of a real trial
 READ_BYTES = 65_536
+KILLED = -9  # what is said of a process that was killed and has not gone
+LEAVE_S = 10.0  # a process that was killed is gone in milliseconds, unless the kernel cannot let go of it
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
 QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
 LATE_NS = 1_000_000_000  # by which a wait may be longer than asked for on a busy machine
@@ -186,7 +188,7 @@ class Child:
         left_cpu_s = group.left_cpu_s(self.number, self._mark)
         self._leave()
         self.exit = Exit(
-            status=self._process.returncode,
+            status=KILLED if self._process.returncode is None else self._process.returncode,
             timed_out=self._timed_out,
             broke_protocol=self._broke_protocol,
             exceeded_bytes=self._memory.exceeded_bytes,
@@ -219,7 +221,8 @@ class Child:
         try:
             group.kill(self.number)
             self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):  # a driver or a file system that hangs lets nobody kill it
+                self._process.wait(LEAVE_S)
             group.sweep(self._mark)
             self._guard(f"-{self._mark}")
         finally:  # a second Ctrl-C: the end of its input ends the child as well, and its guardian does if it is parked

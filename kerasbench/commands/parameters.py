@@ -292,6 +292,9 @@ def require_regression(fail_on: str | None) -> None:
 
 
 def split(given: list[str] | None) -> list[str]:
-    """Return the names in repeated and comma-separated options; a file with a comma in its path is one."""
-    parts = [[text] if os.path.isfile(text) else text.split(",") for text in given or []]
+    """Return the names in repeated and comma-separated options; a file with a comma in its path is one.
+
+    So is that of an interpreter or a folder behind ``torch=``.
+    """
+    parts = [[text] if os.path.exists(text.partition("=")[2] or text) else text.split(",") for text in given or []]
     return [name.strip() for several in parts for name in several if name.strip()]

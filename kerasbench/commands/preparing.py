@@ -10,6 +10,7 @@ import typer
 from kerasbench.commands import EXIT_OK, EXIT_USAGE
 from kerasbench.commands.parameters import ENVIRONMENTS, EXPERTS, SHOW, Python, Targets, split
 from kerasbench.errors import UsageError
+from kerasbench.text import print_document
 
 
 def doctor(
@@ -40,7 +41,7 @@ def doctor(
         facts = gather(names, chosen)
     findings = diagnose(facts)
     data = as_data(facts, findings)
-    print(json.dumps(data, indent=2, ensure_ascii=False) if as_json else as_text(facts, findings))
+    print_document((json.dumps(data, indent=2, ensure_ascii=False) if as_json else as_text(facts, findings)) + "\n")
     return EXIT_USAGE if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
 
 

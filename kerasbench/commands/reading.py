@@ -90,6 +90,8 @@ def report(
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
     if check and (form != "markdown" or plots is not None):
         raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
+    if plots is not None and form != "markdown":
+        raise UsageError(f"--plot draws pictures and --format {form} prints: ask for one after the other")
     damaged: list[Path] = []
 
     def tell(unread: Unread) -> None:

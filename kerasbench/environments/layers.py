@@ -6,18 +6,21 @@ same. One from a path or an address is made again each time, because that may ha
 """
 
 import hashlib
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
 
 from kerasbench.environments import interpreters, requirements, venvs
 from kerasbench.errors import EnvironmentFailed
 
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the environment's own
 STATE = "kerasbench-shared.txt"  # what was shared when the environment was made
+LOCK = ".lock"
 UNFINISHED = ".unfinished-"  # begins the name of a folder in which an environment is being made
 BELOW = (
     "import site, sys; print('\\n'.join([' '.join(sys.version.split()), *site.getsitepackages(), "
@@ -50,9 +53,11 @@ def built(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str
     say(f"{words}: making an environment on top of {python}, in {place}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        for left in place.parent.glob(f"{UNFINISHED}*"):  # by a run that was killed: the machine is this one's
-            shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=place.parent) as scratch:
+        # The machine is this run's, and the home may be that of other machines too.
+        with FileLock(place.parent / LOCK), tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=place.parent) as scratch:
+            for left in place.parent.glob(f"{UNFINISHED}*"):  # by a run that was killed
+                if str(left) != scratch:
+                    shutil.rmtree(left, ignore_errors=True)
             _make(Path(scratch) / place.name, python, folders, wanted)
             (Path(scratch) / place.name / STATE).write_text(state, "utf-8")
             shutil.rmtree(place, ignore_errors=True)
@@ -103,6 +108,10 @@ def _make(place: Path, python: str, folders: Sequence[str], wanted: Sequence[str
 
 
 def _name(python: str, wanted: Sequence[str]) -> str:
-    """Return the name of an environment's folder: readable, and another for each interpreter and set of packages."""
-    digest = hashlib.sha256("\n".join([str(Path(python).absolute()), *wanted]).encode()).hexdigest()[:10]
+    """Return the name of an environment's folder: readable, and another for each interpreter and set of packages.
+
+    And for each machine: several may share a home, and one replaces none that another measures with.
+    """
+    told = [str(Path(python).absolute()), platform.machine(), platform.node(), *wanted]
+    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:10]
     return f"{requirements.label(wanted)[:60]}-{digest}"

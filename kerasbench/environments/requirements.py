@@ -13,6 +13,7 @@ PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a fol
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPERATOR = r"===|[=~!<>]=|[<>]|@"
 VERSIONED = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[\w,-]*\])?({OPERATOR})[^=\s]")
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://\S+")  # git+https://, https://, file://
 INSIDE = re.compile(rf"\s*({OPERATOR}|[,;])\s*")  # blanks here end no requirement
 UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 
@@ -27,6 +28,8 @@ def parse(text: str) -> str:
     if not is_path(text):
         if not text:
             raise UsageError("an empty requirement: say what to install, such as 'keras==3.14.*' or ./keras")
+        if not NAME.match(text):
+            raise UsageError(f"{text!r} is no requirement: say what to install, such as 'keras==3.14.*' or ./keras")
         return text
     path = Path(text).expanduser().absolute()
     if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
@@ -47,7 +50,13 @@ def is_checkout(path: Path) -> bool:
 def are_requirements(text: str) -> bool:
     """Tell whether words, separated by blanks, name what to install: with a version, by an address, or as a wheel."""
     found = words(text)
-    return bool(found) and all(VERSIONED.match(one) or "://" in one or one.endswith(".whl") for one in found)
+    return bool(found) and all(_is_one(word) for word in found)
+
+
+def _is_one(word: str) -> bool:
+    """Tell whether a word names something to install; one that begins with a dash would be an option of pip."""
+    named = VERSIONED.match(word) or ADDRESS.match(word) or word.endswith(".whl")
+    return bool(named) and not word.startswith("-")
 
 
 def words(text: str) -> list[str]:

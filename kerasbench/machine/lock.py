@@ -3,7 +3,6 @@
 import json
 import os
 import pwd
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -38,12 +37,18 @@ def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None
     _acquire(lock, file, on_wait)
     own = _card(file)
     try:
-        _write(own, {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": shlex.join(sys.argv)})
+        _write(own, {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": _command()})
         yield
     finally:
         with suppress(OSError):
             own.unlink()
         lock.release()
+
+
+def _command() -> str:
+    """Return what this run is called to others: all users see it, and options may hold a secret."""
+    name, *words = sys.argv
+    return " ".join([Path(name).name, *(word for word in words[:1] if word.isalpha())])
 
 
 def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None) -> None:

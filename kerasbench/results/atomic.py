@@ -1,6 +1,7 @@
 """Write a file so that a reader sees the old whole or the new whole."""
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,16 +38,21 @@ def replace_page(page: Path, text: str) -> None:
 def replace(file: Path, content: bytes) -> None:
     """Write beside the file, sync, rename: a reader sees the old whole or the new whole.
 
+    A link stays one, and the file keeps its permissions. Two processes that write it at once do not meet.
+
     Raises:
         ResultsError: the disk refuses; what the file held before is kept.
     """
-    partial = file.with_name(file.name + PARTIAL)
+    target = Path(os.path.realpath(file))
+    partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
     try:
         with partial.open("wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        partial.replace(file)
+        if target.exists():
+            shutil.copymode(target, partial)
+        partial.replace(target)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be written: {error.strerror}; what it held before is kept") from None
     finally:

@@ -23,3 +23,10 @@ def test_a_file_with_a_comma_in_its_path_is_one(tmp_path: Path) -> None:
 
 def test_a_shell_is_offered_every_backend() -> None:
     assert backend_names() == backends.names()
+
+
+def test_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    assert split([f"torch={folder}", "jax,tensorflow"]) == [f"torch={folder}", "jax", "tensorflow"]
+    assert split(["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]

@@ -178,3 +178,10 @@ def test_a_run_that_was_not_finished_is_read_from_its_journal(
     assert cli.main(["report", str(tmp_path), "--format", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert len(found["trials"]) == 1
+
+
+def test_pictures_and_what_is_printed_are_asked_for_one_after_the_other(
+    old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", str(old), "--format", "csv", "--plot", str(old)]) == 1
+    assert "ask for one after the other" in capsys.readouterr().err

@@ -110,3 +110,12 @@ def test_blanks_end_a_requirement_unless_they_stand_inside_it(text: str, words: 
 )
 def test_a_label_is_made_of_what_is_installed(given: list[str], label: str) -> None:
     assert requirements.label(given) == label
+
+
+@pytest.mark.parametrize(
+    "text", ["--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a"]
+)
+def test_an_option_of_pip_is_no_requirement(text: str) -> None:
+    assert not requirements.are_requirements(text)
+    with pytest.raises(UsageError, match=r"is no requirement|nothing that pip|neither a checkout"):
+        requirements.parse(text)

@@ -38,7 +38,7 @@ def test_a_second_run_is_refused_and_told_who_holds_the_machine(tmp_path: Path) 
     file = tmp_path / "lock"
     with holder(file) as first:
         with (
-            pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2.*: -c .*wait for its end"),
+            pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2.*: -c\); wait for its end"),
             machine_lock(file),
         ):
             pass
@@ -152,3 +152,15 @@ def test_a_lock_that_cannot_be_made_says_so(tmp_path: Path) -> None:
         machine_lock(tmp_path / "file" / "lock"),
     ):
         pass
+
+
+def test_others_see_the_command_s_name_and_none_of_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    argv = ["/home/me/bin/kerasbench", "versus", "keras @ git+https://TOKEN@example.org/keras", "--budget", "1h"]
+    monkeypatch.setattr("sys.argv", argv)
+    with machine_lock(tmp_path / "a.lock"):
+        (card,) = tmp_path.glob("*.json")
+        assert json.loads(card.read_text())["command"] == "kerasbench versus"
+    monkeypatch.setattr("sys.argv", ["kerasbench", "--python", "torch=/secret"])
+    with machine_lock(tmp_path / "b.lock"):
+        (card,) = tmp_path.glob("*.json")
+        assert json.loads(card.read_text())["command"] == "kerasbench"

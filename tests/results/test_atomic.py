@@ -55,3 +55,14 @@ def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None
         with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not make this page"):
             atomic.replace_page(page, "# Third\n")
         assert page.read_bytes() == foreign
+
+
+def test_a_link_stays_one_and_permissions_stay_what_they_were(tmp_path: Path) -> None:
+    real, link = tmp_path / "elsewhere" / "real.toml", tmp_path / "link.toml"
+    real.parent.mkdir()
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    atomic.replace(link, b"new")
+    assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (True, "new", 0o600)
+    assert list(real.parent.iterdir()) == [real]

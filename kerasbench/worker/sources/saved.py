@@ -19,6 +19,7 @@ from kerasbench.worker.sources.archive import Outline, damaged, outline, own_lay
 from kerasbench.worker.sources.inputs import Spec, fitted, of_given
 from kerasbench.worker.sources.model import Source, Sourced, regime_of
 
+PRERELEASE = re.compile(r"\d(?:a|b|rc|\.?dev)\d*")
 SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder (GHSA-hqp4-2352-xf5r), and worse
 LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's two moments, a copy; and Keras
 CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
@@ -129,7 +130,9 @@ def require_safe_keras(given: Given, version: str) -> None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    """Return ``3.14.0`` as numbers; of a pre-release one less than those of its release, which it comes before."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    return (*numbers[:2], *(number - 1 for number in numbers[2:])) if PRERELEASE.search(version) else numbers
 
 
 def _own_classes(given: Given) -> dict[str, Any]:

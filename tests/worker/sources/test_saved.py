@@ -158,3 +158,10 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
         "moe_layers.py imports tensorflow, which the processes of the other backends do not have",
     )
     assert "--backend tensorflow" in failure.remedy
+
+
+@pytest.mark.parametrize("version", ["3.14.0rc1", "3.14.0.dev20260101", "3.14.0b2"])
+def test_what_comes_before_the_safe_release_is_not_safe(version: str) -> None:
+    with pytest.raises(TrialFailure):
+        saved.require_safe_keras(Given(), version)
+    saved.require_safe_keras(Given(), "3.14.1rc1")
