@@ -1,5 +1,6 @@
 """Commands that measure: run, sweep and explain."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -364,5 +365,11 @@ def _finish(drawn: "Drawn") -> int:
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     if drawn.interrupted:
+        from kerasbench.runs.resume import to_name_again
+
+        words = (
+            f"run --resume --results {shlex.quote(str(drawn.data.parent))} {to_name_again(drawn.found.record.asked)}"
+        )
+        print(f"go on: python -m kerasbench {words.strip()}", file=sys.stderr)
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CELLS if drawn.found.summary.failures else EXIT_OK

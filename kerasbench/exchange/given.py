@@ -10,7 +10,7 @@ from typing import Any
 
 MAX_NAME = 64  # what a regime's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
-UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+UNFIT = re.compile(r"[^\w.-]")  # letters and digits of all scripts are fit
 
 
 @dataclass(frozen=True)

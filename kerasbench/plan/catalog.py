@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name
-FILE_PATTERN = re.compile(r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<regime>[^/]+))?")
+FILE_PATTERN = re.compile(r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<regime>[^/]+))?", re.DOTALL)
 OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
     ".onnx": "an ONNX model",

@@ -115,7 +115,10 @@ def write_rows(file: Path, data: object) -> int:
     import numpy as np
 
     if not isinstance(data, tuple) or len(data) not in (2, 3):
-        raise UsageError("data takes rows for a model, (x, y) or (x, y, sample_weight), or 'synthetic' or 'real'")
+        raise UsageError(
+            "data takes rows for a model, (x, y) or (x, y, sample_weight) of NumPy arrays, or 'synthetic' or 'real', "
+            f"not {type(data).__module__}.{type(data).__qualname__}; a pipeline goes into a scenario file, as feed="
+        )
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     structure = [_stored(one, name, arrays) for name, one in zip(("x", "y", "sample_weight"), data, strict=False)]
     lengths = {len(array) for array in arrays.values()}
@@ -136,7 +139,10 @@ def _stored(given: object, name: str, arrays: "dict[str, np.ndarray[Any, Any]]")
         return [_stored(one, f"{name}.{number}", arrays) for number, one in enumerate(given)]
     array = np.asarray(given)
     if array.ndim == 0 or array.dtype.kind not in STORED:
-        raise UsageError(f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}")
+        raise UsageError(
+            f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}; of lists of "
+            "numbers make an array, np.asarray(x)"
+        )
     if array.dtype.kind in "iu" and array.size and not -(2**31) <= int(array.min()) <= int(array.max()) < 2**31:
         raise UsageError(f"data: {name} has whole numbers beyond 32 bits ({array.min()} to {array.max()})")
     key = f"array{len(arrays)}"

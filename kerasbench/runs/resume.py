@@ -12,7 +12,7 @@ from kerasbench.machine import Machine
 from kerasbench.plan import catalog, live
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.results import code
-from kerasbench.results.asked import Resumed
+from kerasbench.results.asked import Asked, Resumed
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.results.shelf import records
 from kerasbench.runs.rows import Row, rows_of, whole_rounds
@@ -66,11 +66,16 @@ def require_named_again(interrupted: Interrupted, named: Resumed) -> None:
     """
     asked = interrupted.record.asked
     if _executed(asked.scenarios, asked.given) != _executed(named.scenarios, named.given):
-        words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(asked.scenarios)]
-        words += [f"--custom {shlex.quote(asked.given.custom)}"] if asked.given.custom else []
-        words += ["--trust"] if asked.given.trust else []
-        advice = f"--resume {' '.join(words)}" if words else "this run had none; leave out the files and --trust"
+        words = to_name_again(asked)
+        advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
         raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
+
+
+def to_name_again(asked: Asked) -> str:
+    """Return the options that --resume needs besides, because they say which files are executed; mostly none."""
+    words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(asked.scenarios)]
+    words += [f"--custom {shlex.quote(asked.given.custom)}"] if asked.given.custom else []
+    return " ".join([*words, *(["--trust"] if asked.given.trust else [])])
 
 
 def _executed(scenarios: Sequence[str], given: Given) -> tuple[set[Path], Path | None, bool]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kerasbench.exchange.given import NOTHING, Given, Input, decode_given
+from kerasbench.exchange.given import NOTHING, Given, Input, decode_given, fitting
 from kerasbench.scenario import NAME_PATTERN
 
 
@@ -30,3 +30,7 @@ def test_a_name_is_fit_to_be_one_however_many_inputs_there_are() -> None:
 def test_it_comes_through_a_pipe_as_it_was() -> None:
     given = Given([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
     assert decode_given(json.loads(json.dumps(dataclasses.asdict(given)))) == given
+
+
+def test_names_of_all_scripts_stay_apart() -> None:
+    assert (fitting("ünï-模型 🚀"), fitting("模型"), fitting("数据")) == ("ünï-模型__", "模型", "数据")

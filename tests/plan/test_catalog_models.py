@@ -72,7 +72,9 @@ def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: 
 
 
 def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
-    with pytest.raises(UnusableScenario, match=r"net.keras cannot be used: its input a is open, \?: say its size"):
+    with pytest.raises(
+        UnusableScenario, match=r"net.keras cannot be used: its input is open: a \(\?\): say the open sizes"
+    ):
         catalog.select([str(saved)], sys.executable)
 
 

@@ -99,7 +99,8 @@ def test_too_few_rows_are_taken_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ([np.ones(2), np.ones(2)], r"data takes rows for a model, \(x, y\)"),
+        ([np.ones(2), np.ones(2)], r"data takes rows for a model, \(x, y\).* not builtins.list; a pipeline goes into"),
+        (([[1.0, 2.0]], np.ones(1)), r"x.0.0 must be an array of numbers, .* make an array, np.asarray\(x\)"),
         ((np.ones(2), np.ones(3)), r"equally many rows, and they have \[2, 3\]"),
         ((np.ones(0), np.ones(0)), "equally many rows"),
         ((np.array(["a"]), np.ones(1)), "x must be an array of numbers, not ndarray of <U1"),

@@ -60,7 +60,17 @@ def fitted(specs: Sequence[Spec], given: Sequence[Input]) -> list[Spec]:
     if strangers:
         names = ", ".join(spec.name for spec in specs)
         raise ModelError(f"--input {'must name its input' if '' in strangers else strangers.pop()}: it has {names}")
-    return [_fit(spec, said.get(spec.name)) for spec in specs]
+    found = [_fit(spec, said.get(spec.name)) for spec in specs]
+    if still_open := [spec for spec in found if None in spec.shape]:
+        named = ", ".join(f"{spec.name} ({_words(spec)})" for spec in still_open)
+        example = " ".join(f"--input {spec.name}={'x'.join(['128'] * spec.shape.count(None))}" for spec in still_open)
+        what = "input is" if len(still_open) == 1 else "inputs are"
+        raise ModelError(f"its {what} open: {named}: say the open sizes, as in {example}")
+    return found
+
+
+def _words(spec: Spec) -> str:
+    return "x".join("?" if size is None else str(size) for size in spec.shape)
 
 
 def _fit(spec: Spec, given: Input | None) -> Spec:
@@ -70,25 +80,25 @@ def _fit(spec: Spec, given: Input | None) -> Spec:
         )
     if given is not None:
         spec = dataclasses.replace(spec, shape=_sized(spec, given), dtype=given.dtype or spec.dtype)
-    if None in spec.shape:
-        open_shape = "x".join("?" if size is None else str(size) for size in spec.shape)
-        example = "x".join(str(size or 128) for size in spec.shape)
-        raise ModelError(
-            f"its input {spec.name} is open, {open_shape}: say its size, as in --input {spec.name}={example}"
-        )
     return spec
 
 
 def _sized(spec: Spec, given: Input) -> tuple[int | None, ...]:
-    """Return the shape that is given for an input; one number more than it has is that of the samples."""
+    """Return the shape that is given for an input: all of its sizes, or the open ones alone.
+
+    One number more than it has is that of the samples.
+    """
     shape = tuple(given.shape)
+    if len(shape) == spec.shape.count(None) < len(spec.shape):
+        left = iter(shape)
+        return tuple(next(left) if size is None else size for size in spec.shape)
     if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
     if len(shape) != len(spec.shape) or any(
         own not in (None, size) for own, size in zip(spec.shape, shape, strict=True)
     ):
-        own = "x".join("?" if size is None else str(size) for size in spec.shape)
-        raise ModelError(f"--input {spec.name}={'x'.join(map(str, given.shape))}: the model's is {own}")
+        asked = "x".join(map(str, given.shape))
+        raise ModelError(f"--input {spec.name}={asked}: the model's is {_words(spec)}: say the open sizes, or all")
     return shape
 
 

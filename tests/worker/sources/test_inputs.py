@@ -41,7 +41,7 @@ def test_the_only_input_needs_no_name() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], r"tokens is open, \?: say its size, as in --input tokens=128"),
+        ([], r"its input is open: tokens \(\?\): say the open sizes, as in --input tokens=128"),
         ([Input("", [8])], "must name its input: it has tokens, numbers"),
         ([Input("token", [8])], "--input token: it has tokens, numbers"),
         ([Input("tokens", [8]), Input("numbers", [6])], "--input numbers=6: the model's is 5"),
@@ -67,3 +67,19 @@ def test_an_epoch_is_as_long_as_a_pool_of_rows_allows() -> None:
     assert steps_of([Spec("x", (2,))], 32) == MOST_STEPS
     assert steps_of([Spec("x", (224, 224, 3))], 32) == LEAST_STEPS
     assert steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
+
+
+def test_the_open_sizes_alone_are_enough() -> None:
+    frames = Spec("frames", (None, 64, None, 1))
+    assert fitted([frames], [Input("", [19, 32])])[0].shape == (19, 64, 32, 1)
+    assert fitted([frames], [Input("", [19, 64, 32, 1])])[0].shape == (19, 64, 32, 1)
+    with pytest.raises(ModelError, match=r"the model's is \?x64x\?x1: say the open sizes, or all"):
+        fitted([frames], [Input("", [19])])
+
+
+def test_all_open_inputs_are_named_at_once() -> None:
+    with pytest.raises(ModelError) as caught:
+        fitted([Spec("a", (None, 71)), NUMBERS, Spec("b", (None, None))], [])
+    assert str(caught.value) == (
+        "its inputs are open: a (?x71), b (?x?): say the open sizes, as in --input a=128 --input b=128x128"
+    )

@@ -49,7 +49,7 @@ def test_a_model_that_was_not_compiled_is_not_trained(tmp_path: Path) -> None:
 
 
 def test_what_is_open_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"its input a is open, \?: say its size"):
+    with pytest.raises(ModelError, match=r"its input is open: a \(\?\): say the open sizes"):
         resolve(model(tmp_path / "mine.keras", compiled=True), Given())
 
 
