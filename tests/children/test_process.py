@@ -338,3 +338,23 @@ def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(run: Run) -
     ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=2, poll_s=0.05)
     waiting.join()
     assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)
+
+
+def test_a_child_that_nobody_can_kill_is_left_behind_and_said_to_be_killed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float | None] = []
+    stuck: list[subprocess.Popen[bytes]] = []
+
+    class Stuck(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            if timeout != process.LEAVE_S:
+                return super().wait(timeout)
+            waited.append(timeout)
+            stuck.append(self)
+            raise subprocess.TimeoutExpired("worker", timeout)
+
+    monkeypatch.setattr("kerasbench.children.process.subprocess.Popen", Stuck)
+    ended = run("time.sleep(60)", timeout_s=0.1)
+    assert (ended.status, ended.timed_out, waited) == (process.KILLED, True, [process.LEAVE_S])
+    assert stuck[0].wait(60) == process.KILLED  # here it is gone

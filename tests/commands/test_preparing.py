@@ -183,3 +183,14 @@ def test_new_writes_a_scenario_once(
     assert (out, err.count("\n")) == ("", 1)
     assert "already exists" in err
     assert Path("my_model.py").read_text("utf-8") == written
+
+
+def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    monkeypatch.setattr("kerasbench.commands.preparing.print_document", printed.append)
+    monkeypatch.setattr("kerasbench.doctor.facts.gather", lambda names, chosen: None)
+    monkeypatch.setattr("kerasbench.doctor.diagnose", lambda facts: [])
+    monkeypatch.setattr("kerasbench.report.doctor.as_data", lambda facts, findings: {"chip": "模型"})
+    monkeypatch.setattr("kerasbench.report.doctor.as_text", lambda facts, findings: "")
+    assert cli.main(["doctor", "--json"]) == 0
+    assert json.loads(printed[0]) == {"chip": "模型"}

@@ -127,3 +127,14 @@ def test_what_a_killed_run_has_left_half_made_is_removed(pip: Pip, tmp_path: Pat
     left.mkdir(parents=True)
     layers.built(sys.executable, KERAS, print)
     assert not left.parent.exists()
+
+
+def test_machines_that_share_a_home_have_environments_of_their_own(
+    pip: Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = layers.built(sys.executable, KERAS, print)
+    monkeypatch.setattr("platform.node", lambda: "another")
+    there = layers.built(sys.executable, KERAS, print)
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    assert len({here, there, layers.built(sys.executable, KERAS, print)}) == 3
+    assert (tmp_path / "environments" / layers.LOCK).exists()

@@ -385,3 +385,8 @@ def test_a_regime_is_named_by_its_own_name_alone(mine: Path) -> None:
 
     assert named("mnist_mlp", str(mine)) == []
     assert named("mnist_mlp/t*", "mnist_mlp", f"{mine}/b", str(mine)) == ["mine/b", "mnist_mlp/tiny"]
+
+
+def test_a_file_s_name_may_have_any_character() -> None:
+    name = "bad/new\nline 模型.keras"
+    assert catalog.own_files([name]) == [name]

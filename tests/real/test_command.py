@@ -40,6 +40,7 @@ def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: 
     os.kill(process.pid, signal.SIGINT)  # tests/test_interrupts.py has the other signals
     tables, progress = process.communicate(timeout=60)
     assert process.returncode == 130, progress
+    assert "go on: python -m kerasbench run --resume --results" in progress
     (data,) = tmp_path.glob("*.json")
     assert load(data).stopped_because == "interrupted"
     assert "| fine " in tables
