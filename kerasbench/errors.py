@@ -23,7 +23,9 @@ class UsageError(KerasbenchError):
 
 
 class UnusableScenario(KerasbenchError):
-    pass
+    """``is_final``: it is the file's own fault, so no other interpreter and no backend can use it either."""
+
+    is_final = False
 
 
 class MissingBackend(KerasbenchError):

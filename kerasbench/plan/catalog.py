@@ -21,6 +21,7 @@ from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
 from kerasbench.exchange.descriptions import Description, RegimeDescription
 from kerasbench.exchange.given import NOTHING, Given
+from kerasbench.exchange.messages import Code
 from kerasbench.scenario import (
     ScenarioError,
     content_hash,
@@ -330,7 +331,9 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
     if isinstance(said, list):
         return dict(zip(files, said, strict=True))
     if len(files) == 1:
-        raise UnusableScenario(f"{files[0]} cannot be used: {said.cause}")
+        refusal = UnusableScenario(f"{files[0]} cannot be used: {said.cause}; {said.remedy}")
+        refusal.is_final = said.code is Code.INVALID
+        raise refusal
     return {file: found for one in files for file, found in _described([one], python, backend, ask).items()}
 
 

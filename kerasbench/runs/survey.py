@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol as Interface
 
 from kerasbench import backends
@@ -20,6 +21,7 @@ from kerasbench.plan import catalog, cells, sizes
 from kerasbench.plan.catalog import Selected
 from kerasbench.plan.cells import Plan
 from kerasbench.results.asked import Asked, Counted
+from kerasbench.scenario import is_saved
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
 
@@ -52,6 +54,7 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     """
     state = observe(BEFORE_RUN_S)
     names = columns(asked)
+    _refuse_models(asked, interpreters.of(names[0]))
     with telling.asking(names):
         probes = probe_all(names, interpreters, asked.keep_env)
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
@@ -59,6 +62,19 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     python = interpreters.of(describer or "")
     selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given, asked.suite)
     return Surveyed(here, state, probes, selected)
+
+
+def _refuse_models(asked: Asked, python: str) -> None:
+    """Raise UnusableScenario for a saved model that no backend can load, as far as its file tells without loading it.
+
+    By one child, before any backend is asked for anything. What another interpreter might still describe passes.
+    """
+    for file in (Path(one) for one in catalog.own_files(asked.scenarios) if is_saved(Path(one))):
+        try:
+            catalog.describe(file, python, given=asked.given)
+        except UnusableScenario as error:
+            if error.is_final:
+                raise
 
 
 def columns(asked: Asked) -> list[str]:

@@ -1,5 +1,9 @@
 import dataclasses
 import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -89,3 +93,18 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
     assert found.probes["torch@old"] == made.FAILURE
     assert found.probes["torch@new"] == ProbeReport("torch", "/new/python", {}, [made.CPU])
     assert described == [("/new/python", "torch")]
+
+
+@pytest.mark.processes
+def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "module": "keras.layers", "config": {}}
+    with zipfile.ZipFile(file, "w") as content:
+        content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
+    monkeypatch.setattr(survey, "observe", lambda seconds: made.state())
+    monkeypatch.setattr(survey, "probe_all", lambda *given: pytest.fail("a backend was asked"))
+    asked = Asked(scenarios=[str(file)])
+    telling: Any = None
+    with pytest.raises(UnusableScenario, match=r"a Lambda layer .*; make it a layer of a file .*--trust"):
+        survey.survey(asked, made.MACHINE, Interpreters(), telling)

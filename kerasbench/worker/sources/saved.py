@@ -237,8 +237,8 @@ def _not_known(file: Path, said: str) -> Exception | None:
 
 def shortened(said: str, limit: int = 200) -> str:
     """Return the beginning of what Keras says, and the exception that it met, without the configuration between."""
-    beginning, _, exception = said.partition(ENCOUNTERED)
-    beginning = CONFIGURATION.split(beginning)[0].strip()
+    beginning, *_ = CONFIGURATION.split(said.partition(ENCOUNTERED)[0])
+    beginning, exception = beginning.strip(), said.rpartition(ENCOUNTERED)[2] if ENCOUNTERED in said else ""
     if len(beginning) > limit:
         beginning = f"{beginning[:limit]}…"
     return f"{beginning} {ENCOUNTERED} {exception.strip()[:limit]}" if exception else beginning
