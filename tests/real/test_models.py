@@ -185,3 +185,22 @@ def test_lists_weights_and_a_step_of_its_own_are_measured_where_they_run(tmp_pat
     failure = trials.run(file, "jax").failure
     assert failure is not None
     assert (failure.code, "the model's own train_step does not run on jax" in failure.cause) == (Code.UNSUPPORTED, True)
+
+
+def test_a_model_that_would_look_up_one_row_alone_is_refused_with_what_to_type() -> None:
+    command = [sys.executable, str(Path(__file__).with_name("looked_up.py"))]
+    done = subprocess.run(
+        command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "direct, float32: fine",
+        "direct, int32: fine",
+        "own layer, float32: --input x=100:int32",
+        "own layer, int32: fine",
+        "nested, float32: --input x=100:int32",
+        "nested, int32: fine",
+        "slice, float32: --input x=2:int32",
+        "slice, int32: fine",
+        "places of a picture, float32: fine",
+        "places of a picture, int32: fine",
+    ]

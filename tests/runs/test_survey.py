@@ -99,7 +99,7 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
 def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "module": "keras.layers", "config": {}}
+    file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "function": {"class_name": "__lambda__"}}
     with zipfile.ZipFile(file, "w") as content:
         content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
     monkeypatch.setattr(survey, "observe", lambda seconds: made.state())

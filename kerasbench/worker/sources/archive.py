@@ -21,6 +21,7 @@ MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
 LOADING_TIMES = 4  # the whole of a file, beyond BOMB_BYTES: its largest part are weights, which hardly shrink
+CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; one of a named function has none
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
 CONFIG, METADATA = "config.json", "metadata.json"
 MAX_WORD = 80  # characters of what a file says and pages repeat
@@ -60,7 +61,7 @@ def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
         if (module := str(one.get("module")).partition(".")[0]) in FOREIGN:
             name = str(one.get("registered_name") or one.get("class_name"))[:MAX_WORD]
             raise ModelError(f"{file.name}: it asks for {name} of {module}, which is no layer and no function of Keras")
-        if one.get("class_name") == "Lambda" and not trusted:
+        if one.get("class_name") == CODE and not trusted:
             raise runs_code(file, "a Lambda layer")
         if one.get("module") in (None, "__main__") and one.get("registered_name") and not (custom or trusted):
             raise own_layer(file, str(one.get("class_name"))[:MAX_WORD])

@@ -3,17 +3,20 @@
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.exchange.given import STRUCTURE, Given
 from kerasbench.scenario import ModelError, Regime, Scenario
 from kerasbench.worker.nested import leaves, mapped
 from kerasbench.worker.sources import targets
-from kerasbench.worker.sources.inputs import DEFAULT_BATCH, UNNAMED, Spec, fitted, steps_of
+from kerasbench.worker.sources.inputs import DEFAULT_BATCH, FLOATS, UNNAMED, Spec, fitted, steps_of
 
+LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
 
 
@@ -90,6 +93,7 @@ class Source:
         if self._given.rows:
             return
         self._inputs = inputs_of(self._held, self._given, self._told)
+        _require_different_rows(self._held, self._inputs)
         self._outputs = outputs_of(self._held, self._inputs)
         loss = self._held.loss if self._trains else None
         names = getattr(self._held, "output_names", None) or []
@@ -149,6 +153,37 @@ def _limits(model: Any, keras: Any) -> dict[str, int]:
                 found[tensor.name] = min(layer.input_dim, found.get(tensor.name, layer.input_dim))
     smallest = min((layer.input_dim for layer in embeddings), default=0)
     return found | {"": smallest or 2}
+
+
+def _require_different_rows(model: Any, inputs: Any) -> None:
+    """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding.
+
+    Raises:
+        ModelError: that is so. What a call itself raises is left to the trial.
+    """
+    import keras
+    import numpy as np
+
+    floats = [spec for _, spec in leaves(inputs) if spec.dtype in FLOATS]
+    if not floats or not _embeddings(model, keras):
+        return
+    alike: list[bool] = []
+    call = keras.layers.Embedding.call
+
+    def noting(layer: Any, ids: Any) -> Any:
+        asked = np.asarray(keras.ops.convert_to_numpy(ids)).astype("int64")
+        alike.append(asked.size > 1 and asked.min() == asked.max() and layer.input_dim > 1)
+        return call(layer, ids)
+
+    rng = np.random.default_rng(0)
+    with patch.object(keras.layers.Embedding, "call", noting), suppress(Exception):
+        model(mapped(lambda spec: spec.draw(LOOKED_UP, rng), inputs), training=False)
+    if any(alike):
+        typed = " ".join(f"--input {spec.name}={'x'.join(map(str, spec.shape)) or 1}:int32" for spec in floats)
+        raise ModelError(
+            "it looks up one row alone, because its numbers lie in 0..1",
+            f"{typed} draws whole numbers for what is looked up; or a scenario file, which brings rows of its own",
+        )
 
 
 def _embeddings(model: Any, keras: Any) -> list[Any]:

@@ -156,11 +156,15 @@ def with_layer(**layer: object) -> dict[str, Any]:
 
 
 def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> None:
-    written(file, with_layer(class_name="Lambda", module="keras.layers", registered_name=None))
+    code = {"class_name": "__lambda__", "config": {"value": "4wEA"}}
+    written(file, with_layer(class_name="Lambda", module="keras.layers", function=code))
     with pytest.raises(ModelError, match=r"it has a Lambda layer that would run code from the file$") as caught:
         outline(file, trusted=False)
     assert "--trust (trust=True)" in caught.value.remedy
     assert outline(file, trusted=True).kind == "Sequential"
+    named = {"module": "builtins", "class_name": "function", "config": "relu", "registered_name": "function"}
+    written(file, with_layer(class_name="Lambda", module="keras.layers", function=named))
+    assert outline(file, trusted=False).kind == "Sequential"
 
 
 def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: Path) -> None:

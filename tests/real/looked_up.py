@@ -1,0 +1,49 @@
+"""Says of small models whether their rows look up one row alone; run by a test, with Keras on one backend."""
+
+import keras
+from keras import layers, ops
+
+from kerasbench.exchange.given import Given, Input
+from kerasbench.scenario import ModelError
+from kerasbench.worker.sources.model import _require_different_rows, inputs_of
+
+
+class Tokens(layers.Layer):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = layers.Embedding(2000, 4)
+
+    def call(self, x: object) -> object:
+        return self.inner(x)
+
+
+class Places(layers.Layer):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = layers.Embedding(16, 8)
+
+    def call(self, x: object) -> object:
+        return x + self.inner(ops.arange(16))
+
+
+def built(shape: tuple[int, ...], body: object) -> keras.Model:
+    inputs = keras.Input(shape, name="x")
+    return keras.Model(inputs, body(inputs))  # type: ignore[operator]
+
+
+MODELS = {
+    "direct": built((100,), layers.Embedding(2000, 4)),
+    "own layer": built((100,), Tokens()),
+    "nested": built((100,), built((100,), layers.Embedding(2000, 4))),
+    "slice": built((2,), lambda x: layers.Embedding(50, 4)(x[:, 0])),
+    "places of a picture": built((16, 8), Places()),
+}
+for name, model in MODELS.items():
+    for dtype in ("float32", "int32"):
+        try:
+            shape = list(model.inputs[0].shape[1:])
+            given = Given() if dtype == "float32" else Given([Input("x", shape, dtype)])
+            _require_different_rows(model, inputs_of(model, given))
+            print(f"{name}, {dtype}: fine")
+        except ModelError as error:
+            print(f"{name}, {dtype}: {error.remedy.partition(' draws')[0]}")
