@@ -26,15 +26,15 @@ class Places(layers.Layer):  # type: ignore[misc]
         return x + self.inner(ops.arange(16))
 
 
-def built(shape: tuple[int, ...], body: object) -> keras.Model:
-    inputs = keras.Input(shape, name="x")
+def built(shape: tuple[int, ...], body: object, name: str = "x") -> keras.Model:
+    inputs = keras.Input(shape, name=name)
     return keras.Model(inputs, body(inputs))  # type: ignore[operator]
 
 
 MODELS = {
     "direct": built((100,), layers.Embedding(2000, 4)),
     "own layer": built((100,), Tokens()),
-    "nested": built((100,), built((100,), layers.Embedding(2000, 4))),
+    "nested": built((100,), built((100,), layers.Embedding(2000, 4), "inner")),
     "slice": built((2,), lambda x: layers.Embedding(50, 4)(x[:, 0])),
     "places of a picture": built((16, 8), Places()),
 }
