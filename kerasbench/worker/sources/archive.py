@@ -58,7 +58,7 @@ def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
     """
     found, config = _of_hdf5(file) if file.suffix != ".keras" else _of_zip(file)
     for one in _objects(config):
-        if (module := str(one.get("module")).partition(".")[0]) in FOREIGN:
+        if (module := str(one.get("module")).partition(".")[0]) in FOREIGN and not trusted:
             name = str(one.get("registered_name") or one.get("class_name"))[:MAX_WORD]
             raise ModelError(f"{file.name}: it asks for {name} of {module}, which is no layer and no function of Keras")
         if one.get("class_name") == CODE and not trusted:
