@@ -7,7 +7,8 @@ Each answer is one ``python -m kerasbench run`` of one scenario, by ``--quick`` 
 while a disturbance that was drawn at random goes on. At the beginning and whenever QUIET_S have gone by, each
 scenario is measured on the quiet machine too: an answer is compared with the quiet ones nearest to it in time. It is
 wrong where the interval of a ratio that it gives misses the quiet ratio by more than MISS. What must not happen is that
-an answer is wrong and has no mark. Steal needs a hypervisor with other guests: nothing here can make it.
+an answer is wrong and has no mark. Steal needs a hypervisor with other guests: nothing here can make it. While the
+folder has a file called ``pause``, no new answer begins: the machine is free for something else.
 """
 
 import argparse
@@ -70,6 +71,8 @@ def disturbed(kind: str) -> Iterator[None]:
 def measure(folder: Path, hours: float) -> None:
     rng, ends_s, quiet_s = random.Random(), time.time() + hours * 3600, 0.0
     while time.time() < ends_s:
+        while (folder / "pause").exists():
+            time.sleep(1)
         if time.time() - quiet_s > QUIET_S:
             quiet_s = time.time()
             for scenario in SCENARIOS:
