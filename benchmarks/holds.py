@@ -35,7 +35,7 @@ SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", str(HERE / "convnet.py"))
 NONE = "none"
 DRAWN = (NONE, *KINDS)
 DEFAULT_EFFORT = 0.2  # of the answers
-QUIET_S = 3_000
+QUIET_S = 3_600
 MISS = math.log(1.05)
 Pair = tuple[Column, Column]
 
@@ -69,19 +69,25 @@ def disturbed(kind: str) -> Iterator[None]:
 
 
 def measure(folder: Path, hours: float) -> None:
-    rng, ends_s, quiet_s = random.Random(), time.time() + hours * 3600, 0.0
+    rng, ends_s = random.Random(), time.time() + hours * 3600
     while time.time() < ends_s:
-        while (folder / "pause").exists():
-            time.sleep(1)
-        if time.time() - quiet_s > QUIET_S:
-            quiet_s = time.time()
-            for scenario in SCENARIOS:
-                one(folder, scenario, "quiet", quick=False)
-        one(folder, rng.choice(SCENARIOS), rng.choice(DRAWN), quick=rng.random() >= DEFAULT_EFFORT)
+        old = [scenario for scenario in SCENARIOS if time.time() - _quiet_s(folder, scenario) > QUIET_S]
+        if old:
+            one(folder, old[0], "quiet", quick=False)
+        else:
+            one(folder, rng.choice(SCENARIOS), rng.choice(DRAWN), quick=rng.random() >= DEFAULT_EFFORT)
+
+
+def _quiet_s(folder: Path, scenario: str) -> float:
+    """Return when a scenario was last measured on the quiet machine."""
+    made = folder.glob(f"*_{Path(scenario).stem}_quiet_default/*.json")
+    return max((float(data.parent.name.split("_")[0]) for data in made), default=0.0)
 
 
 def one(folder: Path, scenario: str, kind: str, quick: bool) -> None:
     """Measure one answer into a folder of its own, whose name says what it is."""
+    while (folder / "pause").exists():
+        time.sleep(1)
     effort = "quick" if quick else "default"
     name = f"{time.time():.0f}_{Path(scenario).stem}_{kind}_{effort}"
     more = ["--quick"] if quick else ["--rounds", "3"]

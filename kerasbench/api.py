@@ -36,6 +36,7 @@ def run(
     fp32: str | Sequence[str] = (),
     threads: int | Sequence[int] = (),
     native: bool = False,
+    busy_cores: int | Sequence[int] = (),
     data: Any = "synthetic",
     protocol: str = "steady",
     quick: bool = False,
@@ -61,6 +62,7 @@ def run(
     ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
     and measured on every backend, on the rows ``data=(x, y)``. ``inputs``, ``batch_size``, ``custom`` and ``trust`` are
     for saved models. They, ``jit``, ``dtype``, ``fp32``, ``threads``, ``data`` and ``protocol`` are words of options.
+    ``busy_cores``: each column is measured again while so many processors are kept busy.
     ``suite``: all of its scenarios, where none are named.
     ``python`` names the interpreter of a backend, as --python does: ``{"torch": ".venvs/torch/bin/python"}``, or of one
     more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
@@ -85,6 +87,7 @@ def run(
         fp32=_words(fp32),
         threads=_words(threads),
         native=native,
+        busy_cores=_words(busy_cores),
         timeout_s=timeout_s,
         memory_limit=memory_limit_bytes,
         seed=seed,
@@ -110,6 +113,7 @@ def sweep(
     dtype: str | Sequence[str] = (),
     fp32: str | Sequence[str] = (),
     threads: int | Sequence[int] = (),
+    busy_cores: int | Sequence[int] = (),
     data: str = "synthetic",
     quick: bool = False,
     rounds: int | None = None,
@@ -150,6 +154,7 @@ def sweep(
             dtype=_words(dtype),
             fp32=_words(fp32),
             threads=_words(threads),
+            busy_cores=_words(busy_cores),
             batch_sizes=_words(batch_sizes),
             widths=_words(widths),
             timeout_s=timeout_s,

@@ -38,6 +38,11 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def seconds(moment: str) -> float:
+    """Return a time as it stands in files in seconds since 1970."""
+    return datetime.fromisoformat(moment).timestamp()
+
+
 # ECMA-48: control sequences (colours, cursor), operating system commands (titles, links), and the two-character ones.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-Z\\-~])")
 

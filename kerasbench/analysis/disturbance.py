@@ -13,13 +13,15 @@ SUFFERS = 1.2  # times as long: less is what slices differ by anyway
 
 @dataclass(frozen=True)
 class Disturbance:
-    """``share`` of all processors' time went to others while slices were disturbed.
+    """``share`` of all processors' time went to others while slices were disturbed, and ``card`` of a GPU.
 
-    ``slowed`` is the column whose disturbed slices took most times as long as its others, and ``times`` how many; None
-    where none took clearly longer, or where there are too few of either sort.
+    ``card`` is None where its driver does not tell. ``slowed`` is the column whose disturbed slices took most times as
+    long as its others, and ``times`` how many; None where none took clearly longer, or where there are too few of
+    either sort.
     """
 
     share: float
+    card: float | None = None
     slowed: Column | None = None
     times: float | None = None
 
@@ -31,11 +33,13 @@ def disturbance(row: Row, processors: int) -> Disturbance | None:
         return None
     taken_ns = sum((block.others_ns or 0) + (block.steal_ns or 0) for block in slices)
     share = taken_ns / (processors * sum(block.ns for block in slices))
+    cards = [block.card_share for block in slices if block.card_share is not None]
+    card = statistics.fmean(cards) if cards else None
     slower = {column: times for column, cell in row.cells.items() if (times := _times(_slices(cell))) is not None}
     worst = max(slower, key=lambda column: slower[column], default=None)
     if worst is None or slower[worst] < SUFFERS:
-        return Disturbance(share)
-    return Disturbance(share, worst, slower[worst])
+        return Disturbance(share, card)
+    return Disturbance(share, card, worst, slower[worst])
 
 
 def _slices(cell: CellSummary) -> list[Block]:

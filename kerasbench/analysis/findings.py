@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kerasbench.analysis.anatomy import Anatomy, anatomies
-from kerasbench.analysis.keras_cost import Price, prices
 from kerasbench.analysis.payoff import BreakEven, SpeedUp, break_evens, speed_ups
+from kerasbench.analysis.prices import Price, of_busy_cores, of_keras
 from kerasbench.analysis.series import Swept, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
@@ -52,7 +52,12 @@ class Findings:
     @cached_property
     def prices(self) -> list[Price]:
         """Keras against its native twins."""
-        return prices(self.plain.rows, self.effect)
+        return of_keras(self.plain.rows, self.effect)
+
+    @cached_property
+    def busy_cores(self) -> list[Price]:
+        """Columns beside busy processors against the same without."""
+        return of_busy_cores(self.summary.rows, self.effect)
 
     @cached_property
     def break_evens(self) -> list[BreakEven]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import is_native
+from kerasbench.exchange.options import competes
 from kerasbench.results.keys import Column
 
 MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
@@ -57,5 +57,5 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> Abreast:
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
     """Return the column with the shortest time among those that run Keras; None where there is none."""
-    competing = [one for one in times if not is_native(one[1][2])]
+    competing = [one for one in times if competes(one[1][2])]
     return min(competing, key=lambda one: times[one], default=None)

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.estimates import Estimate, estimate, mean, percentile
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
 from kerasbench.exchange.measurement import (
     Latency,
     Measurement,
@@ -39,10 +39,19 @@ class Metric:
     difference: bool = False
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
-        """Sum up a cell's trials; None where none has a value. One trial has no interval."""
-        values = [value for trial, measurement in trials if (value := self.read(trial, measurement)) is not None]
-        if not values:
+        """Sum up a cell's trials; None where none has a value. One trial has no interval.
+
+        Where a run had three sittings or more, each of them counts as one value.
+        """
+        found: dict[int, list[float]] = {}
+        for trial, measurement in trials:
+            if (value := self.read(trial, measurement)) is not None:
+                found.setdefault(trial.sitting, []).append(value)
+        if not found:
             return None
+        if len(found) >= MIN_TRIALS_FOR_INTERVAL:
+            found = {1: [statistics.fmean(values) for values in found.values()]}
+        values = [value for each in found.values() for value in each]
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
 
 

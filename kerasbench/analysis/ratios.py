@@ -68,8 +68,9 @@ class Spread:
 def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary]) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
 
-    Three bouts or more have Student's t interval over bouts. With fewer it comes from their slices, widened by what
-    bouts differ by. Cells that did not fit into memory together have few bouts in common, or none: of the
+    Three bouts or more have Student's t interval over bouts, and three sittings or more over sittings. With fewer bouts
+    it comes from their slices, widened by what bouts differ by. Cells that did not fit into memory together have few
+    bouts in common, or none: of the
     ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
     are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
     The first of these ways that has three bouts or rounds is taken, or else the first that there is.
@@ -77,7 +78,7 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     if a.failure is not None or b.failure is not None:
         return None
     pairs, known = _in_common(a, b), BY_NAME[metric]
-    direct = over_bouts(_bouts(pairs, known), _apart(pairs[0], metric)) if pairs else None
+    direct = over_sittings(list(_by_sitting(pairs, known).values()), _apart(pairs[0], metric)) if pairs else None
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
@@ -85,6 +86,22 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
         return indirect
     apart = by_rounds(a.by_round(known), b.by_round(known))
     return apart if _is_enough(apart) else direct or indirect or apart
+
+
+def in_sittings(a: CellSummary, b: CellSummary, metric: str) -> dict[int, LogEstimate]:
+    """Return the ratio a/b of a metric by the bouts of each sitting alone."""
+    pairs = _in_common(a, b)
+    found = {
+        sitting: over_bouts(bouts, _apart(pairs[0], metric))
+        for sitting, bouts in _by_sitting(pairs, BY_NAME[metric]).items()
+    }
+    return {sitting: ratio for sitting, ratio in found.items() if ratio is not None}
+
+
+def _by_sitting(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> dict[int, list[Paired]]:
+    """Return the ratios in the bouts of each sitting."""
+    sittings = sorted({own.sitting for (own, _), _ in pairs})
+    return {one: _bouts([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
 
 
 def _is_enough(found: LogEstimate | None) -> bool:
@@ -156,6 +173,18 @@ def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
     within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
     error = math.hypot(within, apart / math.sqrt(len(errors)))
     return LogEstimate(centre, error, sum(one.slices - 1 for one in bouts), len(bouts), "slices")
+
+
+def over_sittings(sittings: Sequence[Sequence[Paired]], apart: float) -> LogEstimate | None:
+    """Sum up the bouts of two cells, sitting by sitting: of three or more each counts as one value, of fewer the bouts.
+
+    What differs between two days, all bouts of a day have in common.
+    """
+    undisturbed = [[one.log for one in bouts if not one.disturbed] for bouts in sittings]
+    means = [statistics.fmean(logs) for logs in undisturbed if logs]
+    if len(means) >= MIN_TRIALS_FOR_INTERVAL:
+        return estimate([math.exp(mean) for mean in means])
+    return over_bouts([one for bouts in sittings for one in bouts], apart)
 
 
 def scatter(metric: str) -> float:

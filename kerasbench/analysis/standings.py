@@ -8,7 +8,7 @@ from kerasbench.analysis.cells import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
 from kerasbench.analysis.ratios import between, by_means
 from kerasbench.analysis.verdicts import Verdict, judge_all, rounds_to_decide
-from kerasbench.exchange.options import is_control, is_native
+from kerasbench.exchange.options import competes, is_control
 from kerasbench.results.keys import Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
@@ -158,12 +158,10 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     The fastest is not slower than most others by these ratios, which know whom the machine slowed down; of several such
     columns it is the one with the shortest times.
 
-    Native twins do not compete: what they are compared with is their own backend with Keras (keras_cost.py). Neither
-    does a control.
+    Native twins do not compete, and neither does what was measured beside busy processors: they are compared with their
+    own backend (prices.py). Nor does a control.
     """
-    competing = {
-        column: cell for column, cell in row.cells.items() if not (is_native(column[2]) or is_control(column[2]))
-    }
+    competing = {column: cell for column, cell in row.cells.items() if competes(column[2])}
     values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(row.headline))}
     if len(values) < 2:
         return None, {}

@@ -135,7 +135,17 @@ class Versus:
 
 
 def require_decided(found: Sequence[Versus]) -> None:
-    """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone."""
+    """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone.
+
+    So too where others disturbed a figure: what is the same in the rest says nothing of it.
+    """
+    disturbed = [one for each in found for one in each.differences if one.ratio.disturbed]
+    if disturbed and not any(one.is_worse for one in found):
+        of = count(sum(len(one.differences) for one in found), "figure")
+        raise Undecided(
+            f"not decided: other processes used the processors while {len(disturbed)} of {of} were measured; "
+            "close them and run again"
+        )
     if not any(one.decided or one.broken for one in found):
         figures = sum(len(one.differences) for one in found)
         why = f"{count(figures, 'figure')}, all inconclusive" if figures else "base and head share no figure"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.parity import Deviation, deviating
+from kerasbench.analysis.sittings import sittings
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary
 from kerasbench.quiet.signals import SCATTER_WARN
@@ -70,6 +71,9 @@ def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
         yield Concern(Warned.CONTROL, row.label, [])
     if standing.disturbed:
         yield Concern(Warned.UNDECIDED, row.label, [])
+    for one in sittings(row, standing):
+        if one.differ and one.apart:
+            yield Concern(Warned.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
     if not row.origin.versus:  # who is the fastest of all is nobody's question there
         yield from _of_standing(row, standing)
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))

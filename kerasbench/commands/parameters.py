@@ -215,6 +215,14 @@ Fp32 = Annotated[
 Threads = Annotated[
     Names, typer.Option(metavar="N", help="Processors that a trial may use. Default: all.", rich_help_panel=COLUMNS)
 ]
+BusyCores = Annotated[
+    Names,
+    typer.Option(
+        metavar="N",
+        help="Measure each column again while N processors are kept busy: what does it lose by that?",
+        rich_help_panel=WHAT,
+    ),
+]
 
 Python = Annotated[
     Names,

@@ -17,7 +17,8 @@ class Block:
 
     ``others_ns`` is the processor time of all other processes meanwhile, ``steal_ns`` what a hypervisor kept, both on
     the processors that the process may use; ``throttled`` counts how often heat slowed them down. None: not told.
-    ``disturbed``: others took so much that the slice is not counted where enough others are left.
+    ``card_share`` is what they used of an NVIDIA card at most. ``disturbed``: others took so much that the slice is not
+    counted where enough others are left.
     """
 
     count: int
@@ -29,6 +30,7 @@ class Block:
     steal_ns: int | None = None
     throttled: int | None = None
     disturbed: bool = False
+    card_share: float | None = None
 
     @property
     def unit_ns(self) -> float:
@@ -191,7 +193,8 @@ class Resolved:
     ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
     where the system knows no affinity, and in older files; ``recurrent`` is how recurrent layers were
     computed: ``lstm: cudnn``, ``lstm: backend`` (the backend's own code without cuDNN) or ``lstm: keras`` (Keras' loop
-    over time).
+    over time); ``busy_cores`` is how many processors kerasbench kept busy beside it on average, None where it was to
+    keep none.
     """
 
     jit: bool
@@ -205,6 +208,7 @@ class Resolved:
     memory_grows: bool | None = None
     processors: str = ""
     recurrent: list[str] = field(default_factory=list)
+    busy_cores: float | None = None
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Options:
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
     ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
     backend's own framework, without Keras. ``control``: the same cell a second time, which should measure the same.
+    ``busy_cores``: how many processors kerasbench itself keeps busy in the cell's turns.
     ``environment``: the label of the interpreter that runs it; empty where that has none.
     """
 
@@ -65,6 +66,7 @@ class Options:
     native: bool = False
     control: bool = False
     environment: str = ""
+    busy_cores: int = 0
 
     @property
     def label(self) -> str:
@@ -81,6 +83,7 @@ class Options:
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
                 "native": "on" if self.native else None,
+                "busy-cores": self.busy_cores or None,
                 "control": "on" if self.control else None,
             }
         )
@@ -106,6 +109,16 @@ DEFAULT = Options()
 def is_native(label: str) -> bool:
     """Tell whether a label of options is that of a native twin."""
     return "native=on" in label.split()
+
+
+def is_beside_busy_cores(label: str) -> bool:
+    """Tell whether a label of options is that of a column beside which kerasbench keeps processors busy."""
+    return "busy-cores=" in label
+
+
+def competes(label: str) -> bool:
+    """Tell whether a column of these options is asked who is fastest: no twin, no control, nothing that was slowed."""
+    return not (is_native(label) or is_control(label) or is_beside_busy_cores(label))
 
 
 def is_control(label: str) -> bool:

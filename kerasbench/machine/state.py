@@ -57,6 +57,11 @@ def observe(sample_s: float = SAMPLE_S) -> State:
     )
 
 
+def booted_s() -> float:
+    """Return when this machine was started, in s since 1970."""
+    return psutil.boot_time()
+
+
 def busy_seconds(times: dict[str, float]) -> float:
     """Return the time in use out of psutil's counters: all but idle, waiting for a disk, and stolen time.
 

@@ -112,9 +112,16 @@ def parse_protocol(name: str) -> ProtocolKind:
 
 
 def options_of(
-    jit: Sequence[str], dtype: Sequence[str], fp32: Sequence[str], threads: Sequence[str], native: bool = False
+    jit: Sequence[str],
+    dtype: Sequence[str],
+    fp32: Sequence[str],
+    threads: Sequence[str],
+    native: bool = False,
+    busy_cores: Sequence[str] = (),
 ) -> list[Options]:
     """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
+
+    ``busy_cores`` adds each of them beside so many busy processors.
 
     Raises:
         UsageError: a value is unknown.
@@ -123,15 +130,18 @@ def options_of(
         for value in given:
             if value not in known:
                 raise unknown(f"value of {what}", value, known)
-    for value in threads:
-        if not value.isdecimal() or int(value) < 1:
-            raise UsageError(f"--threads takes whole numbers from 1 on, not {value!r}")
+    for option, counts_given in (("--threads", threads), ("--busy-cores", busy_cores)):
+        for value in counts_given:
+            if not value.isdecimal() or int(value) < 1:
+                raise UsageError(f"{option} takes whole numbers from 1 on, not {value!r}")
     policies: list[str | None] = [*dtype] or [None]
     counts: list[int | None] = [int(value) for value in threads] or [None]
     crossed = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
     made = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed]
     twins = [dataclasses.replace(one, native=True) for one in made] if native else []
-    return list(dict.fromkeys([*made, *twins]))
+    quiet = [*made, *twins]
+    busy = [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in quiet]
+    return list(dict.fromkeys([*quiet, *busy]))
 
 
 def parse_duration_s(text: str) -> float:

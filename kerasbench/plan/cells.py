@@ -226,6 +226,9 @@ def unsupported(cell: Cell, processors: int) -> Failure | None:
     if options.threads is not None and options.threads > processors:
         cause = f"{options.threads} threads were asked for, {processors} processors are there"
         return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors}")
+    if options.busy_cores > processors:
+        cause = f"{options.busy_cores} processors were to be kept busy, {processors} are there"
+        return Failure(Code.UNSUPPORTED, cause, f"--busy-cores 1 to {processors}")
     own = backends.get(cell.backend).unsupported(device, options)
     return Failure(Code.UNSUPPORTED, *own) if own else None
 

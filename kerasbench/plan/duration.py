@@ -14,6 +14,7 @@ from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
+from kerasbench.exchange.options import competes
 from kerasbench.exchange.requests import Protocol
 from kerasbench.machine import Machine
 from kerasbench.plan.cells import Cell, Plan
@@ -112,7 +113,7 @@ def outlook(planned: Plan, effect: float, history: History) -> Outlook:
 
 def comparisons(cells: Sequence[Cell]) -> int:
     """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
-    rows = Counter(cell.row for cell in cells if not (cell.options.native or cell.options.control))
+    rows = Counter(cell.row for cell in cells if competes(cell.options.label))
     tables = Counter[bool]()
     for (*_, size, _), columns in rows.items():
         tables[size is None] += columns - 1

@@ -33,6 +33,7 @@ class Words:
     fp32: list[str] = field(default_factory=list)
     threads: list[str] = field(default_factory=list)
     native: bool = False
+    busy_cores: list[str] = field(default_factory=list)
     batch_sizes: list[str] = field(default_factory=list)
     widths: list[str] = field(default_factory=list)
     timeout_s: float | None = None
@@ -52,7 +53,10 @@ class Words:
 
 def run(words: Words) -> Asked:
     """Return what a run is asked for; raise UsageError for a word that means nothing, as the others here do."""
-    return _asked(words, arguments.parse_protocol(words.protocol), _terms(words))
+    protocol = arguments.parse_protocol(words.protocol)
+    if words.busy_cores and protocol == "published":
+        raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
+    return _asked(words, protocol, _terms(words))
 
 
 def sweep(words: Words) -> Asked:
@@ -78,7 +82,7 @@ def versus(words: Words) -> Asked:
 
 
 def _terms(words: Words) -> list[Options]:
-    return arguments.options_of(words.jit, words.dtype, words.fp32, words.threads, words.native)
+    return arguments.options_of(words.jit, words.dtype, words.fp32, words.threads, words.native, words.busy_cores)
 
 
 def _asked(words: Words, kind: ProtocolKind, options: list[Options]) -> Asked:

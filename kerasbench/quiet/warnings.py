@@ -20,6 +20,7 @@ class Warned(StrEnum):
     FEW = "few"
     CONTROL = "control"
     UNDECIDED = "undecided"
+    SITTINGS = "sittings"
     APART = "apart"
     VERSIONS = "versions"
     UNSHOWN = "unshown"
@@ -69,6 +70,9 @@ WORDS: dict[Warned, Words] = {
     Warned.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),
     Warned.CONTROL: Words("no verdict: a column measured twice differs from itself", "run again on a quiet machine"),
     Warned.UNDECIDED: Words("not decided: other processes used the processors", "close other programs and run again"),
+    Warned.SITTINGS: Words(
+        "two sittings differ by more than their intervals allow", "measure a third one, on a quiet machine: run again"
+    ),
     Warned.APART: Words("not measured side by side, for lack of memory", "free memory, or measure fewer columns"),
     Warned.VERSIONS: Words("versions differ between columns", "install the same version for all backends"),
     Warned.UNSHOWN: Words("another run of these columns is on its own page", "measure all columns in one run"),

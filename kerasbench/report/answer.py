@@ -12,7 +12,7 @@ from kerasbench.analysis.standings import Comparison, Standing
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.analysis.warnings import is_warned
 from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Axis, is_control, is_native
+from kerasbench.exchange.options import Axis, competes, is_control
 from kerasbench.report import bars
 from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
@@ -139,7 +139,7 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
         column
         for row in found.plain.rows
         for column, cell in row.cells.items()
-        if cell.estimate(row.headline) and not (is_control(column[2]) or is_native(column[2]))
+        if cell.estimate(row.headline) and competes(column[2])
     }
     if len(measured) == 1:
         return f"{rows} measured on {named[measured.pop()]} alone: there is nothing to compare."
@@ -172,12 +172,11 @@ def _by_means(standing: Standing, named: Names) -> str:
 def _disturbed(row: Row, named: Names, cores: int) -> str:
     """Return why a row has no verdict: how much of the machine others used, and who suffered from it."""
     found = disturbance(row, cores)
-    share = f"{found.share:.0%}" if found else "a part"
+    share = f"{found.share:.0%} of this machine" if found else "a part of this machine"
+    share += f" and {found.card:.0%} of the GPU" if found and found.card else ""
     worst = f"; {named[found.slowed]} suffers most from that" if found and found.slowed else ""
     times = f" ({found.times:.2g} times as long, measured)" if found and found.times else ""
-    return (
-        f"{WARNED} Not decided: other processes used {share} of this machine{worst}{times}. Close them and run again."
-    )
+    return f"{WARNED} Not decided: other processes used {share}{worst}{times}. Close them and run again."
 
 
 def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:

@@ -6,7 +6,7 @@ from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.summary import Summary
 from kerasbench.exchange.devices import APPLE
-from kerasbench.exchange.options import is_native
+from kerasbench.exchange.options import is_beside_busy_cores, is_native
 from kerasbench.text import count
 
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
@@ -40,6 +40,8 @@ def training_notes(summary: Summary, step: str = STEP) -> list[str]:
         )
     if any(is_native(column[2]) for column in summary.columns):
         notes.append("native=on: the same model in the plain framework, without Keras; see What Keras costs.")
+    if any(is_beside_busy_cores(column[2]) for column in summary.columns):
+        notes.append("busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost.")
     return notes
 
 

@@ -5,9 +5,10 @@ from kerasbench.report import details, explanation, markdown, sweep, versus
 from kerasbench.report.answer import answer
 from kerasbench.report.failures import failures
 from kerasbench.report.heading import heading, measured, title
-from kerasbench.report.keras_cost import what_keras_costs
+from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
 from kerasbench.report.published import beside_published
 from kerasbench.report.sections import Page, Section, page
+from kerasbench.report.sittings import each_sitting
 from kerasbench.report.training import controls, training, verdicts
 from kerasbench.report.warned import warned_cells, warnings
 
@@ -23,11 +24,13 @@ def whole(found: Findings) -> Page:
             explanation.section(found.anatomies),
             *sweep.sections(found),
             what_keras_costs(found),
+            what_busy_cores_cost(found),
             details.devices(found),
             failures(summary),
             warnings(summary),
             warned_cells(summary),
             controls(summary),
+            each_sitting(found),
             heading(summary),
             measured(summary),
             None if found.is_versus else verdicts(published),
@@ -55,10 +58,12 @@ def screen(found: Findings) -> Page:
             *_versions(found, briefly=True),
             *sweep.brief(found),
             what_keras_costs(found),
+            what_busy_cores_cost(found),
             details.full_epochs(found.plain),
             failures(summary),
             warnings(summary),
             controls(summary),
+            each_sitting(found),
             heading(summary),
         ],
     )

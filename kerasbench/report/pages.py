@@ -20,7 +20,7 @@ from kerasbench.report.answer import answer
 from kerasbench.report.cells import column_name
 from kerasbench.report.comparison import side_by_side
 from kerasbench.report.failures import failures
-from kerasbench.report.keras_cost import what_keras_costs
+from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
 from kerasbench.report.published import beside_published
 from kerasbench.report.sections import NOTHING, Page, Section
 from kerasbench.report.warned import warnings
@@ -38,6 +38,7 @@ SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
     "answer": answer,
     "training": lambda found: training.training(found.plain),
     "native": what_keras_costs,
+    "busy_cores": what_busy_cores_cost,
     "verdicts": lambda found: training.verdicts(found.plain),
     "devices": details.devices,
     "full_epochs": lambda found: details.full_epochs(found.plain),

@@ -83,7 +83,9 @@ class TrialRecord:
     file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
     ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it
     failed while others were alive as it may not by itself: memory had run out, or on a GPU it was never measured.
-    ``code`` is the hash of the code of kerasbench that measured it, empty in a file that does not tell.
+    ``code`` is the hash of the code of kerasbench that measured it, empty in a file that does not tell. ``ended`` is
+    when it ended (empty: not told). A run that goes on after an hour or more, or when the machine has been started
+    again, is in another ``sitting``, from 1 on.
     """
 
     round: int
@@ -103,6 +105,8 @@ class TrialRecord:
     started_alone: bool = True
     crowded: bool = False
     code: str = ""
+    ended: str = ""
+    sitting: int = 1
 
     @property
     def cell(self) -> CellKey:

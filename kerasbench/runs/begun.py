@@ -16,6 +16,8 @@ from kerasbench.quiet.signals import of_machine
 from kerasbench.results import code
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 
+SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
+
 
 def begin(planned: Plan, state: State) -> Record:
     """Return the record of a run of which nothing has been measured yet."""
@@ -47,6 +49,16 @@ def going_on(earlier: Record, begun: Record) -> Record:
         trials=[*begun.trials, *earlier.trials],
         parent_cpu_ns=earlier.parent_cpu_ns,
     )
+
+
+def sitting(earlier: Record | None, now_s: float, booted_s: float) -> int:
+    """Return in which sitting a run is that begins now or goes on: both times in s since 1970."""
+    measured = [trial for trial in earlier.trials if trial.measurement] if earlier else []
+    if earlier is None or not measured:
+        return 1
+    ended_s = text.seconds(max(trial.ended for trial in measured) or earlier.finished or earlier.started)
+    is_another = now_s - ended_s > SITTING_ENDS_S or booted_s > ended_s
+    return max(trial.sitting for trial in measured) + is_another
 
 
 def request_of(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
@@ -84,6 +96,7 @@ def record_of(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_ot
         bout=bout,
         started_alone=outcome.started_alone,
         code=code.measuring(),
+        ended=text.now(),
         crowded=beside_others and _is_crowded(outcome, cell.device),
     )
 

@@ -1,5 +1,6 @@
 """The rounds: one bout after another, saved as they end, until every row has enough."""
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from kerasbench import text
 from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
 from kerasbench.exchange.messages import Code
-from kerasbench.machine.state import State
+from kerasbench.machine.state import State, booted_s
 from kerasbench.plan import order
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
@@ -52,12 +53,14 @@ class Run:
     record: Record = field(init=False)
     rows: list[Row] = field(init=False)
     _bouts: Bouts = field(init=False)
+    _sitting: int = field(init=False)
 
     def __post_init__(self) -> None:
         limited = self.state.quota_cores is not None and self.state.quota_cores < begun.processors()
         rest_s = QUOTA_PERIOD_S if limited else 0.0
         self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
         self.record = begun.begin(self.planned, self.state)
+        self._sitting = begun.sitting(self.earlier, time.time(), booted_s())
         self.rows = rows_of(self.planned)
         if self.earlier is not None:
             self.record = begun.going_on(self.earlier, self.record)
@@ -164,7 +167,8 @@ class Run:
         """Measure cells side by side, keep their trials, and return them: of those cells that were started."""
         number = 1 + max((one.bout for one in self.record.trials), default=0)
         cpu_ns = time.process_time_ns()
-        trials = self._bouts.measure(row, cells, index, number)
+        measured = self._bouts.measure(row, cells, index, number)
+        trials = [(cell, dataclasses.replace(trial, sitting=self._sitting)) for cell, trial in measured]
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
         for cell, trial in trials:

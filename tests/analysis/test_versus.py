@@ -159,6 +159,31 @@ def test_where_nothing_is_decided_that_is_no_pass() -> None:
         require_decided([])
 
 
+@pytest.mark.parametrize(("figures", "worse"), [(ALIKE, False), (SLOWER, True)])
+def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Mapping[str, float]], worse: bool) -> None:
+    """Memory is the same, which says nothing of the steps; what is worse in spite of it stays worse."""
+    whole = trials(figures)
+    disturbed = [
+        dataclasses.replace(one, measurement=_disturbed(one)) if not worse or one.options == AGAIN else one
+        for one in whole
+    ]
+    found = only(*disturbed)
+    assert found.decided  # the memory
+    assert found.is_worse is worse
+    if not worse:
+        with pytest.raises(
+            Undecided, match=r"^not decided: other processes used the processors while \d of \d+ figures"
+        ):
+            require_decided([found])
+
+
+def _disturbed(trial: TrialRecord) -> Measurement:
+    assert trial.measurement is not None
+    training = made.trained(trial.measurement)
+    blocks = [dataclasses.replace(block, disturbed=True) for block in training.blocks]
+    return dataclasses.replace(trial.measurement, training=dataclasses.replace(training, blocks=blocks))
+
+
 def _failing(options: Options) -> list[TrialRecord]:
     return [made.trial(1, failure=made.FAILURE, options=options)]
 

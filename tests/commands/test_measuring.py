@@ -219,6 +219,22 @@ def test_a_gate_does_not_pass_where_nothing_was_decided() -> None:
         measuring._gated(versus(summarize(record_of(*failing(OLD, NEW)))))
 
 
+def test_a_gate_says_that_a_disturbed_comparison_is_not_decided(
+    command: Command,
+) -> None:
+    arguments = labelled(command, 2.0)
+    for folder in (command.folder, command.folder / "new"):
+        whole = made.sliced([2.0] * 8)
+        blocks = [dataclasses.replace(one, disturbed=True) for one in made.trained(whole).blocks]
+        training = dataclasses.replace(made.trained(whole), blocks=blocks)
+        said = dataclasses.replace(whole, training=training, prediction=[])
+        stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    code, out, err = compare(command, *arguments, "--fail-on", "regression")
+    assert code == 1
+    assert "kerasbench: not decided: other processes used the processors while" in err
+    assert "no regression" not in out
+
+
 def test_two_interpreters_need_no_label(command: Command) -> None:
     code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)), "--quick")
     assert (code, out) == (1, "")

@@ -8,14 +8,16 @@ from kerasbench.exchange.options import (
     DEFAULT,
     Options,
     Size,
+    competes,
     environment_of,
     is_native,
     parted,
     subject,
     without_environment,
 )
-from kerasbench.plan import arguments, cells
+from kerasbench.plan import arguments, cells, words
 from kerasbench.plan.catalog import Selected
+from kerasbench.plan.words import Words
 from tests import made
 
 
@@ -72,6 +74,30 @@ def test_twins_are_columns_beside_all_others() -> None:
     ]
 
 
+def test_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
+    found = arguments.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
+    assert [one.label for one in found] == [
+        "",
+        "native=on",
+        "busy-cores=1",
+        "native=on busy-cores=1",
+        "busy-cores=2",
+        "native=on busy-cores=2",
+    ]
+    assert [one.label for one in found if competes(one.label)] == [""]
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "all"])
+def test_busy_cores_are_counted(given: str) -> None:
+    with pytest.raises(UsageError, match="--busy-cores takes whole numbers from 1 on"):
+        arguments.options_of([], [], [], [], busy_cores=[given])
+
+
+def test_published_epochs_are_run_in_one_go_beside_which_no_turn_keeps_cores_busy() -> None:
+    with pytest.raises(UsageError, match="--protocol published takes none"):
+        words.run(Words(busy_cores=["1"], protocol="published"))
+
+
 @pytest.mark.parametrize(
     ("backend", "keras_only", "options", "reason"),
     [
@@ -83,6 +109,8 @@ def test_twins_are_columns_beside_all_others() -> None:
         ("torch", "", Options(native=True, jit=False), "is compiled as its framework does"),
         ("torch", "", Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),
         ("torch", "", Options(native=True, threads=10_000), "10000 threads"),
+        ("torch", "", Options(busy_cores=2), None),
+        ("torch", "", Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
     ],
 )
 def test_where_there_is_no_twin_the_reason_is_said(

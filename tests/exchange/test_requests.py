@@ -22,6 +22,7 @@ OPTIONS = Options(
     native=True,
     control=True,
     environment="keras-3.14",
+    busy_cores=1,
 )
 TRIAL = TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", Protocol("published", parts=True), OPTIONS, "twin"

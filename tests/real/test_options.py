@@ -51,6 +51,14 @@ def test_a_step_computes_in_the_dtype_and_by_the_threads_and_is_compiled_or_not_
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
 
 
+def test_a_column_beside_a_busy_core_says_that_one_was_kept_busy(faults: Path) -> None:
+    found = trials.measured(
+        trials.run(faults / "fine.py", "torch", options=Options(busy_cores=1), protocol=trials.STEPS_ALONE)
+    )
+    assert found.resolved.busy_cores is not None
+    assert found.resolved.busy_cores > 0.25
+
+
 def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(faults: Path) -> None:
     failure = trials.run(faults / "insists_on_float32.py", "jax", options=Options(dtype="mixed_bfloat16")).failure
     assert failure is not None

@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from kerasbench import text
 from kerasbench.children.trial import Outcome
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.messages import Code, Failure
@@ -56,3 +57,30 @@ def test_a_control_is_asked_for_as_such() -> None:
     (cell,) = planned.cells
     request = begun.request_of(cell, cell.protocol, planned)
     assert request.options == Options(control=True)
+
+
+NOON = "2026-01-02T12:00:00Z"
+NOON_S = text.seconds(NOON)
+
+
+@pytest.mark.parametrize(
+    ("later_s", "booted_s", "sitting"),
+    [(60, 0, 2), (3_600, 0, 2), (3_601, 0, 3), (60, NOON_S - 1, 2), (60, NOON_S + 30, 3)],
+    ids=["soon", "within an hour", "after more", "started before", "started again"],
+)
+def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
+    later_s: float, booted_s: float, sitting: int
+) -> None:
+    trials = [dataclasses.replace(made.trial(1), ended=NOON, sitting=2), dataclasses.replace(made.trial(1), sitting=1)]
+    assert begun.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
+
+
+def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
+    record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
+    assert begun.sitting(record, NOON_S + 10, 0) == 1
+    assert begun.sitting(record, NOON_S + 4_000, 0) == 2
+
+
+def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
+    assert begun.sitting(None, NOON_S, NOON_S) == 1
+    assert begun.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1

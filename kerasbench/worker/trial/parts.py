@@ -72,7 +72,7 @@ def _timed(bare: Callable[[int], None], steps: int, pace: Pace, turn: Turn) -> B
     bare(steps)
     began = pace.meter.read()
     bare(steps)
-    return pace.meter.read().since(began, steps, turn)
+    return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
 
 def _sum(blocks: list[Block], turn: Turn) -> Block:

@@ -69,7 +69,7 @@ class Calls:
             self.call()
         began = self.pace.meter.read()
         calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
-        taken = self.pace.meter.read().since(began, len(calls_ns), turn)
+        taken = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         found = dataclasses.replace(taken, ns=sum(calls_ns))
         self.durations_ns += calls_ns
         self._typical_ns = found.unit_ns

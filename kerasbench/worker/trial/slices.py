@@ -156,7 +156,8 @@ class SliceClock:
                 self._began, self._next = now, step + self.warmup.steps_per_block
                 self.state = State.MEASURING
             case State.MEASURING:
-                self.slices.append(now.since(self._began, self.warmup.steps_per_block, self._turn))
+                ended = now.since(self._began, self.warmup.steps_per_block, self._turn)
+                self.slices.append(self._pace.meter.with_card(ended))
                 self._discard = self._pace.discarded(self.slices[-1].unit_ns, self._least)
                 self.switches += now.switches - self._began.switches
                 self.state, self._next = State.WAITING, None

@@ -11,6 +11,7 @@ from kerasbench.exchange.options import Options
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.trial import processors
 
+LEAST_BUSY = 0.25  # of what was to be kept busy: a model on all processors leaves others half of them, or less
 THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
 
 
@@ -57,6 +58,8 @@ def differences(asked: Options, got: Resolved, usage: Usage) -> list[tuple[str, 
         found.append(("--threads", str(asked.threads), f"{got.threads} threads"))
     elif asked.threads is not None and usage.processors > asked.threads + THREADS_TOLERANCE:
         found.append(("--threads", str(asked.threads), f"{usage.processors:.1f} processors busy"))
+    if asked.busy_cores and (got.busy_cores or 0) < LEAST_BUSY * asked.busy_cores:
+        found.append(("--busy-cores", str(asked.busy_cores), f"{got.busy_cores or 0:.1f} kept busy"))
     return found
 
 

@@ -37,8 +37,9 @@ from kerasbench.worker.nested import is_nested
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.sources.model import Sourced
 from kerasbench.worker.sources.resolve import resolve
+from kerasbench.worker.trial import card_use, parity, predict, processors, proof, sized, terms, weights
 from kerasbench.worker.trial import model as models
-from kerasbench.worker.trial import parity, predict, processors, proof, sized, terms, weights
+from kerasbench.worker.trial.busy import BusyCores
 from kerasbench.worker.trial.feed import Feed, prepare, shuffle_ns
 from kerasbench.worker.trial.own_step import own_step
 from kerasbench.worker.trial.recurrent import RecurrentSpy
@@ -61,7 +62,7 @@ class Subject:
     feed: Feed
     model: Any
     callbacks: list[Any]
-    meter: Meter = field(default_factory=Meter)
+    meter: Meter
 
     @property
     def pace(self) -> Pace:
@@ -78,6 +79,7 @@ class Subject:
         """Return what waits for the turns of a stage."""
 
         def ask(measured: Block | None) -> Turn | None:
+            self.meter.busy.pause()
             turn = self.turns.next(stage, measured)
             if measured is None:
                 self.meter.look_for_helpers()  # those of a feed have been started by then
@@ -85,6 +87,8 @@ class Subject:
                 from kerasbench.worker.trial.window import keep_busy
 
                 keep_busy(turn.lead_ns)
+            if turn is not None:
+                self.meter.busy.resume()
             return turn
 
         return ask
@@ -125,13 +129,14 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
-    subject, found = begin(request, pipe, turns), Findings()
-    for phase in phases_of(request.protocol, subject.feed.regime, subject.scenario.trains):
-        phase(subject, found)
-    pipe.send(Message(measurement=measurement_of(subject, found)))
+    with BusyCores(request.options.busy_cores) as busy:  # before it limits itself to some processors
+        subject, found = begin(request, pipe, turns, Meter(busy=busy, card=card_use.of(request.device))), Findings()
+        for phase in phases_of(request.protocol, subject.feed.regime, subject.scenario.trains):
+            phase(subject, found)
+        pipe.send(Message(measurement=measurement_of(subject, found)))
 
 
-def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
+def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Subject:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
     if request.options.threads is not None:
@@ -158,7 +163,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns) -> Subject:
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks)
+    return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks, meter)
 
 
 def _load(request: TrialRequest) -> Sourced:
@@ -262,7 +267,7 @@ def finish(subject: Subject, found: Findings) -> None:
         found.proof = proof.gather(backend, request.device, model, _output(subject))
         proof.check(request.device, found.proof)
         resolved = terms.resolve(model, backend, request.device)
-        found.resolved = dataclasses.replace(resolved, recurrent=found.recurrent)
+        found.resolved = dataclasses.replace(resolved, recurrent=found.recurrent, busy_cores=subject.meter.busy.kept)
         terms.check(request.options, found.resolved, _usage(found))
         found.peak_rss_bytes = peak_rss_bytes()
         found.peak_device_bytes = backend.peak_device_bytes(request.device)

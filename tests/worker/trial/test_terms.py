@@ -34,6 +34,9 @@ TWO_BUSY = Usage(20, 10, 0)
         (Options(threads=1), {"threads": 1}, ["--threads"]),  # a pool of one, and two processors busy
         (Options(threads=2), {}, []),
         (Options(threads=2), {"threads": None}, []),
+        (Options(busy_cores=2), {"busy_cores": 0.9}, []),
+        (Options(busy_cores=2), {"busy_cores": 0.1}, ["--busy-cores"]),
+        (Options(busy_cores=1), {"busy_cores": None}, ["--busy-cores"]),
     ],
 )
 def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:

@@ -19,6 +19,7 @@ from kerasbench.worker.trial.blocks import WarmUpClock
 from kerasbench.worker.trial.feed import Feed, Rows
 from kerasbench.worker.trial.slices import Pace, SliceClock
 from kerasbench.worker.trial.trial import Findings, Subject, phases_of
+from kerasbench.worker.trial.usage import Meter
 from tests.worker.trial import fake_keras
 
 MS = 1_000_000
@@ -137,6 +138,24 @@ def test_each_stage_waits_for_its_own_turns() -> None:
     assert subject().ask("epoch")(None) == Turn(0, len("epoch"))
 
 
+def test_cores_are_kept_busy_in_turns_alone() -> None:
+    heard: list[str] = []
+    busy: Any = SimpleNamespace(
+        processes=[], pause=lambda: heard.append("pause"), resume=lambda: heard.append("resume")
+    )
+    granted = iter([Turn(0, 0), Turn(1, 0), None])
+
+    def wait(stage: str, measured: Block | None) -> Turn | None:
+        heard.append("wait")
+        return next(granted)
+
+    turns: Any = SimpleNamespace(next=wait)
+    ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy)).ask("train")
+    while ask(Block(1, 1)) is not None:
+        heard.append("measure")
+    assert heard == ["pause", "wait", "resume", "measure"] * 2 + ["pause", "wait"]
+
+
 def findings() -> Findings:
     found = Findings()
     protocol = Protocol(steps_per_block=4, warmup_blocks=1)
@@ -156,4 +175,4 @@ def subject() -> Subject:
     anything: Any = SimpleNamespace(count_params=lambda: 7)
     scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
     feed = Feed(LONG, none, none, none)
-    return Subject(REQUEST, anything, turns, anything, scenario, feed, anything, [])
+    return Subject(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())

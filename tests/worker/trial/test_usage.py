@@ -67,6 +67,15 @@ def test_a_slice_tells_what_others_took_meanwhile() -> None:
     assert found.disturbed
 
 
+def test_what_the_kernel_needs_to_switch_threads_is_not_what_others_took() -> None:
+    ms = 1_000_000
+    began = Reading(0, 0, 100, Counters(2, 0, 0), waits=1_000)
+    ended = Reading(100 * ms, 100 * ms, 1_100, Counters(2, 80 * ms, 0), waits=6_000)
+    found = ended.since(began, 1, Turn(0, 0))
+    assert found.others_ns == 20 * ms - 6_000 * usage.SWITCH_NS
+    assert not found.disturbed
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
 def test_the_processors_of_helpers_are_this_process_s_own() -> None:
     meter = Meter(helpers=[str(os.getppid())])  # whatever has run for a while

@@ -1,6 +1,6 @@
 from kerasbench.analysis.findings import findings
 from kerasbench.exchange.options import Options
-from kerasbench.report.keras_cost import what_keras_costs
+from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report import table
@@ -65,3 +65,22 @@ def test_without_a_twin_and_without_its_keras_there_is_no_section() -> None:
 
 def test_a_twin_that_failed_has_no_price() -> None:
     assert page(*twins(3.0, 2.0)[:3], made.trial(1, options=NATIVE, failure=made.FAILURE)) == ""
+
+
+def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> None:
+    trials = [
+        made.trial(index, options=options, found=made.measurement(ms * SCATTER[index - 1], overhead_ms=0.0))
+        for options, ms in ((Options(), 2.0), (Options(busy_cores=1), 6.0))
+        for index in range(1, 4)
+    ]
+    found = findings(made.record(*trials, rounds=3))
+    header, line = table.rows(table.section(drawn(what_busy_cores_cost(found)), "What busy cores cost"))
+    assert header[2:5] == ["undisturbed", "beside busy cores", "times as long"]
+    assert line[1] == "torch cpu busy-cores=1"
+    assert line[-2:] == ["3.00 ±0.0 %", "slower"]
+    (standing,) = found.summary.standings
+    assert standing.fastest is None  # what was slowed on purpose competes with nobody
+
+
+def test_where_no_cores_were_kept_busy_nothing_is_said_of_them() -> None:
+    assert what_busy_cores_cost(findings(made.record(made.trial(1), rounds=1))) is None

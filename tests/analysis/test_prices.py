@@ -1,7 +1,7 @@
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.keras_cost import prices
+from kerasbench.analysis.prices import of_keras
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.verdicts import Verdict
 from kerasbench.exchange.options import Options
@@ -27,8 +27,8 @@ KERAS, NATIVE = Options(), Options(native=True)
 
 def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
     record = run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 1.0))
-    found = prices(summarize(record).rows, 0.03)
-    assert [(one.keras[0], one.metric, one.verdict) for one in found] == [
+    found = of_keras(summarize(record).rows, 0.03)
+    assert [(one.paying[0], one.metric, one.verdict) for one in found] == [
         ("jax", "steady_step_ms", Verdict.SAME),
         ("jax", "epoch_s", Verdict.SAME),
         ("torch", "steady_step_ms", Verdict.SLOWER),
@@ -48,15 +48,15 @@ def test_a_twin_is_never_the_fastest_of_its_row() -> None:
 
 def test_a_twin_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
-    found = prices(summarize(run(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
-    assert {(price.keras[2], price.native[2]) for price in found} == {("threads=1", "threads=1 native=on")}
+    found = of_keras(summarize(run(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
+    assert {(price.paying[2], price.free[2]) for price in found} == {("threads=1", "threads=1 native=on")}
     assert found[0].ratio.value == pytest.approx(2.0)
 
 
 def test_a_twin_that_computes_something_else_has_no_price() -> None:
     wrong = made.trial(1, options=NATIVE, found=made.measurement(losses=(2.3, 9.0, 9.0, 9.0, 9.0, 9.0)))
     record = made.record(made.trial(1), wrong, rounds=1)
-    assert prices(summarize(record).rows, 0.03) == []
+    assert of_keras(summarize(record).rows, 0.03) == []
     text = document(findings(record))
     assert "What Keras costs\n" not in text
     assert "*parity*" in text
@@ -66,7 +66,7 @@ def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
     trials = [
         made.trial(1, options=one, found=made.epochs_measurement(ms)) for one, ms in ((KERAS, 4.0), (NATIVE, 2.0))
     ]
-    found = prices(summarize(made.record(*trials)).rows, 0.03)
+    found = of_keras(summarize(made.record(*trials)).rows, 0.03)
     assert [(one.metric, one.ratio.value) for one in found] == [("epoch_s", 2.0)]
 
 
