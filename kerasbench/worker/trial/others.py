@@ -22,8 +22,7 @@ HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mac
 
 # A slice is disturbed where others took more than this: of one processor, or of all that the process may run on.
 # On a quiet machine it is up to 0.08 of one in nineteen of twenty slices. Bursts of 0.2 make convolutions 1.35 times as
-# long on torch and 1.17 times on TensorFlow (docs/method.md, "Other processes"). Linux counts in ticks of 10 ms, a tenth
-# of a slice.
+# long on torch and 1.17 times on TensorFlow (docs/method.md, "Other processes"). Linux counts in ticks of 10 ms.
 OF_ONE, OF_ALL = 0.12, 0.06
 LEAST_NS = 12_000_000  # in a slice that is shorter than the others, which a short epoch makes
 
