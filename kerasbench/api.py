@@ -3,7 +3,6 @@
 What they return is in returned.py.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from kerasbench.plan.words import Words
 from kerasbench.plan.words import several as _words
 from kerasbench.results import shelf
 from kerasbench.results.asked import Asked
-from kerasbench.results.merge import by_machine, outline
 from kerasbench.results.record import Record
 from kerasbench.returned import Compared, Explained, Results, Versions
 
@@ -55,7 +53,6 @@ def run(
     batch_size: int | None = None,
     custom: Place = "",
     trust: bool = False,
-    folder: Place | None = None,
 ) -> Results:
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
@@ -68,7 +65,7 @@ def run(
     more column of it: ``{"torch@keras-3.14": "old/.venv"}``.
     ``keep_env`` names the variables that are let in to trials, as --keep-env does; their values go into the files.
     ``control``: one column of each row is measured twice, as ``rigorous`` does; what differs between the two is noise.
-    ``wait``: begin when no other run holds the machine any more. ``folder`` is the old name of ``results``.
+    ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -99,7 +96,7 @@ def run(
         trust=trust,
     )
     with live.named(said, scenarios, data) as whole:
-        return Results([_measured(words.run(whole), _place(results, folder), python, wait)])
+        return Results([_measured(words.run(whole), results, python, wait)])
 
 
 def sweep(
@@ -130,7 +127,6 @@ def sweep(
     inputs: str | Sequence[str] = (),
     custom: Place = "",
     trust: bool = False,
-    folder: Place | None = None,
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
 
@@ -167,7 +163,7 @@ def sweep(
             trust=trust,
         )
     )
-    return Results([_measured(asked, _place(results, folder), python, wait)])
+    return Results([_measured(asked, results, python, wait)])
 
 
 def explain(
@@ -188,7 +184,6 @@ def explain(
     batch_size: int | None = None,
     custom: Place = "",
     trust: bool = False,
-    folder: Place | None = None,
 ) -> Explained:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
@@ -213,7 +208,7 @@ def explain(
             trust=trust,
         )
     )
-    return Explained([_measured(asked, _place(results, folder), python, wait)])
+    return Explained([_measured(asked, results, python, wait)])
 
 
 def versus(
@@ -277,14 +272,6 @@ def _files(scenarios: Any) -> list[str]:
     return _words(scenarios)
 
 
-def _place(results: Place, folder: Place | None) -> Place:
-    """Return where the files go; warn of the parameter's old name."""
-    if folder is None:
-        return results
-    warnings.warn("folder= is now results=, as on the command line", DeprecationWarning, stacklevel=3)
-    return folder
-
-
 def _measured(asked: Asked, folder: Place, python: Mapping[str, Place] | None, wait: bool) -> Record:
     """Measure, keep the files in a folder, and return what was measured; raise ResultsError if they were not kept."""
     return _measured_by(asked, folder, _chosen(python), wait)
@@ -321,9 +308,9 @@ def load(*places: Place) -> Results:
     """
     chosen = [Path(place) for place in places] or [Path("results")]
     records = [record for place in chosen for _, record in shelf.records(place)]
-    machines = by_machine([outline(record) for record in records])
+    machines = {record.machine.identity: record.machine.title for record in records}
     if len(machines) > 1:
-        titles = "; ".join(group[0].machine.title for group in machines)
+        titles = "; ".join(machines.values())
         raise UsageError(f"these are results of {len(machines)} machines ({titles}): load the files of one at a time")
     return Results(records)
 

@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,11 +19,9 @@ from kerasbench.machine.nvidia import Sample
 from kerasbench.quiet.signals import Severity, Signal
 from kerasbench.report import csv, html, page
 from kerasbench.results.asked import Asked, Counted
-from kerasbench.results.record import Record, TrialRecord
-from kerasbench.results.upgrade import SCHEMA
+from kerasbench.results.record import SCHEMA, Record, TrialRecord
 from tests import made
 
-GOLDEN = Path(__file__).parent / "golden"
 SCENARIO = "iris_mlp"  # which has published figures
 GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
@@ -94,9 +91,8 @@ COMPARED = 0  # stands for the schema of the run of two versions
 
 @cache
 def encoded(schema: int = SCHEMA) -> bytes:
-    """Return a result file's content: of one of these runs, or of one that an older kerasbench has written."""
-    runs = {SCHEMA: record, COMPARED: compared}
-    return msgspec.json.encode(runs[schema]()) if schema in runs else (GOLDEN / f"schema_{schema}.json").read_bytes()
+    """Return a result file's content, of one of these runs."""
+    return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema]())
 
 
 @cache

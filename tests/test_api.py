@@ -51,14 +51,6 @@ def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> 
         kerasbench.load(tmp_path)
 
 
-def test_two_hosts_of_one_model_are_two_machines_though_an_old_file_names_none(tmp_path: Path) -> None:
-    for host in ("", "a", "b"):
-        machine = dataclasses.replace(made.MACHINE, host=host)
-        stored(tmp_path, record=dataclasses.replace(made.record(made.trial()), machine=machine))
-    with pytest.raises(UsageError, match=r"3 machines \(.* not recorded; .* host a; .* host b\)"):
-        kerasbench.load(tmp_path)
-
-
 def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     old = stored_by_turns(tmp_path / "old", 1, 2.0, 2.01, 1.99)
     new = stored_by_turns(tmp_path / "new", 2, 3.0, 3.01, 2.99)
@@ -212,13 +204,6 @@ def test_what_is_said_of_a_saved_model_is_said_in_each_function(runs: Runs) -> N
         Given([three]),
         Given([three], 8, trust=True),
     ]
-
-
-def test_the_folder_s_old_name_works_with_a_warning(runs: Runs, tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="folder= is now results="):
-        kerasbench.run("dense", folder=tmp_path / "old")
-    kerasbench.run("dense", results=tmp_path / "new")
-    assert runs.folders == [tmp_path / "old", tmp_path / "new"]
 
 
 def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> None:

@@ -94,7 +94,7 @@ def test_a_run_that_another_machine_began_is_not_resumed(tmp_path: Path, capsys:
     Store.create(tmp_path, record.started).begin(record)
     assert cli.main(["--resume", "--results", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
-    assert "begun on another machine (Chip 9, 2 cores, 8 GiB, host not recorded), and this is " in err
+    assert "begun on another machine (Chip 9, 2 cores, 8 GiB, machine without an identifier), and this is " in err
     assert (out, err.count("\n"), len(list(tmp_path.iterdir()))) == ("", 1, 1)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kerasbench.errors import ResultsError
 from kerasbench.report import plot
-from kerasbench.results.store import JOURNAL, MAX_OLD_FILE_BYTES, load
-from kerasbench.results.upgrade import SCHEMA
+from kerasbench.results.record import SCHEMA
+from kerasbench.results.store import JOURNAL, load
 from tests import hostile
 
 PACKAGE = Path(__file__).parents[1] / "kerasbench"
@@ -50,14 +50,6 @@ def test_what_is_edited_here_was_a_good_file(tmp_path: Path) -> None:
 @given(hostile.EDITS, st.sampled_from([SCHEMA, hostile.COMPARED]))
 def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit], run: int) -> None:
     is_drawn(tmp_path, hostile.edited(edits, run))
-
-
-@settings(SHARED, max_examples=hostile.examples(200))
-@given(hostile.EDITS, st.integers(1, SCHEMA - 1))
-def test_an_old_file_with_other_values_is_refused_or_drawn(
-    tmp_path: Path, edits: list[hostile.Edit], schema: int
-) -> None:
-    is_drawn(tmp_path, hostile.edited(edits, schema))
 
 
 @settings(SHARED, max_examples=hostile.examples(600))
@@ -119,7 +111,7 @@ def in_trials(content: bytes) -> bytes:
         (in_trials(many(b"{}", b"%s") + b","), ".json"),
         (many(b'"schema":4', b"{%s}"), ".json"),
         (many(b'"a":1', b'{%s,"schema":4}'), ".json"),
-        (b'{"schema":1' + b"0" * BYTES + b"}", ".json"),
+        (b'{"schema":4' + b"0" * BYTES + b"}", ".json"),
         (b'{"schema":1e400}', ".json"),
         (many(b"1e400"), ".json"),
         (b"\n" * BYTES, JOURNAL),
@@ -170,12 +162,6 @@ def peak_bytes(folder: Path, content: bytes, suffix: str) -> tuple[bool, int]:
         return True, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def test_a_large_file_of_an_earlier_schema_is_refused_unread(tmp_path: Path) -> None:
-    refused, most = peak_bytes(tmp_path, b'{"schema":1}'.ljust(MAX_OLD_FILE_BYTES + 1), ".json")
-    assert refused
-    assert most < BUILT * MAX_OLD_FILE_BYTES
 
 
 @pytest.mark.parametrize("place", [".", "/dev/zero"])

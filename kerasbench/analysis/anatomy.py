@@ -144,10 +144,7 @@ def step_ms(blocks: Sequence[Block]) -> float:
 
 
 def share(part: Sequence[Block], whole: Sequence[Block]) -> float:
-    """Return what a step took in one way, over what it took in another: the median over cycles.
-
-    Files of an older kerasbench do not say of which cycle a block is: there all blocks are compared at once.
-    """
+    """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
     found = by_slices(part, whole)
     return math.exp(found.log) if found else step_ms(part) / step_ms(whole)
 

@@ -151,17 +151,9 @@ class Row:
 
 
 def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
-    """Sum up one cell's trials: that of each bout.
-
-    An older kerasbench measured a disturbed trial again: there the last undisturbed one of each round counts, or the
-    last where there is none. One that ran out of memory beside others counts only where the cell has no other.
-    """
+    """Sum up one cell's trials. One that ran out of memory beside others counts only where the cell has no other."""
     found = list(trials)
-    chosen: dict[tuple[int, int], TrialRecord] = {}
-    for trial in [one for one in found if not one.crowded] or found:
-        held = chosen.get((trial.round, trial.bout))
-        if held is None or held.disturbed or not trial.disturbed:
-            chosen[trial.round, trial.bout] = trial
-    failures = [trial.failure for trial in chosen.values() if trial.failure is not None]
-    good = [(trial, trial.measurement) for trial in chosen.values() if trial.measurement is not None]
+    chosen = [one for one in found if not one.crowded] or found
+    failures = [trial.failure for trial in chosen if trial.failure is not None]
+    good = [(trial, trial.measurement) for trial in chosen if trial.measurement is not None]
     return CellSummary(good, failures[-1] if failures else None)

@@ -21,7 +21,6 @@ from kerasbench.errors import Undecided
 from kerasbench.exchange.messages import Failure
 from kerasbench.exchange.options import is_control, is_native
 from kerasbench.exchange.requests import DataKind, ProtocolKind
-from kerasbench.machine import told_apart
 from kerasbench.results.keys import CellKey, Column
 from kerasbench.results.merge import merge
 from kerasbench.results.record import Record
@@ -121,7 +120,7 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     would be a slower version.
     """
     before, after = _Side.of(old), _Side.of(new)
-    is_one = len(told_apart([record.machine for record in (*old, *new)])) == 1
+    is_one = len({record.machine.identity for record in (*old, *new)}) == 1
     changes = [_change(cell, before, after, is_one) for cell in before.cells if cell in after.cells]
     effect = max(before.record.minimal_effect, after.record.minimal_effect)
     verdicts = iter(judge_all([change.ratio for change in changes if not change.why], effect))

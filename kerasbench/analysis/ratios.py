@@ -72,7 +72,7 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     it comes from their slices, widened by what bouts differ by. Cells that did not fit into memory together have few
     bouts in common, or none: of the
     ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
-    are paired by rounds, as are those of an older kerasbench, and those that were measured one process after another.
+    are paired by rounds, as are those that were measured one process after another.
     The first of these ways that has three bouts or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:

@@ -13,8 +13,6 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.quiet.signals import SCATTER_WARN
 from kerasbench.quiet.warnings import Warned
 from kerasbench.results.keys import Column
-from kerasbench.results.record import Group
-from kerasbench.text import label
 
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
 
@@ -40,7 +38,7 @@ def concerns(summary: Summary) -> list[Concern]:
     for row, standing in zip(summary.rows, summary.standings, strict=True):
         found += _of_cells(row)
         found += _of_row(row, standing)
-    return [*found, *_versions(summary), *_unshown(summary)]
+    return [*found, *_versions(summary)]
 
 
 def is_warned(row: Row, column: Column) -> bool:
@@ -112,15 +110,6 @@ def _versions(summary: Summary) -> Iterator[Concern]:
                 Concern(Warned.VERSIONS, "", list(columns), f"{package} {one}")
                 for one, columns in sorted(found.items())
             )
-
-
-def _unshown(summary: Summary) -> Iterator[Concern]:
-    """Return, for each run that has columns which the table lacks or has older figures of, which those are."""
-    for group in dict.fromkeys(Group(row.scenario.name, row.regime.name, row.size is not None) for row in summary.rows):
-        for one in summary.record.unshown.get(group, []):
-            age = "newer" if one.newer else "older"
-            where = label(group.scenario, group.regime)
-            yield Concern(Warned.UNSHOWN, where, list(one.columns), f"the {age} run of {one.started}")
 
 
 def _deviation(row: Row, column: Column, one: Deviation) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression, suite_names
-from kerasbench.errors import ResultsError, UsageError
+from kerasbench.errors import UsageError
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def report(
         code = _written(pages.draw(chosen, plots, tell))
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
-        gone = [] if damaged else pages.left_over(chosen, made)  # what cannot be read is data all the same
-        code = _check(pages.stale(made), gone) if check else _written(pages.write(made), gone)
+        code = _check(pages.stale(made)) if check else _written(pages.write(made))
         several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
         if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
             print_page(abreast)
@@ -125,23 +124,15 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
-def _written(made: list[Path], gone: "Sequence[Path]" = ()) -> int:
-    for page in gone:
-        try:
-            page.unlink(missing_ok=True)
-        except OSError as error:
-            raise ResultsError(f"{page}: has no data any more, and cannot be removed: {error.strerror}") from None
-    lines = [*map(str, made), *(f"{page}: removed, because it has no data any more" for page in gone)]
-    print("\n".join(lines) or "all pages are up to date")
+def _written(made: list[Path]) -> int:
+    print("\n".join(map(str, made)) or "all pages are up to date")
     return EXIT_OK
 
 
-def _check(differing: list[Path], gone: "Sequence[Path]") -> int:
+def _check(differing: list[Path]) -> int:
     for tables in differing:
         print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
-    for page in gone:
-        print(f"kerasbench: {page}: has no data any more; python -m kerasbench report removes it", file=sys.stderr)
-    return EXIT_USAGE if differing or gone else EXIT_OK
+    return EXIT_USAGE if differing else EXIT_OK
 
 
 def compare(
@@ -175,11 +166,10 @@ def compare(
 
 def _side(place: Path) -> "list[Record]":
     """Return the runs of a folder or a file; raise UsageError where they are of several machines."""
-    from kerasbench.machine import told_apart
     from kerasbench.results import shelf
 
     found = [record for _, record in shelf.records(place)]
-    machines = [found[indices[0]].machine.title for indices in told_apart([record.machine for record in found])]
+    machines = list({record.machine.identity: record.machine.title for record in found}.values())
     if len(machines) > 1:
         raise UsageError(f"{place} has runs of {len(machines)} machines ({'; '.join(machines)}): name files of one")
     return found

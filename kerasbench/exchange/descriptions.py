@@ -10,7 +10,7 @@ class RegimeDescription:
     ``predicts_only``: its model is not trained, because it was saved without what training takes.
     ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
     ``large``: it is for a GPU, and measured on a CPU only if it is named. ``predict_batch`` is what a prediction takes
-    at once; older files do not say it, and then it is taken for the training batch.
+    at once.
     """
 
     name: str

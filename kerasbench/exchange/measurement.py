@@ -13,7 +13,7 @@ class Block:
 
     ``cycle`` and ``position`` tell when it was measured: in which cycle of its stage, as the how-manieth column of the
     bout, both from 0 on. ``cpu_ns`` is the processor time of the process and its helpers meanwhile. All three are None
-    for a warm-up, and in files of an older kerasbench, which measured one column after another.
+    for a warm-up.
 
     ``others_ns`` is the processor time of all other processes meanwhile, ``steal_ns`` what a hypervisor kept, both on
     the processors that the process may use; ``throttled`` counts how often heat slowed them down. None: not told.
@@ -191,7 +191,7 @@ class Resolved:
     ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
     ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU;
     ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
-    where the system knows no affinity, and in older files; ``recurrent`` is how recurrent layers were
+    where the system knows no affinity; ``recurrent`` is how recurrent layers were
     computed: ``lstm: cudnn``, ``lstm: backend`` (the backend's own code without cuDNN) or ``lstm: keras`` (Keras' loop
     over time); ``busy_cores`` is how many processors kerasbench kept busy beside it on average, None where it was to
     keep none.
@@ -230,7 +230,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that a trial that succeeded has to say. None: what an older kerasbench did not measure.
+    """Everything that a trial that succeeded has to say.
 
     A trial of a sweep has no prediction. One of a model that is not trained has no ``training`` and no ``learning``.
 

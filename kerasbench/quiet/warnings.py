@@ -23,7 +23,6 @@ class Warned(StrEnum):
     SITTINGS = "sittings"
     APART = "apart"
     VERSIONS = "versions"
-    UNSHOWN = "unshown"
     POWER = "power"
     GOVERNOR = "governor"
     QUOTA = "quota"
@@ -75,7 +74,6 @@ WORDS: dict[Warned, Words] = {
     ),
     Warned.APART: Words("not measured side by side, for lack of memory", "free memory, or measure fewer columns"),
     Warned.VERSIONS: Words("versions differ between columns", "install the same version for all backends"),
-    Warned.UNSHOWN: Words("another run of these columns is on its own page", "measure all columns in one run"),
     Warned.POWER: Words("the machine saves power", "plug it in and switch the low-power mode off"),
     Warned.GOVERNOR: Words(
         "the processor's frequency is limited", "sudo cpupower frequency-set --governor performance", is_command=True

@@ -18,7 +18,7 @@ from kerasbench.report.cells import failed
 from kerasbench.report.naming import listed, names
 from kerasbench.report.notes import timed_in
 from kerasbench.report.number import about, significant, size_along, times
-from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
+from kerasbench.report.sections import EMPTY, NOTHING, WARNED, Cell, Section, Table
 from kerasbench.results.keys import Column
 from kerasbench.text import blanked, count
 
@@ -70,6 +70,13 @@ def _ratios(found: Findings) -> Table:
         for row, standing in zip(found.plain.rows, found.plain.standings, strict=True)
     ]
     return Table(["scenario", "fastest", *named.values()], rows)
+
+
+def in_brief(row: Row, standing: Standing, named: Names) -> list[str]:
+    """Return who is fastest in a row, and how many times as long the others take."""
+    others = [f"{named[one.rival]} {times(one.ratio.inverse)}" for one in standing.comparisons]
+    doubt = f" {WARNED}" if standing.disturbed else ""
+    return [_winner(standing, named).shown + doubt, ", ".join(others) or NOTHING]
 
 
 def _winner(standing: Standing, named: Names) -> Cell:

@@ -40,7 +40,7 @@ def document(summaries: Sequence[Summary]) -> str:
 
 def rows(summary: Summary) -> Iterator[Line]:
     """Yield a run's rows in the order of COLUMNS, RATIOS and LAST; figures are numbers, None where there is none."""
-    chip, host = summary.record.machine.chip, summary.record.machine.name
+    chip, host = summary.record.machine.chip, summary.record.machine.identifier
     for row, standing in zip(summary.rows, summary.standings, strict=True):
         fastest = row.cells[standing.fastest] if standing.fastest else None
         for column, cell in row.cells.items():

@@ -179,11 +179,7 @@ def disturbances(summary: Summary) -> Section | None:
     if not rows:
         return None
     table = Table(["scenario", "column", "round", "what disturbed it", ""], rows)
-    selected = (
-        "No trial is repeated or left out for its noise: the others of its bout had it too."
-        if any(trial.bout for trial in summary.record.trials)
-        else "A badly disturbed trial is kept in the data and was measured again in its round, once."
-    )
+    selected = "No trial is repeated or left out for its noise: the others of its bout had it too."
     found = dict.fromkeys(signal.name for trial in summary.record.trials for signal in trial.noise)
     return Section("Noise", table=table, lines=[advice(name) for name in found], notes=[selected], folded=True)
 

@@ -65,7 +65,7 @@ def paired(rows: Sequence[Row]) -> str:
     """Return how the cells of these rows were compared."""
     ways = {row.in_turn for row in rows if len(row.cells) > 1}
     if ways == {True, False}:
-        return "compared bout by bout, and results of an older kerasbench by rounds"
+        return "compared bout by bout, and what was measured one after another by rounds"
     return "compared bout by bout" if ways == {True} else "paired by rounds"
 
 

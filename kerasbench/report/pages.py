@@ -9,29 +9,28 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.analysis.summary import Summary
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machine import Machine
-from kerasbench.report import bars, details, explanation, markdown, page, parts, sections, sweep, training, versus
-from kerasbench.report.answer import answer
-from kerasbench.report.cells import column_name
+from kerasbench.report import bars, details, explanation, markdown, page, parts, sweep, training, versus
+from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparison import side_by_side
 from kerasbench.report.failures import failures
+from kerasbench.report.naming import names
 from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
 from kerasbench.report.published import beside_published
 from kerasbench.report.sections import NOTHING, Page, Section
 from kerasbench.report.warned import warnings
-from kerasbench.results.atomic import is_own, replace, replace_page
-from kerasbench.results.merge import Outline, by_machine, merge_outlined, outline
-from kerasbench.results.record import Record
+from kerasbench.results.atomic import replace, replace_page
+from kerasbench.results.merge import Outline, Rank, by_machine, merge_outlined, outline, rank
+from kerasbench.results.record import Group, Record
 from kerasbench.results.shelf import Tell, records, refuse_damaged
 from kerasbench.results.store import load, tables_file
-from kerasbench.text import MADE, whole_gib
+from kerasbench.text import MADE, label
 
-MACHINE = "machine-"  # how the names of machines' pages begin
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
 SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
@@ -69,7 +68,7 @@ def quotable(name: str, found: Findings, level: int = 2) -> str:
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
     """Return the text of every page that the given folders, result files and markdown pages should have.
 
-    A folder has the pages of its runs and machines and their index, a result file has its own, and a markdown page (its
+    A folder has the pages of its runs and an index, a result file has its own, and a markdown page (its
     name ends in .md) has quotations between markers. ``tell`` hears of what cannot be read in a folder.
 
     Raises:
@@ -122,15 +121,6 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def left_over(places: Sequence[Path], pages: dict[Path, str]) -> list[Path]:
-    """Return the machines' pages in these folders that have no data any more; those alone that kerasbench made.
-
-    A machine's page is called after its oldest run, so that removing that run renames it.
-    """
-    found = [page for place in places if place.is_dir() for page in sorted(place.glob(f"{MACHINE}*.md"))]
-    return [page for page in found if page not in pages and is_own(page)]
-
-
 def pages_with_quotations(folder: Path) -> list[Path]:
     """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
     candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
@@ -150,42 +140,47 @@ def quoted(file: Path) -> str:
 
 
 def slug(machine: Machine) -> str:
-    """Return a name for a machine's page that is fit for a file, and differs between machines."""
+    """Return a name for a machine's plots that is fit for a file, and differs between machines."""
     words = re.sub(r"[^a-z0-9]+", "-", machine.chip.lower()).strip("-")[:40] or "machine"
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
 def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
-    outlines: list[Outline] = []
+    indices: dict[object, _Index] = {}
     for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
-        pages[tables_file(data)] = page.document(findings(record))
-        outlines.append(outline(record, data))
-    if not place.is_dir():
-        return pages
-    rows: list[list[str]] = []
-    for group in by_machine(outlines):
-        found, name = _merged(group), slug(group[0].machine)
-        pages[place / f"{MACHINE}{name}.md"] = _of_machine(found, group)
-        rows.append(_index_row(name, found.summary, group))
-    pages[place / INDEX] = _index(rows)
+        found = findings(record)
+        pages[tables_file(data)] = page.document(found)
+        indices.setdefault(record.machine.identity, _Index(record.machine.title)).add(found, data)
+    if place.is_dir():
+        pages[place / INDEX] = _index(list(indices.values()))
     return pages
 
 
-def _of_machine(found: Findings, group: Sequence[Outline]) -> str:
-    """Return a machine's page: its runs merged, and its published epochs, which are runs of another protocol."""
-    whole = page.whole(found)
-    published = [one for one in group if one.protocol == "published"]
-    if not published or len(published) == len(group):
-        return markdown.file(whole)
-    epochs = _merged(published).summary
-    own = [details.full_epochs(epochs), details.predicted(epochs)]
-    titles = {section.title for section in own if section}  # the whole has them of what was published alone
-    return markdown.file(sections.page(whole.title, [*(s for s in whole.sections if s.title not in titles), *own]))
+@dataclass
+class _Index:
+    """One machine's rows: each with its answer, and a link to the run that it is taken from."""
+
+    title: str
+    lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
+
+    def add(self, found: Findings, data: Path) -> None:
+        """Take those rows of a run that no run has measured which goes before it."""
+        link = f"[{data.stem}]({tables_file(data).name})"
+        self.runs.append(link)
+        named = names(found.summary.columns)
+        for row, standing in zip(found.summary.rows, found.summary.standings, strict=True):
+            size = row.size is not None
+            own = rank(found.record, Group(row.scenario.name, row.regime.name, size))
+            key = label(row.scenario.name, row.regime.name) + (" (sizes)" if size else "")
+            if key not in self.lines or own > self.lines[key][0]:
+                said = [NOTHING, NOTHING] if size else in_brief(row, standing, named)
+                self.lines[key] = (own, [key, *said, link])
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
-    """Return what each machine's best runs amount to, by the name of its page; raise ResultsError for bad data."""
+    """Return what each machine's runs amount to, by a name for it; raise ResultsError for bad data."""
     groups = by_machine([outline(record, file) for file, record in among(places, tell)])
     return {slug(group[0].machine): _merged(group) for group in groups}
 
@@ -250,27 +245,17 @@ def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
     ]
 
 
-def _index(rows: list[list[str]]) -> str:
-    headers = ["machine", "cores", "memory", "GPU", "columns", "regimes", "runs", "newest"]
+def _index(machines: Sequence[_Index]) -> str:
     explanation = (
-        "For each model and size, a machine's page shows the newest run with enough rounds for intervals, if there is "
-        "one. Made by `python -m kerasbench report` from the result files in this folder; do not edit."
+        "Each row is of the newest run that measured it with default columns, and links to it. Made by `python -m "
+        "kerasbench report` from the result files in this folder; do not edit."
     )
-    return f"# Results by machine\n\n{markdown.draw_table(headers, rows)}\n\n{explanation}\n\n{MADE}\n"
-
-
-def _index_row(name: str, summary: Summary, group: Sequence[Outline]) -> list[str]:
-    machine = summary.record.machine
-    cells = [
-        str(machine.cores),
-        whole_gib(machine.memory_bytes),
-        ", ".join(machine.gpus) or NOTHING,
-        ", ".join(column_name(column) for column in summary.columns),
-        str(len({(row.scenario.name, row.regime.name) for row in summary.rows})),
-        str(len(group)),
-        max(one.started for one in group),
-    ]
-    return [f"[{markdown.escape(machine.chip)}]({MACHINE}{name}.md)", *map(markdown.escape, cells)]
+    parts = ["# Results by machine"]
+    for one in machines:
+        rows = [[markdown.escape(cell) for cell in cells[:-1]] + cells[-1:] for _, cells in one.lines.values()]
+        table = markdown.draw_table(["scenario", "fastest", "how many times as long the others take", "run"], rows)
+        parts += [f"## {markdown.escape(one.title)}", table, f"All runs: {', '.join(one.runs)}"]
+    return "\n\n".join([*parts, explanation, MADE]) + "\n"
 
 
 def _quotation(place: Path, data: str, wanted: str) -> str:

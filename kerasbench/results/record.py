@@ -16,7 +16,8 @@ from kerasbench.machine import Machine
 from kerasbench.quiet.signals import Signal, Surroundings
 from kerasbench.results.asked import Asked, Counted
 from kerasbench.results.keys import CellKey, Column
-from kerasbench.results.upgrade import SCHEMA
+
+SCHEMA = 4  # of the files; no other is read
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
@@ -66,26 +67,17 @@ class Origin:
     started: str = ""
 
 
-class Unshown(NamedTuple):
-    """Columns that a run tried and that a page leaves out, because another run has taken its place there."""
-
-    started: str
-    newer: bool
-    columns: tuple[Column, ...]
-
-
 @dataclass(frozen=True)
 class TrialRecord:
     """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
 
-    ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. A round has two trials of a cell
-    where the first was invalid, in files of an older kerasbench. ``protocol`` is what it measured, or was to; None in a
-    file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were alive together, measured in turn.
-    ``started_alone``: nothing else ran while it started, so that its start-up and first step count. ``crowded``: it
-    failed while others were alive as it may not by itself: memory had run out, or on a GPU it was never measured.
-    ``code`` is the hash of the code of kerasbench that measured it, empty in a file that does not tell. ``ended`` is
-    when it ended (empty: not told). A run that goes on after an hour or more, or when the machine has been started
-    again, is in another ``sitting``, from 1 on.
+    ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. ``protocol`` is what it
+    measured, or was to; None in a file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were
+    alive together, measured in turn. ``started_alone``: nothing else ran while it started, so that its start-up and
+    first step count. ``crowded``: it failed while others were alive as it may not by itself: memory had run out, or on
+    a GPU it was never measured. ``code`` is the hash of the code of kerasbench that measured it, empty in a file that
+    does not tell. ``ended`` is when it ended (empty: not told). A run that goes on after an hour or more, or when the
+    machine has been started again, is in another ``sitting``, from 1 on.
     """
 
     round: int
@@ -171,11 +163,6 @@ class Record:
     flops: list[Counted] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     cells: int = 0
-
-    @property
-    def unshown(self) -> "dict[Group, list[Unshown]]":
-        """What other runs tried of a group and this record leaves out; nothing, unless it was merged of several."""
-        return {}
 
     @property
     def runs(self) -> int:

@@ -4,8 +4,7 @@ import json
 
 import msgspec
 
-from kerasbench.results.record import Record
-from kerasbench.results.upgrade import SCHEMA
+from kerasbench.results.record import SCHEMA, Record
 
 
 def document() -> str:

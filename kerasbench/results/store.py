@@ -16,17 +16,14 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.results.atomic import PARTIAL, replace
 from kerasbench.results.keys import CellKey
-from kerasbench.results.record import Record, TrialRecord
-from kerasbench.results.upgrade import SCHEMA, Incomplete, upgrade
+from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
 JOURNAL = ".jsonl"
 STAMP = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?"
 )  # how the files of a run are called: by its start (see _reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
-WITHDRAWN = ("parked",)  # signals that said what was not so: that a stopped process used the processors
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
-MAX_OLD_FILE_BYTES = 32 << 20  # ten times the largest file of an earlier schema; what those hold is decoded untyped
 
 
 class Store:
@@ -135,10 +132,10 @@ def _has_begun(journal: Path) -> bool:
 
 
 def load(file: Path) -> Record:
-    """Read a result file, or the journal of a run that is not over, without signals of noise that are withdrawn.
+    """Read a result file, or the journal of a run that is not over.
 
     Raises:
-        ResultsError: it is not there, not a result file, or from a newer kerasbench.
+        ResultsError: it is not there, not a result file, or of another version of kerasbench's format.
     """
     try:
         _require_size(file)
@@ -146,10 +143,8 @@ def load(file: Path) -> Record:
             record = _from_journal(stream, file) if file.suffix == JOURNAL else _from_json(stream.read(), file)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Incomplete) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
-    for trial in record.trials:
-        trial.noise[:] = [signal for signal in trial.noise if signal.name not in WITHDRAWN]
     from kerasbench.results.validity import complaint  # which reads metrics off trials, and so needs this module
 
     if found := complaint(record):
@@ -169,39 +164,33 @@ class _Version(msgspec.Struct):
 
 
 def _from_json(content: bytes, file: Path) -> Record:
-    if _is_of_today(content, file):
-        return msgspec.json.decode(content, type=Record)
-    return msgspec.convert(upgrade(msgspec.json.decode(content)), type=Record)
+    _require_schema(content, file)
+    return msgspec.json.decode(content, type=Record)
 
 
-def _is_of_today(content: bytes, file: Path) -> bool:
-    """Tell whether a file has today's schema; False: an older one, which is no larger than those were."""
+def _require_schema(content: bytes, file: Path) -> None:
+    """Raise ResultsError for a file of another version of the format."""
     schema = msgspec.json.decode(content, type=_Version).schema
-    if schema > SCHEMA:
-        raise ResultsError(f"{file}: written by a newer kerasbench (schema {schema}); read it with that one")
-    if schema < SCHEMA:
-        _require_size(file, MAX_OLD_FILE_BYTES)
-    return schema == SCHEMA
+    if schema != SCHEMA:
+        age = "a newer" if schema > SCHEMA else "an older"
+        advice = "read it with that one, or measure again"
+        raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
-def _require_size(file: Path, limit: int = MAX_FILE_BYTES) -> None:
+def _require_size(file: Path) -> None:
     found = file.stat()
     if not stat.S_ISREG(found.st_mode):
         raise ResultsError(f"{file}: not a file")
-    if found.st_size > limit:
-        raise ResultsError(f"{file}: larger than {limit:,} bytes, so not a kerasbench result file")
+    if found.st_size > MAX_FILE_BYTES:
+        raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
 
 
 def _from_journal(stream: BinaryIO, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is of the bout in flight, which is lost."""
     first, lines = _line(stream), iter(partial(_line, stream), b"")
-    if _is_of_today(first, file):
-        record = msgspec.json.decode(first, type=Record)
-        trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
-    else:
-        whole = msgspec.json.decode(first) | {"trials": [msgspec.json.decode(line) for line in lines]}
-        record = msgspec.convert(upgrade(whole), type=Record)
-        trials = record.trials
+    _require_schema(first, file)
+    record = msgspec.json.decode(first, type=Record)
+    trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
 
 

@@ -18,8 +18,6 @@ from kerasbench.results.shelf import records
 from kerasbench.runs.rows import Row, rows_of, whole_rounds
 from kerasbench.text import complain
 
-TOLD_LATE = ("jaxlib", "numpy")  # trials of an earlier kerasbench do not tell these versions
-
 
 @dataclass(frozen=True)
 class Interrupted:
@@ -45,7 +43,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         if not (record.unfinished or (longer and record.out_of_time)):
             ended = ended or (f"; {file.name} ran out of time: add --budget TIME" if record.out_of_time else "")
             continue
-        if not here.is_surely(record.machine):  # trials of two machines must not be paired by round
+        if not here.same_as(record.machine):  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
             passed.append((f"{file}: begun on another machine ({record.machine.title})", advice))
         elif live.is_gone(record.asked.scenarios):
@@ -123,7 +121,7 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     if not isinstance(probe, ProbeReport):
         return False
     there = probe.versions | {"python": probe.python}
-    return all(ran.get(name, version if name in TOLD_LATE else "") == version for name, version in there.items())
+    return all(ran.get(name) == version for name, version in there.items())
 
 
 def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord]) -> list[TrialRecord]:

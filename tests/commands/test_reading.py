@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import cli
-from kerasbench.results.store import Store, load
+from kerasbench.results.store import Store
 from tests import made
 
 
@@ -142,31 +142,6 @@ def test_a_page_that_differs_from_its_data_is_named_and_updated(old: Path, capsy
     assert tables.read_text() == by_hand
     assert cli.main(["report", str(old)]) == 0
     assert capsys.readouterr().out == f"{tables}\n"
-    assert cli.main(["report", str(old), "--check"]) == 0
-
-
-def test_a_machine_s_page_without_data_is_named_and_removed_and_nobody_else_s(
-    old: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = stored(old, 1.0, started="2026-01-01T00:00:00Z") / "2026-01-01T000000.json"
-    record = load(first)
-    machine = dataclasses.replace(record.machine, host="a")  # what the page is called after
-    Store(first.with_suffix(".jsonl")).finish(dataclasses.replace(record, machine=machine))
-    assert cli.main(["report", str(old)]) == 0
-    (page,) = old.glob("machine-*.md")
-    mine = old / "machine-room.md"
-    mine.write_text("# Where the machines stand\n")
-    (old / "2026-01-03T030405.json").write_text("{")  # damaged: its machine's page may be this one
-    first.unlink()
-    assert cli.main(["report", str(old)]) == 1 and page.exists()
-    (old / "2026-01-03T030405.json").unlink()
-    capsys.readouterr()
-    assert cli.main(["report", str(old), "--check"]) == 1
-    said = f"kerasbench: {page}: has no data any more; python -m kerasbench report removes it\n"
-    assert capsys.readouterr().err == said
-    assert cli.main(["report", str(old)]) == 0
-    assert f"{page}: removed, because it has no data any more" in capsys.readouterr().out
-    assert not page.exists() and mine.exists() and len(list(old.glob("machine-*.md"))) == 2
     assert cli.main(["report", str(old), "--check"]) == 0
 
 

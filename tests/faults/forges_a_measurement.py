@@ -7,7 +7,7 @@ from pathlib import Path
 
 from base import scenario
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "schema_3.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema_4.json"
 
 
 def build(regime):

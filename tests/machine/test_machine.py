@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.machine import Machine, fingerprint, linux, macos, nvidia, told_apart
+from kerasbench.machine import fingerprint, linux, macos, nvidia
 from tests.made import MACHINE
 
 
@@ -24,7 +24,7 @@ def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.Monk
     found = fingerprint()
     assert found.chip
     assert found.cores >= 1
-    assert len(found.host) == len(found.identifier) == 12
+    assert len(found.identifier) == 12
     assert "secret" not in repr(found) and "0123456789abcdef" not in repr(found)
 
 
@@ -32,8 +32,7 @@ def test_another_host_name_makes_no_other_machine(linux_box: pytest.MonkeyPatch)
     before = fingerprint()
     linux_box.setattr("platform.node", lambda: "dhcp-17")
     after = fingerprint()
-    assert before.host != after.host
-    assert before.same_as(after) and before.is_surely(after) and before.identity == after.identity
+    assert before.same_as(after) and before.identity == after.identity
     linux_box.setattr(linux, "machine_id", lambda: "f" * 32)
     assert not after.same_as(fingerprint())
 
@@ -43,8 +42,8 @@ def test_a_container_is_known_by_its_parts_at_each_start(linux_box: pytest.Monke
     one = fingerprint()
     linux_box.setattr("platform.node", lambda: "3f2a1c")
     other = fingerprint()
-    assert (one.host, one.identifier) == ("", "")
-    assert one == other and one.is_surely(other)
+    assert one.identifier == ""
+    assert one == other and one.same_as(other)
 
 
 def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
@@ -68,37 +67,8 @@ def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) ->
         linux_box.setattr(nvidia, "cards", lambda card=card: [card])
         found.append(fingerprint())
     one, other, silent = found
-    assert not one.same_as(other) and one.identity != other.identity
-    assert one.same_as(silent) and silent.same_as(other)
-    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, host not recorded")
-
-
-def of(host: str = "", identifier: str = "") -> Machine:
-    return dataclasses.replace(MACHINE, host=host, identifier=identifier)
-
-
-@pytest.mark.parametrize(
-    ("machines", "groups"),
-    [
-        ([of("a"), of("a", "X"), of("b", "X")], [[0, 1, 2]]),  # a file of before, then another name by DHCP
-        ([of("a"), of("b", "X")], [[0], [1]]),
-        ([of("a"), of("a", "X"), of("a", "Y")], [[0], [1], [2]]),  # it may be either
-        ([of("a"), of("b"), of("a", "X"), of("b", "Y"), of("c", "Y")], [[0, 2], [1, 3, 4]]),
-        ([of("a"), of()], [[0, 1]]),  # a container has no host
-        ([of("a", "X"), of(), of("b", "Y")], [[0], [1], [2]]),
-    ],
-)
-def test_older_files_belong_to_the_machine_that_has_their_host_name(
-    machines: list[Machine], groups: list[list[int]]
-) -> None:
-    assert told_apart(machines) == groups
-
-
-def test_what_is_surely_one_machine() -> None:
-    assert of("a").is_surely(of("a", "X")) and of().is_surely(of())
-    assert not of("a").is_surely(of())
-    assert not of("", "X").is_surely(of("a"))
-    assert not of("a", "X").is_surely(of("a", "Y"))
+    assert not one.same_as(other) and not one.same_as(silent)
+    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
 
 
 @pytest.mark.parametrize(
@@ -115,61 +85,6 @@ def test_what_is_surely_one_machine() -> None:
 )
 def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) -> None:
     assert MACHINE.same_as(dataclasses.replace(MACHINE, **change)) is same
-
-
-def test_hosts_tell_equal_machines_apart_where_both_are_known() -> None:
-    one, other = (dataclasses.replace(MACHINE, host=host) for host in ("a", "b"))
-    assert not one.same_as(other)
-    assert one.same_as(MACHINE) and MACHINE.same_as(other)
-
-
-@pytest.mark.parametrize(
-    ("system", "one", "other", "same"),
-    [
-        ("Darwin 24.1.0", [], ["Apple M1 (8-core GPU)"], True),  # an older kerasbench recorded no Mac's GPU
-        ("Darwin 24.1.0", ["Apple M1 (7-core GPU)"], ["Apple M1 (8-core GPU)"], False),
-        ("Linux 6.1", [], ["NVIDIA H200"], False),
-    ],
-)
-def test_a_mac_s_gpu_that_was_not_recorded(system: str, one: list[str], other: list[str], same: bool) -> None:
-    for host in ("", "a"):
-        first, second = (dataclasses.replace(MACHINE, system=system, gpus=gpus, host=host) for gpus in (one, other))
-        assert first.same_as(second) is same
-        assert second.same_as(first) is same
-    assert not first.same_as(dataclasses.replace(second, host="b"))
-
-
-@pytest.mark.parametrize(
-    ("hosts", "groups"),
-    [
-        (["", "a", "a", ""], [[0, 1, 2, 3]]),  # there is one host only that it may be
-        (["", "a", "b", "a", ""], [[0, 4], [1, 3], [2]]),
-        (["a", "", "b"], [[0], [1], [2]]),
-        (["a", "b", ""], [[0], [1], [2]]),
-        (["", ""], [[0, 1]]),
-        ([], []),
-    ],
-)
-def test_what_may_be_either_of_two_hosts_is_neither(hosts: list[str], groups: list[list[int]]) -> None:
-    assert told_apart([dataclasses.replace(MACHINE, host=host) for host in hosts]) == groups
-
-
-def test_an_update_tells_no_machines_apart() -> None:
-    systems = [("Linux 6.1", "a"), ("Linux 6.2", "a"), ("Linux 6.1", ""), ("Linux 6.2", ""), ("Linux 6.1", "b")]
-    machines = [dataclasses.replace(MACHINE, system=system, host=host) for system, host in systems]
-    assert told_apart(machines) == [[0, 1], [2, 3], [4]]
-
-
-def test_a_mac_whose_gpu_may_be_either_of_two_is_neither() -> None:
-    mac = dataclasses.replace(MACHINE, system="Darwin 24.1.0", host="a")
-    cards: list[list[str]] = [[], ["Apple M1 (7-core GPU)"], ["Apple M1 (8-core GPU)"]]
-    assert told_apart([dataclasses.replace(mac, gpus=gpus) for gpus in cards]) == [[0], [1], [2]]
-    assert told_apart([dataclasses.replace(mac, gpus=gpus) for gpus in cards[:2]]) == [[0, 1]]
-
-
-def test_a_machine_s_page_keeps_its_name() -> None:
-    machine = dataclasses.replace(MACHINE, gpus=["NVIDIA H200"], host="a")
-    assert machine.identity == ("Chip 9", 2, 8, "x86_64", "NVIDIA H200", "a")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_user_without_a_checkout_measures_a_scenario_of_their_own_and_reports(
     assert {one.description.name for one in record.scenarios} == {"mine", "iris_mlp"}
     assert [trial.failure for trial in record.trials] == [None, None]
 
-    assert called(tmp_path, kerasbench, "report", "results") and list(tmp_path.glob("results/machine-*.md"))
+    assert called(tmp_path, kerasbench, "report", "results") and (tmp_path / "results" / "README.md").exists()
     assert "iris_mlp: JAX takes " in called(
         tmp_path, python, "-c", "import kerasbench; print(repr(kerasbench.load('results')))"
     )

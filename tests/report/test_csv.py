@@ -32,8 +32,8 @@ def test_runs_of_the_same_cells_are_told_apart() -> None:
 
 def test_machines_of_one_chip_are_told_apart() -> None:
     runs = [
-        dataclasses.replace(made.record(*trials), machine=dataclasses.replace(made.MACHINE, host=host, identifier=own))
-        for host, own in (("aaa", ""), ("bbb", ""), ("aaa", "node-7"), ("", ""))
+        dataclasses.replace(made.record(*trials), machine=dataclasses.replace(made.MACHINE, identifier=own))
+        for own in ("aaa", "bbb", "node-7", "")
         for trials in ([made.trial()], [made.trial(failure=made.FAILURE)])
     ]
     found = list(csv.DictReader(io.StringIO(document([summarize(run) for run in runs]))))

@@ -10,10 +10,10 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.exchange.measurement import Published
-from kerasbench.exchange.options import Options
+from kerasbench.exchange.options import DEFAULT, Options
 from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
-from kerasbench.results.asked import PUBLISHED, SWEEP, Asked, Effort
+from kerasbench.results.asked import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.asked import SWEEP, Asked, Effort
 from kerasbench.results.record import Record
 from kerasbench.results.store import Store
 from tests import made
@@ -37,11 +37,12 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert main(["report", str(tmp_path)]) == 0
     written = capsys.readouterr().out.split()
     assert sorted(written) == sorted(str(page) for page in tmp_path.glob("*.md"))
-    assert len(written) == 5
+    assert len(written) == 3
     assert "2.10 ms" in kept.tables.read_text()
     index = (tmp_path / "README.md").read_text()
-    assert "[Chip 9](machine-chip-9-" in index
-    assert "[Chip 10 \\<b\\>](machine-chip-10-b-" in index
+    assert "## Chip 9, 2 cores, 8 GiB, machine without an identifier\n" in index
+    assert "## Chip 10 \\<b\\>, 2 cores" in index
+    assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0
 
 
@@ -62,45 +63,29 @@ def test_pages_that_differ_from_their_data_are_named(
     )
 
 
-def test_a_machine_s_page_has_the_newest_run_of_each_regime(tmp_path: Path) -> None:
-    old = dataclasses.replace(made.record(made.trial(found=made.measurement(9))), started="2026-01-01")
-    new = dataclasses.replace(made.record(made.trial(found=made.measurement(1))), started="2026-01-02")
-    alone = dataclasses.replace(made.record(made.trial(name="iris", found=made.measurement(5))), started="2026-01-01")
-    for record in (new, old, alone):
-        store(tmp_path, record)
-    swept = made.trial(found=made.measurement(1), options=Options(batch=8))
-    store(
-        tmp_path,
-        dataclasses.replace(made.record(swept), started="2026-01-03", asked=Asked(effort=Effort(protocol=SWEEP))),
-    )
-    assert made_from([tmp_path])[tmp_path / INDEX].count("| 2026-01-03") == 1
-    (page,) = (text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-"))
-    assert "1.10 ms" in page
-    assert "9.10 ms" not in page
-    assert "5.10 ms" in page
+def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_default_columns(tmp_path: Path) -> None:
+    def of(day: int, name: str, options: Options = DEFAULT, effort: Effort = DEFAULT_EFFORT) -> None:
+        trials = [
+            made.trial(1, name, backend, found=made.measurement(step, 0.0), options=options)
+            for backend, step in (("jax", 1.0), ("torch", 2.0 * day))
+        ]
+        started = f"2026-01-0{day}T00:00:00Z"
+        store(tmp_path, dataclasses.replace(made.record(*trials), asked=Asked(effort=effort), started=started), started)
 
-
-def test_a_machine_s_page_has_its_published_epochs_once(tmp_path: Path) -> None:
-    epochs = Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5]}, 10, [7_000, 6_000])
-    trial = made.trial(name="iris", found=dataclasses.replace(made.measurement(), published=epochs))
-    record = dataclasses.replace(made.record(trial), asked=Asked(effort=PUBLISHED), started="2026-01-03")
-    for one in (made.record(made.trial()), record):
-        store(tmp_path, one)
-    (page,) = (text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-"))
-    assert page.count("\n## All published epochs\n") == page.count("\n## Real epochs and ") == 1
-
-
-def test_two_hosts_of_one_model_share_no_page(tmp_path: Path) -> None:
-    for host, step_ms in (("", 9), ("a", 1), ("b", 5)):
-        record = made.record(made.trial(found=made.measurement(step_ms)))
-        store(tmp_path, dataclasses.replace(record, machine=dataclasses.replace(made.MACHINE, host=host)))
-    pages = [text for file, text in made_from([tmp_path]).items() if file.name.startswith("machine-")]
-    steps = ("9.10 ms", "1.10 ms", "5.10 ms")
-    assert sorted(tuple(step in page for step in steps) for page in pages) == [
-        (False, False, True),
-        (False, True, False),
-        (True, False, False),
+    of(1, "dense")
+    of(2, "dense")
+    of(3, "dense", Options(jit=False))
+    of(4, "dense", Options(batch=8), Effort(protocol=SWEEP))
+    of(5, "iris")
+    index = made_from([tmp_path])[tmp_path / INDEX]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in index.splitlines() if line[:1] == "|"]
+    assert [line[:2] + line[3:] for line in lines[2:]] == [
+        ["dense", "JAX", "[2026-01-02T000000](2026-01-02T000000.md)"],
+        ["dense (sizes)", "–", "[2026-01-04T000000](2026-01-04T000000.md)"],
+        ["iris", "JAX", "[2026-01-05T000000](2026-01-05T000000.md)"],
     ]
+    assert lines[2][2] == "torch 4.0×"
+    assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -252,7 +237,7 @@ def test_a_folder_without_results_is_an_error_that_says_what_to_do(
 def test_machines_have_names_of_their_own() -> None:
     assert slug(made.MACHINE).startswith("chip-9-")
     assert slug(OTHER).startswith("chip-10-b-")
-    assert slug(dataclasses.replace(made.MACHINE, host="abc")) != slug(made.MACHINE)
+    assert slug(dataclasses.replace(made.MACHINE, identifier="abc")) != slug(made.MACHINE)
     assert slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
     assert slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")
 
@@ -295,4 +280,3 @@ def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_
         write(made_from([tmp_path]))
     assert all(f"{file}: left as it is" in str(caught.value) for file in mine)
     assert {file: file.read_text() for file in mine} == mine
-    assert len(list(tmp_path.glob("machine-*.md"))) == 1
