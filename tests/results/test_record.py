@@ -5,8 +5,7 @@ import pytest
 from kerasbench.exchange.devices import Device
 from kerasbench.exchange.options import Options
 from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.results.asked import PUBLISHED, Asked
-from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, Origin, ScenarioRecord
+from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, ScenarioRecord
 from tests import made
 
 
@@ -37,11 +36,3 @@ def test_a_cell_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has()
 )
 def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished: bool) -> None:
     assert dataclasses.replace(made.record(), stopped_because=reason).unfinished is unfinished
-
-
-def test_a_group_comes_from_the_run_itself_and_leaves_nothing_out() -> None:
-    record = dataclasses.replace(made.record(rounds=4), asked=Asked(effort=PUBLISHED, data="real", keep_env={"A": "1"}))
-    assert record.origin(Group("dense", "default", False)) == Origin(
-        "published", "real", 4, {"A": "1"}, started=record.started
-    )
-    assert record.unshown == {}
