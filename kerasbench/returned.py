@@ -17,6 +17,7 @@ from kerasbench.analysis.versus import Versus, require_decided
 from kerasbench.errors import UsageError
 from kerasbench.report import comparison, csv, explanation, glance, markdown, page, plot
 from kerasbench.report import versus as report_versus
+from kerasbench.report.drawn import Drawn
 from kerasbench.report.sections import Page
 from kerasbench.results.merge import merge
 from kerasbench.results.record import Record
@@ -27,28 +28,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured."""
+    """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured.
+
+    ``files`` are those of a run that has just been measured.
+    """
 
     records: list[Record]
+    files: Drawn | None = None
 
     @property
     def summary(self) -> Summary:
-        return self._found.summary
+        return self.findings.summary
 
     @cached_property
-    def _found(self) -> Findings:
-        return Findings(summarize(merge(self.records)))
+    def findings(self) -> Findings:
+        """What is said of them: each statement once, for every table."""
+        return self.files.found if self.files else Findings(summarize(merge(self.records)))
 
     @property
     def page(self) -> Page:
         """What a terminal shows of them."""
-        return page.screen(self._found)
+        return page.screen(self.findings)
 
     def __str__(self) -> str:
         return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
-        return glance.text(glance.of_results(self._found))
+        return glance.text(glance.of_results(self.findings))
 
     def _repr_html_(self) -> str:
         return glance.notebook(self.page)
@@ -71,7 +77,7 @@ class Results:
     def _drawn(self) -> "Figure | None":
         from kerasbench.report import picture
 
-        return picture.of(self._found)
+        return picture.of(self.findings)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
@@ -85,7 +91,7 @@ class Explained(Results):
     @property
     def anatomies(self) -> list[Anatomy]:
         """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
-        return self._found.anatomies
+        return self.findings.anatomies
 
     def to_data(self) -> list[dict[str, Any]]:
         """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
@@ -94,7 +100,7 @@ class Explained(Results):
     @property
     def page(self) -> Page:
         """What a terminal shows of it."""
-        return page.explained(self._found)
+        return page.explained(self.findings)
 
     def _drawn(self) -> "Figure | None":
         from kerasbench.report import picture
@@ -102,7 +108,7 @@ class Explained(Results):
         return picture.of_parts(self.anatomies) or super()._drawn()
 
     def __repr__(self) -> str:
-        return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self._found))
+        return glance.text(glance.of_explanation(self.anatomies) or glance.of_results(self.findings))
 
     def _repr_html_(self) -> str:
         return glance.notebook(self.page, glance.of_explanation(self.anatomies))
@@ -115,7 +121,7 @@ class Versions(Results):
     @property
     def versus(self) -> list[Versus]:
         """Every figure of base and head with its ratio and verdict, for each pair of labels."""
-        return self._found.versus
+        return self.findings.versus
 
     @property
     def regressions(self) -> list[str]:

@@ -13,7 +13,7 @@ import kerasbench
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.exchange.given import Given, Input
 from kerasbench.exchange.messages import Code
-from kerasbench.plan import arguments
+from kerasbench.plan import request
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
 from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, exactly
 from kerasbench.results.record import Record
@@ -175,9 +175,9 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
-    assert first.options == arguments.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
+    assert first.options == request.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
-    assert second.options == arguments.options_of([], [], [], ["1", "2"])
+    assert second.options == request.options_of([], [], [], ["1", "2"])
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert found.records == [runs.record]
     assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
@@ -221,7 +221,7 @@ def test_an_explanation_can_be_quick(runs: Runs) -> None:
 
 
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
-    found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget_s=60)
+    found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.asked
     assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
     assert (asked.scenarios, asked.backends, asked.devices, asked.refine) == (["dense"], ["jax"], ["cpu"], True)
@@ -234,7 +234,7 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
-    found = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout_s=90)
+    found = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
     (asked,) = runs.asked
     assert asked == Asked(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
     assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)

@@ -23,7 +23,7 @@ assert not found, found
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ([], ["run"]),
+        ([], []),
         (["--quick"], ["run", "--quick"]),
         (["run", "--quick"], ["run", "--quick"]),
         (["list"], ["list"]),

@@ -144,26 +144,6 @@ def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() ->
         assert set(keywords) <= set(parameters), (page, name)
 
 
-def reading_ease(text: str) -> float:
-    """Return Flesch's reading ease: 206.835 - 1.015 words a sentence - 84.6 syllables a word."""
-    prose = re.sub(r"^(#|\||```|!\[|<!--).*$|`[^`]*`", "", text, flags=re.MULTILINE)
-    prose = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[*_]", r"\1", prose)
-    sentences = [one for one in re.split(r"[.!?]\s|\n\s*\n|\n- ", prose) if re.search("[A-Za-z]", one)]
-    words = re.findall(r"[A-Za-z][A-Za-z']*", " ".join(sentences))
-    syllables = sum(max(1, len(re.findall("[aeiouy]+", re.sub("e$", "", word.lower())))) for word in words)
-    return 206.835 - 1.015 * len(words) / len(sentences) - 84.6 * syllables / len(words)
-
-
-def test_reading_ease_tells_plain_words_from_others() -> None:
-    assert reading_ease("The cat sat on the mat. It was warm. The dog came in.") > 90
-    assert reading_ease("Multidimensional considerations necessitate comprehensive organisational restructuring.") < 0
-
-
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])
-def test_the_first_pages_are_easy_to_read(name: str) -> None:
-    assert reading_ease(text_of(ROOT / name)) >= 50
-
-
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 

@@ -14,7 +14,7 @@ import sys
 import kerasbench
 kerasbench.Scenario, kerasbench.Regime, kerasbench.datasets
 found = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"kerasbench", "__main__"}
-assert not found & {"numpy", "keras", "msgspec", "psutil", "rich", "typer", "filelock"}, found
+assert not found & {"numpy", "keras", "msgspec", "psutil", "rich", "click", "filelock"}, found
 assert "kerasbench.api" not in sys.modules
 """
 

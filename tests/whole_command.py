@@ -13,7 +13,7 @@ from typing import Any
 
 from kerasbench import __main__ as program
 from kerasbench.machine import lock
-from kerasbench.plan import arguments
+from kerasbench.plan import request
 from kerasbench.results.asked import Effort
 from kerasbench.runs import survey
 
@@ -33,7 +33,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 def prepare(own_lock: Path) -> None:
     """Have this process take its own lock, look at the machine and measure shortly, and wait for no quiet machine."""
-    usual = arguments.effort_of
+    usual = request.effort_of
 
     def short(*given: Any, **named: Any) -> Effort:
         effort = usual(*given, **named)
@@ -41,7 +41,7 @@ def prepare(own_lock: Path) -> None:
 
     lock.LOCK = own_lock
     survey.BEFORE_RUN_S = 0.1
-    arguments.effort_of = short
+    request.effort_of = short
 
 
 if __name__ == "__main__":

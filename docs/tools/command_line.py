@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import typer
+import click
 
 from kerasbench import cli
 from kerasbench.commands.help import examples_of, options_of
@@ -17,13 +17,14 @@ BEGINNING = """\
 
 <!-- Made by `python docs/tools/command_line.py > docs/command-line.md`; do not edit. -->
 
-`kerasbench` and `python -m kerasbench` are the same program. Without a command, `run` is meant.
+`kerasbench` and `python -m kerasbench` are the same program. Options without a command are those of `run`.
 
 - An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
   Only `--suite` takes one name.
 - stdout has the results. stderr has the progress and the warnings.
-- `kerasbench --install-completion` installs completion for your shell: bash, zsh or fish. It works for
-  `kerasbench`, not for `python -m kerasbench`.
+- `eval "$(_KERASBENCH_COMPLETE=bash_source kerasbench)"` in `~/.bashrc` completes what you type (zsh: `zsh_source` in
+  `~/.zshrc`; fish: `_KERASBENCH_COMPLETE=fish_source kerasbench | source`). It works for `kerasbench`, not for
+  `python -m kerasbench`.
 
 | exit code | meaning |
 |---|---|
@@ -37,11 +38,11 @@ After the first Ctrl-C kerasbench ends in order: it saves and prints everything 
 A second Ctrl-C ends it at once, and loses nothing either."""
 
 
-def written(command: Any, name: str, parent: typer.Context | None) -> Iterator[str]:
+def written(command: Any, name: str, parent: click.Context | None) -> Iterator[str]:
     """Return the sections of a command, and of the commands below it."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     below = getattr(command, "commands", {})
-    if parent is not None and not below:
+    if not below:
         yield f"## {context.command_path.partition(' ')[2]}"
         yield command.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
         yield "```sh\n" + "\n".join(examples_of(name)) + "\n```"
@@ -55,11 +56,11 @@ def written(command: Any, name: str, parent: typer.Context | None) -> Iterator[s
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("[x>=1]", "(at least 1)").replace("; x>=0]", "]")
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def main() -> int:
-    print("\n\n".join([BEGINNING, *written(typer.main.get_command(cli.app), cli.NAME, None)]))
+    print("\n\n".join([BEGINNING, *written(cli.app, cli.NAME, None)]))
     return 0
 
 

@@ -1,17 +1,16 @@
-"""What ``--help`` shows: commands and options grouped by purpose, then examples. And what a shell completes.
+"""What ``--help`` shows: commands and options grouped by purpose, then examples. And what a shell completes."""
 
-In plain text: rich's own help would load rich, and take twice as long to start.
-"""
-
+import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+import click
 
-from kerasbench.commands.parameters import COLUMNS, ENVIRONMENTS, EXPERTS, FILES, LONG, MODEL, SHOW, WHAT
+from kerasbench.settings import COLUMNS, ENVIRONMENTS, EXPERTS, FILES, LONG, MODEL, SHOW, WHAT
 
 WIDTH = 100  # characters at most: wider lines are hard to read
+CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "kerasbench": (
@@ -52,7 +51,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "new": (
         ("kerasbench new my_model.py", "a scenario of 30 lines that can be measured at once"),
-        ("kerasbench new models/first.py", "in a folder that there is"),
+        ("kerasbench new models/first.py", "in an existing folder"),
     ),
     "env": (
         ("kerasbench env create", "one environment for each backend"),
@@ -65,37 +64,73 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 # What options are for, in the order of --help. What only an expert needs comes last.
-OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, "Options")
-COMMANDS = ("Measure", "Read results", "Prepare")
+GENERAL = "Options"
+OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, GENERAL)
 
 
-class Command(TyperCommand):
+class Option(click.Option):
+    """An option with its ``group`` in ``--help``."""
+
+    def __init__(self, *arguments: Any, group: str = GENERAL, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.group = group
+
+
+class Argument(click.Argument):
+    """An argument that ``--help`` explains."""
+
+    def __init__(self, *arguments: Any, text: str, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.text = text
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return self.make_metavar(ctx), self.text
+
+
+class Command(click.Command):
     """A command whose ``--help`` has its options by purpose, and examples."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write_options(self, ctx, formatter)
+    def __init__(self, name: str, **more: Any) -> None:
+        super().__init__(name, context_settings=CONTEXT, **more)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in options_of(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_examples(ctx, formatter)
 
 
-class Group(TyperGroup):
-    """The same for a command that has commands. A shell completes the options of ``run`` where no command is named."""
+def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], Command]:
+    """Make a command of a function, whose docstring is its help."""
+    return lambda act: Command(name, params=list(parameters), callback=act, help=inspect.getdoc(act))
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write_options(self, ctx, formatter)
-        for title in (None, *COMMANDS):
-            rows = [(name, one.help or "") for name, one in self.commands.items() if _panel(one) == title]
-            _write_section(formatter, title or "Commands", [(name, text.split("\n\n")[0]) for name, text in rows])
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+class Group(click.Group):
+    """A command that has commands, by ``purposes``. A shell completes the options of ``run`` where none is named."""
+
+    def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:
+        self.purposes = purposes
+        commands = [one for several in purposes.values() for one in several]
+        super().__init__(name, commands=commands, context_settings=CONTEXT, **more)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in options_of(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+        for title, commands in self.purposes.items():
+            with formatter.section(title):
+                formatter.write_dl([(one.name or "", (one.help or "").split("\n\n")[0]) for one in commands])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_examples(ctx, formatter)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         completing = ctx.resilient_parsing and "run" in self.commands
         return super().parse_args(ctx, with_default_command(args) if completing and args else args)
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         found = super().shell_complete(ctx, incomplete)
         run = self.commands.get("run")
         if run is None or not incomplete.startswith("-"):
@@ -106,8 +141,7 @@ class Group(TyperGroup):
 
 def with_default_command(arguments: list[str]) -> list[str]:
     """Put ``run`` before options that name no command."""
-    of_all = ("--help", "--version", "--install-completion", "--show-completion")
-    names_none = not arguments or (arguments[0].startswith("-") and arguments[0] not in of_all)
+    names_none = bool(arguments) and arguments[0].startswith("-") and arguments[0] not in ("--help", "--version")
     return ["run", *arguments] if names_none else arguments
 
 
@@ -123,35 +157,18 @@ def examples_of(name: str) -> Iterable[str]:
     return [f"{line:{longest}}  # {purpose}" for line, purpose in shown]
 
 
-def options_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
     found: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
     for parameter in command.get_params(ctx):
         written = parameter.get_help_record(ctx)
         if written is not None:
-            ours = "Arguments" if parameter.param_type_name == "argument" else _panel(parameter) or "Options"
-            found[ours].append(written)
+            group = "Arguments" if isinstance(parameter, click.Argument) else getattr(parameter, "group", GENERAL)
+            found[group].append(written)
     return {title: rows for title, rows in found.items() if rows}
 
 
-def _panel(one: Any) -> str | None:
-    # An option that typer adds itself has none; a placeholder stands for "not given".
-    named = getattr(one, "rich_help_panel", None)
-    return named if isinstance(named, str) else None
-
-
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    for title, rows in options_of(command, ctx).items():
-        _write_section(formatter, title, rows)
-
-
-def _write_section(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:
-    if rows:
-        with formatter.section(title):
-            formatter.write_dl(rows)
-
-
-def _write_examples(ctx: Any, formatter: Any) -> None:
+def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
     with formatter.section("Examples"):
-        for line in examples_of(ctx.info_name):
+        for line in examples_of(ctx.info_name or ""):
             formatter.write(f"  {line}\n")

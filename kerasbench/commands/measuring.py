@@ -1,266 +1,88 @@
-"""Commands that measure: run, sweep and explain."""
+"""Commands that measure: each calls the function of ``api`` and prints what that returns."""
 
 import shlex
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.commands import EXIT_FAILED_CELLS, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
+from kerasbench.commands.help import Argument
 from kerasbench.commands.interrupts import EXIT_INTERRUPTED
-from kerasbench.commands.parameters import (
-    SHOW,
-    Backends,
-    BatchSizes,
-    Budget,
-    BusyCores,
-    Compared,
-    Control,
-    Custom,
-    Data,
-    Devices,
-    Dtype,
-    FailOn,
-    Fp32,
-    Inputs,
-    Jit,
-    KeepEnv,
-    MemoryLimit,
-    ModelBatch,
-    Native,
-    ProtocolName,
-    Python,
-    Quick,
-    Results,
-    Resume,
-    Rigorous,
-    Rounds,
-    Scenarios,
-    Seed,
-    Suite,
-    Threads,
-    Threshold,
-    Timeout,
-    Trust,
-    Wait,
-    Widths,
-    require_regression,
-    split,
-)
-from kerasbench.errors import UsageError
+from kerasbench.commands.options import FAIL_ON, as_json, measuring, require_regression
+from kerasbench.settings import EXPLAIN, RUN, SWEEP, VERSUS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kerasbench.analysis.findings import Findings
     from kerasbench.analysis.versus import Versus
-    from kerasbench.environments.interpreters import Interpreters
     from kerasbench.report.drawn import Drawn
-    from kerasbench.results.asked import Asked, Resumed
+    from kerasbench.returned import Explained, Results, Versions
 
 
-def run(
-    scenario: Scenarios = None,
-    suite: Suite = "",
-    backend: Backends = None,
-    device: Devices = None,
-    input_: Inputs = None,
-    batch_size: ModelBatch = None,
-    custom: Custom = None,
-    trust: Trust = False,
-    quick: Quick = False,
-    rounds: Rounds = None,
-    rigorous: Rigorous = False,
-    control: Control = False,
-    budget: Budget = None,
-    jit: Jit = None,
-    dtype: Dtype = None,
-    fp32: Fp32 = None,
-    threads: Threads = None,
-    native: Native = False,
-    busy_cores: BusyCores = None,
-    timeout: Timeout = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    data: Data = "synthetic",
-    protocol: ProtocolName = "steady",
-    python: Python = None,
-    keep_env: KeepEnv = None,
-    results: Results = Path("results"),
-    wait: Wait = False,
-    resume: Resume = False,
-) -> int:
+@measuring(RUN)
+def run(**given: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    from kerasbench.plan import catalog, words
-    from kerasbench.results.asked import Resumed
+    from kerasbench import api
 
-    said = words.Words(
-        scenarios=split(scenario),
-        suite=suite,
-        backends=split(backend),
-        devices=split(device),
-        quick=quick,
-        rounds=rounds,
-        rigorous=rigorous,
-        control=control,
-        budget=budget,
-        jit=split(jit),
-        dtype=split(dtype),
-        fp32=split(fp32),
-        threads=split(threads),
-        native=native,
-        busy_cores=split(busy_cores),
-        timeout_s=timeout,
-        memory_limit=memory_limit,
-        seed=seed,
-        data=data,
-        protocol=protocol,
-        keep_env=split(keep_env),
-        inputs=split(input_),
-        batch=batch_size,
-        custom=custom or "",
-        trust=trust,
-    )
-    asked = words.run(said)
-    if not resume:
-        return _tell(_drawn(asked, results, python, wait))
-    files = [one for one in said.scenarios if catalog.own_files([one])]
-    if said != words.Words(budget=budget, scenarios=files, custom=said.custom, trust=trust):
-        raise UsageError(
-            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
-            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
-        )
-    return _tell(_drawn(Resumed(asked.effort.budget_s, files, asked.given), results, python, wait))
+    return _tell(api.measure(RUN, given))
 
 
-def sweep(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="One scenario: name or file.")],
-    batch_size: BatchSizes = None,
-    width: Widths = None,
-    backend: Backends = None,
-    device: Devices = None,
-    input_: Inputs = None,
-    custom: Custom = None,
-    trust: Trust = False,
-    quick: Quick = False,
-    rounds: Rounds = None,
-    rigorous: Rigorous = False,
-    control: Control = False,
-    budget: Budget = None,
-    jit: Jit = None,
-    dtype: Dtype = None,
-    fp32: Fp32 = None,
-    threads: Threads = None,
-    busy_cores: BusyCores = None,
-    timeout: Timeout = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    data: Data = "synthetic",
-    python: Python = None,
-    keep_env: KeepEnv = None,
-    results: Results = Path("results"),
-    wait: Wait = False,
-) -> int:
+@measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
+def sweep(scenario: str, **given: Any) -> int:
     """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
-    from kerasbench.plan import words
+    from kerasbench import api
 
-    asked = words.sweep(
-        words.Words(
-            scenarios=[scenario],
-            backends=split(backend),
-            devices=split(device),
-            quick=quick,
-            rounds=rounds,
-            rigorous=rigorous,
-            control=control,
-            budget=budget,
-            jit=split(jit),
-            dtype=split(dtype),
-            fp32=split(fp32),
-            threads=split(threads),
-            busy_cores=split(busy_cores),
-            batch_sizes=split(batch_size),
-            widths=split(width),
-            timeout_s=timeout,
-            memory_limit=memory_limit,
-            seed=seed,
-            data=data,
-            keep_env=split(keep_env),
-            inputs=split(input_),
-            custom=custom or "",
-            trust=trust,
-        )
-    )
-    return _tell(_drawn(asked, results, python, wait))
+    return _tell(api.measure(SWEEP, given, scenarios=[scenario]))
 
 
-def versus(
-    base: Annotated[
-        str,
-        typer.Argument(metavar="BASE", help="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
-    ],
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="What is compared with it, in the same words.")],
-    scenario: Compared = None,
-    backend: Backends = None,
-    device: Devices = None,
-    quick: Quick = False,
-    rounds: Rounds = None,
-    rigorous: Rigorous = False,
-    budget: Budget = None,
-    threshold: Threshold = "3%",
-    fail_on: FailOn = None,
-    timeout: Timeout = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    data: Data = "synthetic",
-    python: Python = None,
-    keep_env: KeepEnv = None,
-    results: Results = Path("results"),
-    wait: Wait = False,
-) -> int:
+@measuring(
+    EXPLAIN,
+    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
+    more=[as_json()],
+)
+def explain(scenario: Sequence[str], as_json: bool, **given: Any) -> int:
+    """Show where the time of an epoch goes, and what would make it shorter."""
+    from kerasbench import api
+
+    found: Explained = api.measure(EXPLAIN, given, scenarios=list(scenario))
+    if not as_json:
+        return _tell(found)
+    import json
+
+    from kerasbench.report import markdown, page
+
+    besides = page.beside(found.findings)
+    if besides.sections:
+        print(markdown.rendered(besides), file=sys.stderr)
+    print(json.dumps(found.to_data(), indent=2))
+    return _finish(found.files)
+
+
+@measuring(
+    VERSUS,
+    Argument(["base"], metavar="BASE", text="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
+    Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
+    more=[FAIL_ON],
+)
+def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Each is measured in the same bouts as the other, on every backend that has both. What has to be installed is put on
     top of the backend's interpreter, and kept for the next time.
     """
-    from kerasbench import backends
-    from kerasbench.environments import interpreters
-    from kerasbench.plan.words import Words
-    from kerasbench.report.preparation import Preparation
-    from kerasbench.report.progress import to_stderr
-    from kerasbench.runs import versions
+    from kerasbench import api
 
     require_regression(fail_on)
-    said = Words(
-        scenarios=split(scenario),
-        backends=split(backend),
-        devices=split(device),
-        quick=quick,
-        rounds=rounds,
-        rigorous=rigorous,
-        budget=budget,
-        timeout_s=timeout,
-        memory_limit=memory_limit,
-        seed=seed,
-        data=data,
-        keep_env=split(keep_env),
-        threshold=threshold,
-    )
-    chosen = interpreters.find(split(python), backends.names())
-    asked, both = versions.asked_for(base, head, said, chosen, Preparation(to_stderr()).say, wait)
-    drawn = _drawn_by(asked, results, both, wait)
-    code = _tell(drawn)
-    return _gated(drawn.found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+    found: Versions = api.measure(VERSUS, given, base=base, head=head)
+    code = _tell(found)
+    return gated(found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
 
 
-def _gated(found: "Sequence[Versus]") -> int:
+def gated(found: "Sequence[Versus]") -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
     from kerasbench.analysis.versus import require_decided
 
@@ -272,97 +94,17 @@ def _gated(found: "Sequence[Versus]") -> int:
     return EXIT_OK
 
 
-def explain(
-    scenario: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenarios: name, pattern or file.")],
-    backend: Backends = None,
-    device: Devices = None,
-    input_: Inputs = None,
-    batch_size: ModelBatch = None,
-    custom: Custom = None,
-    trust: Trust = False,
-    quick: Quick = False,
-    rounds: Rounds = None,
-    timeout: Timeout = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    python: Python = None,
-    keep_env: KeepEnv = None,
-    results: Results = Path("results"),
-    wait: Wait = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=SHOW)] = False,
-) -> int:
-    """Show where the time of an epoch goes, and what would make it shorter."""
-    from kerasbench.plan import words
-    from kerasbench.report import page
+def _tell(found: "Results") -> int:
+    """Print what was measured, and return its exit code."""
     from kerasbench.report.printed import print_page
 
-    asked = words.explanation(
-        words.Words(
-            scenarios=split(scenario),
-            backends=split(backend),
-            devices=split(device),
-            quick=quick,
-            rounds=rounds,
-            timeout_s=timeout,
-            memory_limit=memory_limit,
-            seed=seed,
-            keep_env=split(keep_env),
-            inputs=split(input_),
-            batch=batch_size,
-            custom=custom or "",
-            trust=trust,
-        )
-    )
-    drawn = _drawn(asked, results, python, wait)
-    if as_json:
-        print(_explained_as_json(drawn.found))
-    else:
-        print_page(page.explained(drawn.found))
-    return _finish(drawn)
+    print_page(found.page)
+    return _finish(found.files)
 
 
-def _explained_as_json(found: "Findings") -> str:
-    """Return an explanation as JSON, and print to stderr what is to be said beside it."""
-    import json
-
-    from kerasbench.report import explanation, markdown, page
-
-    besides = page.beside(found)
-    if besides.sections:
-        print(markdown.rendered(besides), file=sys.stderr)
-    return json.dumps(explanation.as_data(found.anatomies), indent=2)
-
-
-def _drawn(asked: "Asked | Resumed", results: Path, python: list[str] | None, wait: bool) -> "Drawn":
-    """Measure what was asked for, or go on with what was interrupted; save the data, the tables and the plot."""
-    from kerasbench import backends
-    from kerasbench.environments import interpreters
-
-    return _drawn_by(asked, results, interpreters.find(split(python), backends.names()), wait)
-
-
-def _drawn_by(asked: "Asked | Resumed", results: Path, chosen: "Interpreters", wait: bool) -> "Drawn":
-    """The same, by interpreters that are known."""
-    from kerasbench.report.audience import ConsoleAudience
-    from kerasbench.report.drawn import draw
-    from kerasbench.report.progress import to_stderr
-    from kerasbench.runs.run import measured
-
-    with measured(asked, results, chosen, ConsoleAudience(to_stderr()), wait) as ended:
-        return draw(ended.record, ended.store, ended.unsaved)
-
-
-def _tell(drawn: "Drawn") -> int:
-    """Print what a run says of itself, and return its exit code."""
-    from kerasbench.report import page
-    from kerasbench.report.printed import print_page
-
-    print_page(page.screen(drawn.found))
-    return _finish(drawn)
-
-
-def _finish(drawn: "Drawn") -> int:
+def _finish(drawn: "Drawn | None") -> int:
     """Say where a run's files are, or why they are not, and return its exit code."""
+    assert drawn is not None  # it has just been measured
     if drawn.unsaved:
         print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
         return EXIT_USAGE

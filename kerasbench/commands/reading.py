@@ -2,13 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from kerasbench.commands import EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
-from kerasbench.commands.parameters import FILES, SHOW, FailOn, require_regression, suite_names
+from kerasbench.commands.help import Argument, Option, command
+from kerasbench.commands.options import FAIL_ON, as_json, offering, require_regression
 from kerasbench.errors import UsageError
+from kerasbench.settings import FILES, SHOW, SUITES
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 FORMATS = ("markdown", "csv", "json", "html")
 
 
-def list_(
-    suite: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="published, tiny or modern. Default: all.",
-            autocompletion=suite_names,
-            show_default=False,
-            rich_help_panel=SHOW,
-        ),
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=SHOW)] = False,
-) -> int:
+@command(
+    "list",
+    Option(
+        ["--suite"],
+        metavar="NAME",
+        default="",
+        help="published, tiny or modern. Default: all.",
+        group=SHOW,
+        shell_complete=offering(SUITES),
+    ),
+    as_json(),
+)
+def list_(suite: str, as_json: bool) -> int:
     """List the scenarios of each suite: their sizes, and how long a step took here."""
     import json
 
@@ -48,38 +48,33 @@ def list_(
     return EXIT_OK
 
 
-def report(
-    places: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[DIR|FILE]...", help="Folders, result files or pages. Default: results, README.md and docs."
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Write nothing. Exit with 1 if a page differs from its data.",
-            rich_help_panel=SHOW,
-        ),
-    ] = False,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="KIND",
-            help="markdown (files next to the data), or csv, json or html (printed).",
-            autocompletion=lambda: FORMATS,
-            rich_help_panel=SHOW,
-        ),
-    ] = "markdown",
-    plots: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="DIR", help="Draw each machine's plots as PNG in this folder.", rich_help_panel=FILES
-        ),
-    ] = None,
-) -> int:
+@command(
+    "report",
+    Argument(
+        ["places"],
+        metavar="[DIR|FILE]...",
+        nargs=-1,
+        type=Path,
+        text="Folders, result files or pages. Default: results, README.md and docs.",
+    ),
+    Option(["--check"], is_flag=True, help="Write nothing. Exit with 1 if a page differs from its data.", group=SHOW),
+    Option(
+        ["--format", "form"],
+        metavar="KIND",
+        default="markdown",
+        help="markdown (files next to the data), or csv, json or html (printed).",
+        group=SHOW,
+        shell_complete=offering(FORMATS),
+    ),
+    Option(
+        ["--plot", "plots"],
+        metavar="DIR",
+        type=Path,
+        help="Draw each machine's plots as PNG in this folder.",
+        group=FILES,
+    ),
+)
+def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
     from kerasbench.report.printed import print_page
@@ -135,10 +130,14 @@ def _check(differing: list[Path]) -> int:
     return EXIT_USAGE if differing else EXIT_OK
 
 
-def compare(
-    places: Annotated[list[Path], typer.Argument(metavar="OLD NEW [MORE]...", help="Result files or folders.")],
-    fail_on: FailOn = None,
-) -> int:
+@command(
+    "compare",
+    Argument(
+        ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
+    ),
+    FAIL_ON,
+)
+def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
     from kerasbench.analysis import changes
     from kerasbench.analysis.summary import summarize

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kerasbench.children import scratch
 from kerasbench.errors import UsageError
 from kerasbench.exchange.given import STRUCTURE, fitting
-from kerasbench.plan.words import Words
+from kerasbench.settings import Settings, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ class Live:
 
 
 @contextmanager
-def named(said: Words, scenarios: Any, data: Any) -> Iterator[Words]:
+def named(said: Settings, scenarios: Any, data: Any) -> Iterator[Settings]:
     """Add to what is said what is to be measured, and on which data; a live model is saved for as long as this lasts.
 
     Raises:
@@ -46,8 +46,7 @@ def named(said: Words, scenarios: Any, data: Any) -> Iterator[Words]:
     if not is_model(scenarios):
         if kind is not data:
             raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
-        names = [str(one) for one in ([scenarios] if isinstance(scenarios, str | Path) else scenarios)]
-        yield dataclasses.replace(said, scenarios=names, data=kind)
+        yield dataclasses.replace(said, scenarios=listed(scenarios), data=kind)
         return
     with saved(scenarios, None if kind is data else data) as found:
         own = dataclasses.replace(said, scenarios=[str(found.file)], data=kind)

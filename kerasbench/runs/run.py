@@ -17,7 +17,7 @@ from kerasbench.exchange.options import parted
 from kerasbench.machine import Machine
 from kerasbench.machine.lock import machine_lock
 from kerasbench.machine.state import State
-from kerasbench.plan import catalog, duration, words
+from kerasbench.plan import catalog, duration, request
 from kerasbench.plan.cells import Plan
 from kerasbench.plan.duration import History
 from kerasbench.quiet.gate import Gate, product_canary
@@ -113,7 +113,7 @@ def _require_there(asked: Asked, interpreters: Interpreters) -> None:
 def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> Asked:
     """Return what an interrupted run was asked for, if all of it still is as it was."""
     variables.require_same(interrupted.record.asked.keep_env)
-    asked = words.known(interrupted.record.asked)
+    asked = request.known(interrupted.record.asked)
     for whom in asked.environments:
         if parted(whom)[1] and whom not in interpreters.named:
             raise UsageError(f"{interrupted.file} measured {whom}: name its interpreter again, --python {whom}=PATH")

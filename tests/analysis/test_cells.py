@@ -26,13 +26,6 @@ def step(step_ms: float) -> Measurement:
     return made.measurement(step_ms=step_ms, overhead_ms=0)
 
 
-def test_an_invalid_trial_counts_only_where_its_repetition_was_invalid_too() -> None:
-    disturbed, quiet = made.trial(found=step(9), noise=(made.DISTURBED,)), made.trial(found=step(2), noise=(NOTED,))
-    assert value_of(disturbed, quiet) == (2.0, [])
-    assert value_of(quiet, disturbed) == (2.0, [])
-    assert value_of(disturbed, made.trial(found=step(8), noise=(made.DISTURBED,))) == (8.0, [1])
-
-
 def test_every_bout_counts_however_it_was_disturbed() -> None:
     quiet, disturbed = made.in_bout(1, step(2)), made.in_bout(2, step(8), noise=(made.DISTURBED,))
     value, noisy = value_of(quiet, disturbed)

@@ -119,10 +119,10 @@ def on(records: list[Record], **said: Any) -> list[Record]:
 
 
 def test_a_side_that_is_of_another_machine_in_part_has_no_verdicts() -> None:
-    mixed = [OLD[0], *on(OLD[1:], identifier="a")]
-    new = side(2.5, 2.52, 2.48, first=2)
-    assert compare(mixed, on(new, identifier="a")).changes[0].verdict is Verdict.SLOWER
-    (change,) = compare(mixed, on(new, identifier="b")).changes
+    same, new = on(OLD, identifier="a"), side(2.5, 2.52, 2.48, first=2)
+    assert compare(same, on(new, identifier="a")).changes[0].verdict is Verdict.SLOWER
+    mixed = [OLD[0], *same[1:]]
+    (change,) = compare(mixed, on(new, identifier="a")).changes
     assert (change.verdict, change.why) == (None, DIFFERENT_MACHINES)
 
 

@@ -3,7 +3,7 @@ import pytest
 from kerasbench.children import limits
 from kerasbench.errors import UsageError
 from kerasbench.exchange.requests import ProtocolKind
-from kerasbench.plan import arguments
+from kerasbench.plan import request
 from kerasbench.text import size
 
 
@@ -37,9 +37,9 @@ def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
 @pytest.mark.parametrize("timeout_s", [float("inf"), float("nan"), 0.0, -1.0])
 def test_what_is_no_time_is_refused(timeout_s: float) -> None:
     with pytest.raises(UsageError, match="--timeout takes a number of seconds above 0, not"):
-        arguments.require_time(timeout_s)
-    arguments.require_time(None)
-    arguments.require_time(0.5)
+        request.require_time(timeout_s)
+    request.require_time(None)
+    request.require_time(0.5)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_what_is_no_time_is_refused(timeout_s: float) -> None:
     [("4g", 4 << 30), ("4G", 4 << 30), ("500m", 500 << 20), ("1.5GiB", 3 << 29), (" 2gb ", 2 << 30)],
 )
 def test_sizes_of_memory_are_read(text: str, size_bytes: int) -> None:
-    assert arguments.parse_size_bytes(text) == size_bytes
+    assert request.parse_size_bytes(text) == size_bytes
 
 
 @pytest.mark.parametrize("text", ["", "4", "g", "-1g", "0g", "4t", "4 g", "4g4", "1e3m", "٤g"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"not a size of memory: .*; say 500m or 4g"):
-        arguments.parse_size_bytes(text)
+        request.parse_size_bytes(text)
 
 
 @pytest.mark.parametrize(

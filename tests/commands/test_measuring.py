@@ -211,12 +211,12 @@ def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
     ],
 )
 def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
-    assert measuring._gated(versus(summarize(record_of(*found)))) == code
+    assert measuring.gated(versus(summarize(record_of(*found)))) == code
 
 
 def test_a_gate_does_not_pass_where_nothing_was_decided() -> None:
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        measuring._gated(versus(summarize(record_of(*failing(OLD, NEW)))))
+        measuring.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
 
 
 def test_a_gate_says_that_a_disturbed_comparison_is_not_decided(

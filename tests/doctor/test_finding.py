@@ -5,11 +5,11 @@ import shlex
 import sys
 from typing import Any
 
+import click
 import pytest
-import typer
 from packaging.requirements import Requirement
 
-from kerasbench import cli
+from kerasbench.commands import preparing
 from kerasbench.doctor import diagnose, finding
 from kerasbench.doctor.facts import Facts
 from tests.doctor import cases, test_apple, test_nvidia
@@ -53,22 +53,20 @@ def test_every_command_is_one_that_its_program_takes(facts: Facts) -> None:
 
 def parse(arguments: list[str]) -> dict[str, Any]:
     """Have the command line's own parser read ``env create ...``, without executing it."""
-    root = typer.main.get_command(cli.app)
-    group = root.get_command(None, arguments[0])  # type: ignore[attr-defined]
-    command = group.get_command(None, arguments[1])
-    given: dict[str, Any] = command.make_context("create", arguments[2:]).params
+    assert arguments[:2] == ["env", "create"]
+    given: dict[str, Any] = preparing.create.make_context("create", arguments[2:]).params
     return given
 
 
 def test_an_environment_s_command_means_what_it_says() -> None:
     words = shlex.split(finding.create("torch", "--cuda", "--interpreter", "/my python/bin/python3.12"))
     given = parse(words[3:])
-    assert (list(given["backend"]), given["cuda"], given["cpu"]) == (["torch"], True, False)
+    assert (list(given["backends"]), given["cuda"], given["cpu"]) == (["torch"], True, False)
     assert (given["interpreter"], given["force"]) == ("/my python/bin/python3.12", True)
 
 
 def test_a_parser_that_is_asked_for_nonsense_refuses() -> None:
-    with pytest.raises(typer.TyperException):
+    with pytest.raises(click.ClickException):
         parse(["env", "create", "--backends", "torch"])
 
 

@@ -15,9 +15,9 @@ from kerasbench.exchange.options import (
     subject,
     without_environment,
 )
-from kerasbench.plan import arguments, cells, words
+from kerasbench.plan import cells, request
 from kerasbench.plan.catalog import Selected
-from kerasbench.plan.words import Words
+from kerasbench.settings import Settings
 from tests import made
 
 
@@ -58,15 +58,15 @@ def test_a_label_tells_a_twin_from_keras() -> None:
 
 
 def test_options_are_crossed_and_taken_once() -> None:
-    assert arguments.options_of([], [], [], []) == [DEFAULT]
-    assert arguments.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
+    assert request.options_of([], [], [], []) == [DEFAULT]
+    assert request.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
         Options(jit=True, dtype="float32", threads=1),
         Options(jit=False, dtype="float32", threads=1),
     ]
 
 
 def test_twins_are_columns_beside_all_others() -> None:
-    assert arguments.options_of([], [], [], ["1", "2"], native=True) == [
+    assert request.options_of([], [], [], ["1", "2"], native=True) == [
         Options(threads=1),
         Options(threads=2),
         Options(threads=1, native=True),
@@ -75,7 +75,7 @@ def test_twins_are_columns_beside_all_others() -> None:
 
 
 def test_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
-    found = arguments.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
+    found = request.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
     assert [one.label for one in found] == [
         "",
         "native=on",
@@ -90,12 +90,12 @@ def test_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> Non
 @pytest.mark.parametrize("given", ["0", "-1", "all"])
 def test_busy_cores_are_counted(given: str) -> None:
     with pytest.raises(UsageError, match="--busy-cores takes whole numbers from 1 on"):
-        arguments.options_of([], [], [], [], busy_cores=[given])
+        request.options_of([], [], [], [], busy_cores=[given])
 
 
 def test_published_epochs_are_run_in_one_go_beside_which_no_turn_keeps_cores_busy() -> None:
     with pytest.raises(UsageError, match="--protocol published takes none"):
-        words.run(Words(busy_cores=["1"], protocol="published"))
+        request.run(Settings(busy_cores=["1"], protocol="published"))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_unknown_values_are_refused(
     jit: list[str], dtype: list[str], fp32: list[str], threads: list[str], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        arguments.options_of(jit, dtype, fp32, threads)
+        request.options_of(jit, dtype, fp32, threads)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_what_means_nothing_on_a_device_is_unsupported_before_it_is_tried(
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2m ", 120)])
 def test_durations(text: str, seconds: float) -> None:
-    assert arguments.parse_duration_s(text) == seconds
+    assert request.parse_duration_s(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "m", "10 minutes", "-5m", "0", "1e9"])
 def test_other_words_are_no_durations(text: str) -> None:
     with pytest.raises(UsageError, match="not a duration"):
-        arguments.parse_duration_s(text)
+        request.parse_duration_s(text)
 
 
 def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:

@@ -11,8 +11,8 @@ import pytest
 from kerasbench.errors import UsageError
 from kerasbench.exchange.given import Given
 from kerasbench.plan import live
-from kerasbench.plan.words import Words
 from kerasbench.scenario import source_hash
+from kerasbench.settings import Settings
 from kerasbench.worker.sources import model as source
 
 clock = itertools.count(2, 2)  # seconds
@@ -120,20 +120,20 @@ def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
 
 
 def test_a_live_model_is_asked_for_by_its_file_and_its_rows() -> None:
-    with live.named(Words(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
+    with live.named(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
         assert [Path(one).name for one in words.scenarios] == ["net.keras"]
         assert (Path(words.rows).name, words.samples, words.data, words.quick) == ("rows.npz", 5, "synthetic", True)
         assert Path(words.rows).exists()
-    with live.named(Words(), model("net"), "synthetic") as words:
+    with live.named(Settings(), model("net"), "synthetic") as words:
         assert (words.rows, words.samples) == ("", 0)
 
 
 def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
-        with live.named(Words(), given, "real") as words:
+        with live.named(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")
 
 
 def test_rows_are_for_a_live_model_alone() -> None:
-    with pytest.raises(UsageError, match="is for a live model"), live.named(Words(), "a", (1, 2)):
+    with pytest.raises(UsageError, match="is for a live model"), live.named(Settings(), "a", (1, 2)):
         pass

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 MADE = "jax"  # the smallest of the three; torch's usual wheel for Linux brings gigabytes of CUDA along
 # Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
 USUAL_KERAS, OTHER_KERAS = "keras==3.15.1", "keras==3.15.0"
-NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "typer"}
+NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "click"}
 
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.exchange.options import Options, Size
-from kerasbench.plan import arguments
+from kerasbench.plan import request
 from kerasbench.plan.cells import Plan
 from kerasbench.results import asked
 from kerasbench.results.record import INTERRUPTED, Record
@@ -18,7 +18,7 @@ BACKENDS = ("jax", "tensorflow", "torch")
 
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    effort = dataclasses.replace(arguments.effort_of(False, None, False, "sweep"), budget_s=budget_s)
+    effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
     cells = [
         dataclasses.replace(made.cell(backend=backend, options=one), protocol=effort.protocol)
         for one in options

@@ -1,5 +1,6 @@
 """What a comparison of versions asks of a run."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -8,8 +9,8 @@ from kerasbench.environments import layers
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.machine.lock import machine_lock
-from kerasbench.plan.words import Words
 from kerasbench.runs import versions
+from kerasbench.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,11 @@ def _made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(base: str, head: str, **said: object) -> list[str]:
-    found, chosen = versions.asked_for(base, head, Words(**said), Interpreters(), print)  # type: ignore[arg-type]
+    found, chosen = versions.asked_for(
+        Settings(base=base, head=head, **said),  # type: ignore[arg-type]
+        Interpreters(),
+        print,
+    )
     assert (found.control, found.threshold) == (True, 0.05)
     assert all(chosen.of(whom) == "/bin/sh" for whom in found.environments)
     assert found.versus == [whom.partition("@")[2] for whom in found.environments[:2]]
@@ -39,24 +44,25 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
 @pytest.mark.parametrize(
     ("words", "said", "complaint"),
     [
-        (("keras==3.14", "gone"), Words(), "'gone' is neither a label"),
-        (("keras==3.14", "keras==3.15"), Words(["no_such"]), "no_such"),
-        (("keras==3.14", "keras==3.15"), Words(threshold="100%"), "--threshold takes a share of less than 100 %"),
-        (("keras==3.14", "keras==3.15"), Words(threshold="1%"), "--threshold takes 3% or more, not 1.00%"),
-        (("keras==3.14", "keras==3.15"), Words(threshold="0%"), "--threshold takes 3% or more, not 0.00%"),
-        (("keras==3.14", "keras==3.15"), Words(threshold=0), "--threshold takes 3% or more, not 0.00%"),
-        (("keras==3.14", "keras==3.15"), Words(threshold="much"), "--threshold takes .* not 'much'"),
+        (("keras==3.14", "gone"), Settings(), "'gone' is neither a label"),
+        (("keras==3.14", "keras==3.15"), Settings(["no_such"]), "no_such"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold="100%"), "--threshold takes a share of less than 100 %"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold="1%"), "--threshold takes 3% or more, not 1.00%"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold="0%"), "--threshold takes 3% or more, not 0.00%"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold=0), "--threshold takes 3% or more, not 0.00%"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold="much"), "--threshold takes .* not 'much'"),
     ],
 )
 def test_what_means_nothing_is_refused_before_anything_is_made(
-    words: tuple[str, str], said: Words, complaint: str, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, str], said: Settings, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
+    both = dataclasses.replace(said, base=words[0], head=words[1])
     with pytest.raises(UsageError, match=complaint):
-        versions.asked_for(*words, said, Interpreters(), print)
+        versions.asked_for(both, Interpreters(), print)
 
 
 def test_nothing_is_made_while_another_run_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
     with machine_lock(), pytest.raises(MachineBusy, match="another kerasbench run is measuring"):
-        versions.asked_for("keras==3.14", "keras==3.15", Words(), Interpreters(), print)
+        versions.asked_for(Settings(base="keras==3.14", head="keras==3.15"), Interpreters(), print)

@@ -1,4 +1,4 @@
-"""Words of a command line or of Python, as values: backends, devices, options, durations, sizes of memory, effort."""
+"""What a run is asked for, made of the settings of a command line or of Python: the one place that checks them."""
 
 import dataclasses
 import itertools
@@ -8,12 +8,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
+from kerasbench import backends
+from kerasbench.children import variables
 from kerasbench.errors import UsageError, unknown
 from kerasbench.exchange.devices import parse_label
-from kerasbench.exchange.given import Input
+from kerasbench.exchange.given import Given, Input
 from kerasbench.exchange.options import DTYPES, Fp32, Options
 from kerasbench.exchange.requests import DataKind, ProtocolKind
-from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, RIGOROUS_ROUNDS, SWEEP, Effort, exactly
+from kerasbench.plan import catalog, sizes
+from kerasbench.results.asked import (
+    DEFAULT,
+    PUBLISHED,
+    QUICK,
+    RIGOROUS_ROUNDS,
+    SWEEP,
+    Asked,
+    Effort,
+    Resumed,
+    exactly,
+)
+from kerasbench.settings import EXPLAIN, RUN, VERSUS, Settings
+from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
 
 INPUT = re.compile(
@@ -23,13 +38,13 @@ SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[mg])(i?b)?", re.IGNOR
 
 
 def require_time(limit_s: float | None, option: str = "--timeout") -> None:
-    """Raise UsageError for a limit that is no time, as infinity is."""
+    """Raise UsageError unless the limit is a finite time above 0, or there is none."""
     if limit_s is not None and not 0 < limit_s < math.inf:
         raise UsageError(f"{option} takes a number of seconds above 0, not {limit_s:g}")
 
 
 def whole_bytes(limit: float | None) -> int | None:
-    """Return a limit of memory as a whole number, also 4e9; raise UsageError for what is none of at least 1."""
+    """Return a limit of memory as a whole number, also 4e9; raise UsageError if below 1 or not whole."""
     if limit is not None and (not 1 <= limit < math.inf or limit % 1):
         raise UsageError(f"--memory-limit takes a whole number of bytes from 1 on, such as 4e9, not {limit:g}")
     return None if limit is None else int(limit)
@@ -177,3 +192,109 @@ def effort_of(
     if rigorous or count is not None:
         standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)
+
+
+def request(command: str, said: Settings) -> Asked:
+    """Return what a command is asked to measure.
+
+    Raises:
+        UsageError: a setting means nothing, or two of them exclude each other.
+    """
+    return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](said)
+
+
+def run(said: Settings) -> Asked:
+    protocol = parse_protocol(said.protocol)
+    if said.busy_cores and protocol == "published":
+        raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
+    return _asked(said, protocol, _terms(said))
+
+
+def sweep(said: Settings) -> Asked:
+    """Return what a sweep is asked for: each of the terms at each size, and more of them where series cross."""
+    batches = sizes.parse_batches(said.batch_sizes or ([] if said.widths else sizes.DEFAULT_BATCHES))
+    options = sizes.crossed(_terms(said), batches, sizes.parse_widths(said.widths))
+    return dataclasses.replace(_asked(said, "sweep", options), refine=True)
+
+
+def explanation(said: Settings) -> Asked:
+    """Return what is asked for where a step is to be taken apart."""
+    return dataclasses.replace(_asked(said, "steady", _terms(said)), explain=True)
+
+
+def versus(said: Settings) -> Asked:
+    """Return what is asked for where versions are compared; which interpreters, is known when they are there."""
+    from kerasbench.analysis.verdicts import MINIMAL_EFFECT  # late: most commands judge nothing
+
+    asked, threshold = _asked(said, "steady", _terms(said)), parse_share(said.threshold)
+    if threshold < MINIMAL_EFFECT:
+        raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
+    return dataclasses.replace(asked, control=True, threshold=threshold)
+
+
+def resumed(said: Settings) -> Resumed:
+    """Return what --resume is asked for: the rest of a run, whose options cannot be changed."""
+    asked = run(said)
+    files = [one for one in said.scenarios if catalog.own_files([one])]
+    kept = ("budget", "custom", "trust", "results", "python", "wait", "resume")
+    allowed = Settings(scenarios=files, **{name: getattr(said, name) for name in kept})
+    if said != allowed:
+        raise UsageError(
+            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
+            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
+        )
+    return Resumed(asked.effort.budget_s, files, asked.given)
+
+
+def _terms(said: Settings) -> list[Options]:
+    return options_of(said.jit, said.dtype, said.fp32, said.threads, said.native, said.busy_cores)
+
+
+def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> Asked:
+    if said.suite and said.scenarios:
+        raise UsageError(
+            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
+        )
+    budget_s = parse_duration_s(said.budget) if isinstance(said.budget, str) else said.budget
+    limit = parse_size_bytes(said.memory_limit) if isinstance(said.memory_limit, str) else said.memory_limit
+    return known(
+        Asked(
+            scenarios=said.scenarios,
+            suite=said.suite or Asked().suite,
+            backends=said.backends,
+            devices=said.devices,
+            options=options,
+            effort=effort_of(said.quick, said.rounds, said.rigorous, kind, budget_s),
+            seed=said.seed,
+            data=parse_data(said.data),
+            timeout_s=parse_duration_s(said.timeout) if isinstance(said.timeout, str) else said.timeout,
+            memory_limit_bytes=whole_bytes(limit),
+            keep_env=variables.kept(said.keep_env),
+            control=said.control or said.rigorous,
+            given=_given(said),
+        )
+    )
+
+
+def _given(said: Settings) -> Given:
+    """Return what is said of models; raise UsageError for what cannot be."""
+    batch = said.batch_size
+    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= sizes.MAX_BATCH):
+        raise UsageError(f"--batch-size takes a whole number from 1 to {sizes.MAX_BATCH:,}, not {batch}")
+    return Given(parse_inputs(said.inputs), batch, parse_custom(said.custom), said.trust, said.rows, said.samples)
+
+
+def known(asked: Asked) -> Asked:
+    """Return it with valid and unique backends and devices; raise UsageError for what cannot be measured.
+
+    What a file says was asked for is no surer than a user's words.
+    """
+    require_time(asked.timeout_s)
+    require_time(asked.effort.budget_s, "--budget")
+    whole_bytes(asked.memory_limit_bytes)
+    require_seed(asked.seed)
+    return dataclasses.replace(
+        asked,
+        backends=parse_backends(asked.backends, backends.names()),
+        devices=parse_devices(asked.devices),
+    )

@@ -1,0 +1,265 @@
+"""The options of a run, each declared here once: for the command line, for Python, and for their documentation.
+
+``commands/options.py`` makes options of a shell of them, ``api.py`` signatures, and ``plan/request.py`` what is to be
+measured. Standard library alone: ``--help`` loads nothing else.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RUN, SWEEP, EXPLAIN, VERSUS = "run", "sweep", "explain", "versus"
+ALL = (RUN, SWEEP, EXPLAIN, VERSUS)
+
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
+    "What to measure",
+    "A saved model, or one of keras.applications",
+    "How long",
+    "What to show",
+    "Columns (every combination is measured)",
+    "Environments",
+    "Files",
+    "For experts",
+)
+CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
+BACKENDS, DEVICES, SUITES = "backends", "devices", "suites"  # names that a shell is offered, looked up when it asks
+
+
+@dataclass(frozen=True)
+class Option:
+    """How an option is written and described. Its name in Python, its type and its default are those of its field.
+
+    ``commands`` take it. ``offers`` are values that a shell completes, or where to look them up.
+    """
+
+    flag: str
+    group: str
+    help: str
+    metavar: str = ""
+    commands: tuple[str, ...] = ALL
+    offers: str | tuple[str, ...] = ()
+
+
+def _many(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
+    return field(default_factory=list, metadata={"option": Option(flag, group, text, metavar, **more)})
+
+
+def _one(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(flag, group, text, metavar, **more)})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user said, option by option, before it is checked. A time and a size may be a number or a word."""
+
+    scenarios: list[str] = _many(
+        "--scenario", WHAT, f"{CHOICE} Default: all of the suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
+    )
+    suite: str = _one(
+        "",
+        "--suite",
+        WHAT,
+        "All scenarios of a suite: published (default), tiny or modern.",
+        "NAME",
+        commands=(RUN,),
+        offers=SUITES,
+    )
+    batch_sizes: list[str] = _many(
+        "--batch-size", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", "A..B|LIST", commands=(SWEEP,)
+    )
+    widths: list[str] = _many(
+        "--width", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", "LIST", commands=(SWEEP,)
+    )
+    backends: list[str] = _many(
+        "--backend", WHAT, "tensorflow, torch or jax. Default: all that are installed.", "NAME", offers=BACKENDS
+    )
+    devices: list[str] = _many(
+        "--device", WHAT, "cpu, gpu or gpu:1. Default: all that a backend finds.", "NAME", offers=("cpu", "gpu")
+    )
+    data: str = _one(
+        "synthetic",
+        "--data",
+        WHAT,
+        "synthetic (no download) or real (from keras.datasets).",
+        "KIND",
+        offers=("synthetic", "real"),
+    )
+    protocol: str = _one(
+        "steady",
+        "--protocol",
+        WHAT,
+        "steady (seconds per trial) or published (every published epoch, one round).",
+        "KIND",
+        commands=(RUN,),
+        offers=("steady", "published"),
+    )
+    native: bool = _one(
+        False,
+        "--native",
+        WHAT,
+        "Also measure the model in plain TensorFlow, torch or JAX: what does Keras cost?",
+        commands=(RUN,),
+    )
+    busy_cores: list[str] = _many(
+        "--busy-cores",
+        WHAT,
+        "Measure each column again while N processors are kept busy: what does it lose by that?",
+        "N",
+        commands=(RUN, SWEEP),
+    )
+    inputs: list[str] = _many(
+        "--input",
+        MODEL,
+        "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
+        "[NAME=]SIZE",
+    )
+    batch_size: int | None = _one(
+        None, "--batch-size", MODEL, "Samples in a batch. Default: 32.", "N", commands=(RUN, EXPLAIN, VERSUS)
+    )
+    custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
+    trust: bool = _one(False, "--trust", MODEL, "Load the file even if it may run code of its own.")
+    quick: bool = _one(False, "--quick", LONG, "One short round: a first look, with rough intervals.")
+    rounds: int | None = _one(
+        None, "--rounds", LONG, "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %.", "N"
+    )
+    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds, and a control.")
+    budget: str | float | None = _one(
+        None,
+        "--budget",
+        LONG,
+        "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
+        "TIME",
+    )
+    threshold: str | float = _one(
+        "3%",
+        "--threshold",
+        SHOW,
+        "The smallest difference that counts as faster or slower. At least 3%.",
+        "PERCENT",
+        commands=(VERSUS,),
+    )
+    jit: list[str] = _many(
+        "--jit",
+        COLUMNS,
+        "Compile the step. Default: what each backend does.",
+        "on|off",
+        commands=(RUN, SWEEP, VERSUS),
+        offers=("on", "off"),
+    )
+    dtype: list[str] = _many(
+        "--dtype",
+        COLUMNS,
+        "float32 (default), mixed_float16, mixed_bfloat16, ...",
+        "POLICY",
+        offers=("float32", "mixed_float16", "mixed_bfloat16"),
+    )
+    fp32: list[str] = _many(
+        "--fp32",
+        COLUMNS,
+        "Precision of float32 products on a GPU: ieee (default), tf32 or framework-default.",
+        "MODE",
+        offers=("ieee", "tf32", "framework-default"),
+    )
+    threads: list[str] = _many("--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N")
+    python: list[str] = _many(
+        "--python",
+        ENVIRONMENTS,
+        "Python interpreter of a backend; with a label, torch@LABEL=PATH, of a further column. "
+        "Default: from kerasbench.toml, or this one.",
+        "NAME=PATH",
+    )
+    results: str = _one("results", "--results", FILES, "Folder for the result file and the tables.", "DIR")
+    resume: bool = _one(
+        False,
+        "--resume",
+        FILES,
+        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.",
+        commands=(RUN,),
+    )
+    control: bool = _one(
+        False,
+        "--control",
+        EXPERTS,
+        "Measure one column of each row twice. A difference between the two is noise.",
+        commands=(RUN, SWEEP, EXPLAIN),
+    )
+    timeout: str | float | None = _one(
+        None,
+        "--timeout",
+        EXPERTS,
+        "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a cell, "
+        "then ten times what that took, at least 60 s.",
+        "TIME",
+    )
+    memory_limit: str | float | None = _one(
+        None, "--memory-limit", EXPERTS, "Stop a trial that uses more memory: 500m, 4g. Default: none.", "SIZE"
+    )
+    seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
+    keep_env: list[str] = _many(
+        "--keep-env",
+        EXPERTS,
+        "Pass this environment variable to the trials. Its value is saved with the results.",
+        "NAME",
+    )
+    wait: bool = _one(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
+    # Not said in a shell: the rows of a live model, and both sides of ``versus``, which are no options.
+    rows: str = ""
+    samples: int = 0
+    base: str = ""
+    head: str = ""
+
+
+def options_of(command: str) -> dict[str, "dataclasses.Field[Any]"]:
+    """Return the fields of those options that a command takes, by their names in Python."""
+    fields = {one.name: one for one in dataclasses.fields(Settings)}
+    return {name: one for name, one in fields.items() if "option" in one.metadata and command in option(name).commands}
+
+
+def option(name: str) -> Option:
+    """Return the option of a field."""
+    found: Option = Settings.__dataclass_fields__[name].metadata["option"]
+    return found
+
+
+def is_list(name: str) -> bool:
+    """Tell whether an option can be given several times."""
+    return Settings.__dataclass_fields__[name].default_factory is list
+
+
+def settings(command: str, given: Mapping[str, object]) -> Settings:
+    """Return what a shell or Python said; lists are taken apart at their commas.
+
+    Raises:
+        TypeError: the command has no such option.
+    """
+    known = options_of(command)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{command}() got an unexpected keyword argument {name!r}")
+    values: dict[str, Any] = {name: (listed if is_list(name) else _plain)(value) for name, value in given.items()}
+    return Settings(**values)
+
+
+def _plain(value: object) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def listed(given: object) -> list[str]:
+    """Return one value, several, or values with commas, as words; a mapping as ``key=value``.
+
+    A file with a comma in its path is one word, and so is that of an interpreter or a folder behind ``torch=``.
+    """
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [f"{key}={value}" for key, value in given.items()]
+    several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    words = (word for one in several for word in _apart(str(one)))
+    return [word.strip() for word in words if word.strip()]
+
+
+def _apart(text: str) -> list[str]:
+    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")

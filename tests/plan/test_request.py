@@ -1,0 +1,195 @@
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.exchange.given import Given, Input
+from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.plan import request
+from kerasbench.quiet import gate
+from kerasbench.results.asked import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.asked import PUBLISHED, QUICK, SWEEP, Asked, exactly
+from kerasbench.results.store import Store, load
+from kerasbench.settings import Settings
+from tests import made
+
+
+def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
+    assert request.run(Settings()) == Asked()
+    assert request.explanation(Settings()) == Asked(explain=True)
+
+
+def test_a_control_is_asked_for_by_itself_or_with_rigour() -> None:
+    assert request.run(Settings(control=True)) == Asked(control=True)
+    assert request.run(Settings(rigorous=True)).control and request.sweep(Settings(["dense"], control=True)).control
+    assert not request.run(Settings(rounds=12)).control
+
+
+def test_an_explanation_can_be_quick() -> None:
+    assert request.explanation(Settings(quick=True)).effort == QUICK
+
+
+def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
+    asked = request.run(Settings(backends=["torch", "jax", "torch"], devices=["gpu:0", "gpu"], protocol="published"))
+    assert (asked.backends, asked.devices, asked.effort) == (["torch", "jax"], ["gpu"], PUBLISHED)
+
+
+@pytest.mark.parametrize("request_of", [request.run, request.sweep, request.explanation])
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Settings(backends=["pytorch"]), "did you mean 'torch'"),
+        (Settings(devices=["tpu"]), "unknown device 'tpu'"),
+        (Settings(seed=-1), "--seed takes"),
+        (Settings(timeout=0), "--timeout takes"),
+        (Settings(data="none"), "unknown kind of data"),
+        (Settings(dtype=["bf16"]), "unknown value of --dtype"),
+        (Settings(budget="soon"), "not a duration"),
+        (Settings(memory_limit="lots"), "not a size of memory"),
+        *((Settings(memory_limit=limit), "--memory-limit takes") for limit in (0, -1, 0.5, 4.5, math.inf, math.nan)),
+        (Settings(memory_limit="0.0000001m"), "--memory-limit takes"),
+        *((Settings(budget=budget_s), "--budget takes") for budget_s in (0, -1.0, math.inf, math.nan)),
+        (Settings(keep_env=["A=1"]), "--keep-env takes the names"),
+    ],
+)
+def test_a_word_that_means_nothing_is_refused_whatever_is_asked_for(
+    request_of: Callable[[Settings], Asked], said: Settings, complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        request_of(said)
+
+
+def test_numbers_and_words_of_a_budget_and_of_memory_mean_the_same() -> None:
+    assert request.run(Settings(budget="10m", memory_limit="1g")) == request.run(
+        Settings(budget=600.0, memory_limit=1 << 30)
+    )
+
+
+def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
+    asked = request.run(Settings(memory_limit=4e9, budget=600, timeout=60))
+    assert asked == request.run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.begin(dataclasses.replace(made.record(), asked=asked))
+    assert load(store.journal).asked == asked
+
+
+def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
+    asked = request.sweep(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
+    assert asked.options == [
+        Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)
+    ]  # fmt: skip
+    assert (asked.refine, asked.effort.protocol) == (True, SWEEP)
+    assert [options.batch for options in request.sweep(Settings(["dense"])).options][-1] == 4096
+    assert {options.batch for options in request.sweep(Settings(["dense"], widths=["1", "2"])).options} == {None}
+
+
+def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
+    with pytest.raises(UsageError, match="unknown device"):
+        request.known(dataclasses.replace(Asked(), devices=["toaster"]))
+    assert request.known(Asked(options=[DEFAULT])) == Asked()
+
+
+def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
+    said = Settings(
+        scenarios=["mine.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3
+    )
+    assert request.run(said).given == Given([Input("tokens", [128])], 8, "", True, "rows.npz", 3)
+    assert request.run(Settings()).given == Given()
+
+
+@pytest.mark.parametrize("batch", [0, -1, 1 << 21, 8.0])
+def test_a_batch_of_no_samples_is_none(batch: int) -> None:
+    with pytest.raises(UsageError, match="--batch-size takes a whole number from 1 to"):
+        request.run(Settings(batch_size=batch))
+
+
+def test_a_suite_is_asked_for_in_place_of_scenarios() -> None:
+    assert request.run(Settings(suite="tiny")) == Asked(suite="tiny")
+    with pytest.raises(UsageError, match="--suite and --scenario exclude each other"):
+        request.run(Settings(["resnet8"], suite="tiny"))
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'torch'"):
+        request.parse_backends(["pytorch"], ["jax", "torch"])
+    with pytest.raises(UsageError, match="there are: cpu, gpu"):
+        request.parse_devices(["tpu"])
+
+
+def test_names_are_taken_once() -> None:
+    assert request.parse_backends(["torch", "jax", "torch"], ["jax", "torch"]) == ["torch", "jax"]
+    assert request.parse_devices(["gpu:0", "gpu", "cpu:0", "gpu:1"]) == ["gpu", "cpu", "gpu:1"]
+
+
+def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
+    assert request.effort_of(False, None, False, "sweep").protocol.kind == "sweep"
+    quick = request.effort_of(True, None, False, "sweep")
+    assert (quick.max_rounds, quick.protocol, quick.gate_s) == (1, SWEEP, gate.QUICK_PATIENCE_S)
+    assert request.effort_of(False, 7, False, "sweep") == exactly(7, SWEEP)
+    with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
+        request.parse_protocol("sweep")
+
+
+def test_efforts() -> None:
+    assert request.effort_of(False, None, False) == DEFAULT_EFFORT
+    assert request.effort_of(True, None, False).max_rounds == 1
+    assert request.effort_of(False, 7, False).min_rounds == request.effort_of(False, 7, False).max_rounds == 7
+    assert request.effort_of(False, None, True).min_rounds == 12
+
+
+def test_contradicting_efforts_are_refused() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        request.effort_of(True, 3, False)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5])
+def test_a_number_of_rounds_that_is_none_is_refused(count: int) -> None:
+    with pytest.raises(UsageError, match=f"--rounds takes a whole number from 1 on, not {count}"):
+        request.effort_of(False, count, False)
+
+
+@pytest.mark.parametrize(("given", "share"), [("5%", 0.05), ("2.5 %", 0.025), ("7", 0.07), (0.1, 0.1), ("0", 0.0)])
+def test_a_share_is_said_in_percent_or_given_as_a_number(given: str | float, share: float) -> None:
+    assert request.parse_share(given) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("given", ["100%", "many", "-1%", "", 1.0, -0.1])
+def test_what_is_no_share_below_one_is_refused(given: str | float) -> None:
+    with pytest.raises(UsageError, match="--threshold takes a share of less than 100 %"):
+        request.parse_share(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("96x96x3", Input("", [96, 96, 3])),
+        ("tokens=1x128:int32", Input("tokens", [1, 128], "int32")),
+        (" a/b:0=7 ", Input("a/b:0", [7])),
+    ],
+)
+def test_inputs_have_names_sizes_and_dtypes(text: str, found: Input) -> None:
+    assert request.parse_inputs([text]) == [found]
+
+
+@pytest.mark.parametrize("text", ["", "tokens", "tokens=", "96x", "96x0", "x=3:string", "=3", "3x-1"])
+def test_what_is_no_input_is_said(text: str) -> None:
+    with pytest.raises(UsageError, match="--input takes NAME=SIZE such as tokens=128:int32, or 96x96x3, not"):
+        request.parse_inputs([text])
+
+
+@pytest.mark.parametrize("texts", [["a=1", "a=2"], ["1", "2"]])
+def test_an_input_is_named_once(texts: list[str]) -> None:
+    with pytest.raises(UsageError, match="give each input once"):
+        request.parse_inputs(texts)
+
+
+def test_a_model_s_own_layers_are_in_a_python_file(tmp_path: Path) -> None:
+    file = tmp_path / "layers.py"
+    file.touch()
+    assert (request.parse_custom(str(file)), request.parse_custom("")) == (str(file), "")
+    for wrong in (str(tmp_path / "none.py"), str(tmp_path)):
+        with pytest.raises(UsageError, match="--custom takes a Python file"):
+            request.parse_custom(wrong)

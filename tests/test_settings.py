@@ -1,0 +1,27 @@
+from pathlib import Path
+
+from kerasbench.settings import listed
+
+
+def test_lists_are_repeated_or_separated_by_commas() -> None:
+    assert listed(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
+    assert listed(None) == []
+
+
+def test_a_file_with_a_comma_in_its_path_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "a,b" / "net.keras"
+    file.parent.mkdir()
+    assert listed([str(file)]) == [f"{tmp_path}/a", "b/net.keras"]
+    file.touch()
+    assert listed([str(file), f"{file},{file}", "x" * 5000]) == [
+        str(file),
+        *2 * [f"{tmp_path}/a", "b/net.keras"],
+        "x" * 5000,
+    ]
+
+
+def test_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    assert listed([f"torch={folder}", "jax,tensorflow"]) == [f"torch={folder}", "jax", "tensorflow"]
+    assert listed(["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
