@@ -5,13 +5,14 @@ step fed from arrays, fed with a batch that lies ready on the device, and the co
 share of the first of them, by the readings of the same cycle, and so the parts add up to the step.
 """
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.analysis.cells import STEADY, Row
+from kerasbench.analysis.cells import STEADY, CellSummary, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, estimate, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.payoff import BreakEven
@@ -169,7 +170,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
     """Yield what differs from a cell in one thing, with the time that is left there for the same work."""
     mine = row.cells[column]
     for rival, cell in row.cells.items():
-        what = _differs(rival, column)
+        what = _differs(cell, mine)
         if what and (left := between(cell, mine, STEADY, row.cells.values())) is not None:
             yield Advice(what, rival, left)
     for other in summary.rows:
@@ -195,11 +196,14 @@ def _larger_batch(other: Row, row: Row) -> int | None:
     return batch if batch is not None and batch > row.regime.batch else None
 
 
-def _differs(rival: Column, column: Column) -> Help | None:
-    """Return the one thing in which a cell of the same backend differs, None for none or several."""
-    if rival == column or rival[0] != column[0]:
+def _differs(rival: CellSummary, mine: CellSummary) -> Help | None:
+    """Return the one thing in which a cell differs from another of the same backend, None for none or several."""
+    if not rival.trials or not mine.trials:
         return None
-    if rival[1] != column[1]:
-        return Help.DEVICE if rival[2] == column[2] else None
-    # Only the jit is varied; what was asked for besides stands in both.
-    return Help.JIT if not column[2].startswith("jit=") and rival[2].startswith("jit=") else None
+    other, own = rival.trials[0][0], mine.trials[0][0]
+    if other.backend != own.backend:
+        return None
+    if other.options == own.options:
+        return Help.DEVICE if other.device.label != own.device.label else None
+    is_jit = own.options.jit is None and dataclasses.replace(other.options, jit=None) == own.options
+    return Help.JIT if is_jit and other.device.label == own.device.label else None

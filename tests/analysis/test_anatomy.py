@@ -186,6 +186,15 @@ def test_cells_that_differ_in_two_things_are_no_advice() -> None:
     assert {one.what for one in both.advice} == {Help.PREPARED}
 
 
+def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
+    labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
+    mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
+    found = {one.what: one.column for one in anatomy([*mine, *rivals(1.0, bare)]).advice}
+    assert found[Help.JIT] == ("torch", "cpu", bare.terms)
+    other = anatomy([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
+    assert Help.JIT not in {one.what for one in other}
+
+
 def test_prepared_data_are_advised_where_feeding_takes_a_tenth() -> None:
     assert [one.what for one in explained().advice] == [Help.PREPARED]
     fed = explained(found=with_parts(ready_ms=1.9))
