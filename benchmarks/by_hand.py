@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from kerasbench.worker.isolation import refuse_other_frameworks
+from kerasbench.worker.failure import refuse_other_frameworks
 
 refuse_other_frameworks(sys.argv[2])  # as a trial does: Keras would import JAX too, wherever it finds it
 

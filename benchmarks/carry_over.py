@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.exchange.measurement import Block
+from kerasbench.protocol.measurement import Block
 from kerasbench.results.store import load
 
 LEAST = 3  # slices on each side of a difference

@@ -7,9 +7,8 @@ import tempfile
 from typing import Any
 
 from kerasbench import backends
-from kerasbench.children.variables import clean, for_scratch
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT
+from kerasbench.processes.variables import clean, for_scratch
+from kerasbench.protocol.columns import DEFAULT, Device
 
 CPU = Device("cpu")
 

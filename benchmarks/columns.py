@@ -12,17 +12,16 @@ from functools import partial
 from pathlib import Path
 
 from kerasbench.analysis.cells import CellSummary
-from kerasbench.children import bout
-from kerasbench.children.bout import Entrant, Rules
-from kerasbench.children.limits import Limits
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.devices import CPU, Device
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.requests import Protocol, TrialRequest
 from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
+from kerasbench.processes import bout
+from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.record import TrialRecord
-from kerasbench.runs import cycles, orders
+from kerasbench.runs import schedule
 from kerasbench.runs.rows import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
@@ -122,8 +121,8 @@ def launched(
     """Run one bout and return what became of each column."""
     entrants = [Entrant(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
     protocol = protocols[columns[0].name]
-    shares = cycles.shares(protocol, columns[0].selected.regime)
-    rules = Rules(orders.drawn(seed), partial(cycles.enough, protocol, shares), lambda: True)
+    shares = schedule.shares(protocol, columns[0].selected.regime)
+    rules = Rules(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
     return bout.measure(entrants, rules, Silent(), alone)
 
 

@@ -14,13 +14,12 @@ from columns import Column, chosen, growing
 
 from kerasbench import backends
 from kerasbench.analysis.cells import STEADY, CellSummary
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict, judge
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.verdicts import Verdict, judge
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
-from kerasbench.results.asked import MAX_ROUNDS, Effort
-from kerasbench.runs import stopping
+from kerasbench.results.record import MAX_ROUNDS, Effort
+from kerasbench.runs import schedule
 
 COPIES = 5
 
@@ -31,7 +30,7 @@ def study(selected: Selected, backend: str, most: int) -> None:
     for bouts, found in enumerate(growing(columns), start=1):
         ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
         widths.append([one.half_width for one in ratios])
-        is_last = stopping.ending(Effort(max_rounds=most), widths) is not None
+        is_last = schedule.ending(Effort(max_rounds=most), widths) is not None
         if is_last or bouts == MIN_TRIALS_FOR_INTERVAL:
             say(selected, backend, bouts, ratios)
         if is_last:

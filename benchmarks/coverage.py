@@ -15,11 +15,10 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
 from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_bouts
-from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge, judge_all
-from kerasbench.exchange.measurement import Block
 from kerasbench.plan.duration import visible_difference
+from kerasbench.protocol.measurement import Block
 
 RUNS = 4_000
 TABLES = 1_000

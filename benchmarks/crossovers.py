@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kerasbench.analysis import series
-from kerasbench.analysis.cost_model import fit
-from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.analysis.series import Crossing, Pair, Ratios
-from kerasbench.analysis.verdicts import MINIMAL_EFFECT
-from kerasbench.plan.sizes import between, parse_batches
+from kerasbench.analysis.series import Crossing, Pair, Ratios, fit
+from kerasbench.plan.request import parse_batches, sizes_between
 
 RUNS = 1_000
 SIZES = parse_batches(["1..4096"])
@@ -84,7 +82,7 @@ def coverage(rng: random.Random, rounds: int, scatter: float, planted: float) ->
         ratios = duel(rng, rounds, scatter, rival(planted), SIZES)
         found = crossings(ratios)
         before += any(holds(one, planted) for one in found)
-        more = {size for one in found for size in between(*one.bracket, whole=True)}
+        more = {size for one in found for size in sizes_between(*one.bracket, whole=True)}
         ratios = sorted([*ratios, *duel(rng, rounds, scatter, rival(planted), sorted(more))], key=lambda one: one[0])
         refined = crossings(ratios)
         after += len(found) > 0 and any(holds(one, planted) for one in refined)

@@ -30,11 +30,11 @@ from children import CPU, answer, in_child
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.exchange.measurement import Block
-from kerasbench.exchange.options import DEFAULT
-from kerasbench.exchange.requests import Protocol, TrialRequest
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
+from kerasbench.protocol.columns import DEFAULT
+from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.scenario import Scenario, load
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
@@ -70,11 +70,11 @@ def main(mode: str, patterns: list[str]) -> None:
 
 
 def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
-    from kerasbench.worker.isolation import refuse_other_frameworks
+    from kerasbench.worker.failure import refuse_other_frameworks
 
     refuse_other_frameworks(backend_name)
-    from kerasbench.worker.trial import model as models
-    from kerasbench.worker.trial.feed import prepare
+    from kerasbench.worker import model as models
+    from kerasbench.worker.feed import prepare
 
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
@@ -87,10 +87,10 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
 
 
 def steps_study(subject: Subject) -> None:
-    from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.blocks import WarmUpClock
-    from kerasbench.worker.trial.feed import prepare
-    from kerasbench.worker.trial.window import EpochSpans
+    from kerasbench.worker import train
+    from kerasbench.worker.clock import WarmUpClock
+    from kerasbench.worker.feed import prepare
+    from kerasbench.worker.train import EpochSpans
 
     model, backend = subject.model, subject.backend
     regime = dataclasses.replace(subject.scenario.regime(subject.regime_name), validation=0, test_each_epoch=False)
@@ -136,29 +136,29 @@ def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
 
 def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Any:
     """Measure slices of steps as a trial by itself does, and return their clock."""
-    from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.slices import granted
+    from kerasbench.worker import train
+    from kerasbench.worker.clock import granted
 
     return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
 
 
 def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Block]:
     """Measure slices of short epochs as a trial by itself does."""
-    from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.slices import granted
+    from kerasbench.worker import train
+    from kerasbench.worker.clock import granted
 
     return train.measure_epochs(subject.model, feed, callbacks, pace(subject, protocol), granted(SHORT_SLICES))
 
 
 def pace(subject: Subject, protocol: Protocol) -> Any:
-    from kerasbench.worker.trial.slices import Pace, settle_ns
+    from kerasbench.worker.clock import Pace, settle_ns
 
     return Pace(protocol, subject.backend.synchronize, settle_ns(CPU))
 
 
 def epochs_study(subject: Subject) -> None:
-    from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.feed import prepare
+    from kerasbench.worker import train
+    from kerasbench.worker.feed import prepare
 
     model, callbacks = subject.model, subject.callbacks
     regime = subject.scenario.regime(subject.regime_name)
@@ -176,8 +176,8 @@ def epochs_study(subject: Subject) -> None:
 
 def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
-    from kerasbench.exchange.requests import counts_epochs
-    from kerasbench.worker.trial import train
+    from kerasbench.protocol.requests import counts_epochs
+    from kerasbench.worker import train
 
     step_ns = median_step_ns(steps_of(subject, feed, subject.callbacks, protocol).slices)
     if counts_epochs(feed.regime.steps):
@@ -189,8 +189,8 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
 
 def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
     """Return the mean duration of real epochs after the first, by callbacks that only see epochs."""
-    from kerasbench.worker.trial import train
-    from kerasbench.worker.trial.window import EpochSpans
+    from kerasbench.worker import train
+    from kerasbench.worker.train import EpochSpans
 
     spans = EpochSpans()
     extra = train.each_epoch(feed, callbacks)

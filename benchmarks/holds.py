@@ -27,7 +27,7 @@ from disturbers import KINDS
 
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import summarize
-from kerasbench.results.keys import Column
+from kerasbench.results.record import Column
 from kerasbench.results.store import load
 
 HERE = Path(__file__).parent

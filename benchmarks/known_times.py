@@ -17,8 +17,8 @@ from children import CPU, answer, in_child
 from columns import Column, chosen, one
 
 from kerasbench import backends
-from kerasbench.exchange.requests import Protocol
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
+from kerasbench.protocol.requests import Protocol
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
@@ -45,14 +45,14 @@ def sleeping_ms(backend: str) -> float:
 
 
 def child(name: str) -> None:
-    from kerasbench.worker.isolation import refuse_other_frameworks
+    from kerasbench.worker.failure import refuse_other_frameworks
 
     refuse_other_frameworks(name)
     import keras
     import numpy as np
 
-    from kerasbench.worker.trial.blocks import WarmUpClock
-    from kerasbench.worker.trial.window import EpochSpans
+    from kerasbench.worker.clock import WarmUpClock
+    from kerasbench.worker.train import EpochSpans
 
     backend = backends.get(name)
     layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(LAYERS)]

@@ -24,7 +24,7 @@ from pathlib import Path
 from kerasbench.analysis.cells import CellSummary
 from kerasbench.analysis.ratios import between, by_slices, scatter, spread
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.measurement import Block
+from kerasbench.protocol.measurement import Block
 from kerasbench.results.store import load
 
 METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p50_ms", "predict_samples_per_s")

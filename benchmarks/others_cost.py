@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 
-from kerasbench.worker.trial.usage import Meter
+from kerasbench.worker.usage import Meter
 
 READINGS = 20_000
 SLICE_NS = 100_000_000

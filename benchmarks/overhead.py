@@ -16,9 +16,9 @@ from children import in_child
 from columns import Column, chosen, one
 
 from kerasbench import backends
-from kerasbench.children.trial import Outcome
-from kerasbench.machine.lock import machine_lock
-from kerasbench.results.asked import QUICK
+from kerasbench.host.lock import machine_lock
+from kerasbench.processes.outcome import Outcome
+from kerasbench.results.record import QUICK
 
 NOOP, BY_HAND = (Path(__file__).with_name(name) for name in ("noop.py", "by_hand.py"))
 PAIRS = 5

@@ -25,8 +25,8 @@ from in_turns import STEPS_OF_TURN, TURNS
 from kerasbench.analysis.cells import HEADLINE, STEADY, CellSummary
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import between
-from kerasbench.exchange.requests import Protocol
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
+from kerasbench.protocol.requests import Protocol
 
 BACKENDS = ("jax", "tensorflow", "torch")
 CHILD = Path(__file__).with_name("in_turns.py")

@@ -23,9 +23,9 @@ from pathlib import Path
 import kerasbench
 from kerasbench import backends
 from kerasbench.analysis.cells import HEADLINE
-from kerasbench.analysis.verdicts import Verdict
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.environments import interpreters
-from kerasbench.report.number import with_interval
+from kerasbench.report.figures import with_interval
 
 SHARE = 0.1
 COPIES = (("as-it-is", 0.0), ("planted", SHARE))

@@ -17,10 +17,9 @@ from columns import SLOWED, Column, bouts, chosen
 
 from kerasbench import backends
 from kerasbench.analysis.cells import STEADY, CellSummary
-from kerasbench.analysis.estimates import estimate
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, estimate, judge
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.verdicts import MINIMAL_EFFECT, Verdict, judge
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
 from kerasbench.plan.duration import visible_difference
 
 VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")

@@ -26,7 +26,7 @@ BACKENDS = ("jax", "tensorflow", "torch")
 
 
 def main(pairs: int) -> None:
-    from kerasbench.machine.lock import machine_lock
+    from kerasbench.host.lock import machine_lock
 
     with machine_lock():
         for name in MODELS:
@@ -70,7 +70,7 @@ def ratios(name: str, pairs: int) -> list[float]:
 
 
 def child(pairs: int, name: str, backend: str) -> None:
-    from kerasbench.worker.isolation import refuse_other_frameworks
+    from kerasbench.worker.failure import refuse_other_frameworks
 
     refuse_other_frameworks(backend)
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):

@@ -22,9 +22,9 @@ from columns import STEPS, Column, alone, bouts, chosen, shorter
 
 from kerasbench import backends
 from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.estimates import Verdict, judge
 from kerasbench.analysis.ratios import between, spread
-from kerasbench.analysis.verdicts import Verdict, judge
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 
 SEQUENTIAL_S = 2.0

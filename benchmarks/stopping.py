@@ -12,10 +12,9 @@ import math
 import random
 import statistics
 
-from kerasbench.analysis.estimates import estimate
-from kerasbench.analysis.verdicts import Verdict, judge
-from kerasbench.results.asked import DEFAULT
-from kerasbench.runs import stopping
+from kerasbench.analysis.estimates import Verdict, estimate, judge
+from kerasbench.results.record import DEFAULT
+from kerasbench.runs import schedule
 
 RUNS = 4_000
 
@@ -23,7 +22,7 @@ RUNS = 4_000
 def run(rng: random.Random, scatter: float) -> list[float]:
     """Return the ratios of one row's bouts."""
     ratios, widths = list[float](), list[list[float | None]]()
-    while not widths or stopping.ending(DEFAULT, widths) is None:
+    while not widths or schedule.ending(DEFAULT, widths) is None:
         ratios.append(math.exp(rng.gauss(0, scatter)))
         widths.append([estimate(ratios).half_width])
     return ratios

@@ -17,11 +17,11 @@ import medians
 from columns import STEPS, Column, Silent, chosen
 
 from kerasbench import backends
-from kerasbench.children import bout
-from kerasbench.children.bout import Entrant, Rules
-from kerasbench.children.limits import Limits
-from kerasbench.exchange.measurement import Block
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
+from kerasbench.processes import bout
+from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes.outcome import Limits
+from kerasbench.protocol.measurement import Block
 
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s

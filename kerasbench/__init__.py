@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kerasbench.api import compare, explain, load, run, sweep, versus
     from kerasbench.scenario import Regime, Scenario, ScenarioError
 
+
 __all__ = ["Regime", "Scenario", "ScenarioError", "compare", "datasets", "explain", "load", "run", "sweep", "versus"]
 __version__ = "0.1.0"
 
@@ -26,7 +27,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(scenario, name)
     if name in ("compare", "explain", "load", "run", "sweep", "versus"):
-        from kerasbench.system import require_supported
+        from kerasbench.errors import require_supported
 
         require_supported()
         from kerasbench import api

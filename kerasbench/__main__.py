@@ -3,8 +3,7 @@
 import signal
 import sys
 
-from kerasbench.errors import UnsupportedSystem
-from kerasbench.system import require_supported
+from kerasbench.errors import UnsupportedSystem, require_supported
 
 EXIT_USAGE = 1  # as in kerasbench/commands, which is not loaded here: it comes with all else
 
@@ -18,9 +17,9 @@ def main() -> int:
     except UnsupportedSystem as error:
         print(f"kerasbench: {error}", file=sys.stderr)
         return EXIT_USAGE
-    from kerasbench import cli
+    from kerasbench.cli import main
 
-    return cli.main()
+    return main.main()
 
 
 if __name__ == "__main__":

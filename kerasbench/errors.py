@@ -9,8 +9,11 @@ KerasbenchError
 ├── UnsupportedSystem    kerasbench does not run on this system
 ├── ResultsError         a results file or folder that cannot be read or written
 └── Undecided            nothing could be judged, where a verdict was asked for
+
+Which systems kerasbench runs on. This comes before all else: the other modules do not even load on Windows.
 """
 
+import sys
 from collections.abc import Iterable
 
 
@@ -60,3 +63,12 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     guess = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return UsageError(f"unknown {what} {given!r}{guess} (there are: {', '.join(names)})")
+
+
+WINDOWS = "win32"
+
+
+def require_supported(platform: str = sys.platform) -> None:
+    """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here."""
+    if platform == WINDOWS:
+        raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench.datasets import Dataset, Draw
-from kerasbench.exchange.given import NOTHING, Given
+from kerasbench.protocol.requests import NOTHING, Given
 
 Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
 

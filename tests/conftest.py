@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kerasbench.children.variables import PASSED_ON
-from kerasbench.exchange.devices import processors
+from kerasbench.processes.variables import PASSED_ON
+from kerasbench.protocol.columns import processors
 from tests import resolver, stand_in
 from tests.stand_in import Command
 from tests.untraced import untraced
@@ -37,13 +37,13 @@ def _own_cache(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let unit tests run beside a measurement, and none wait for what another has left."""
-    monkeypatch.setattr("kerasbench.machine.lock.LOCK", own / f"{next(NUMBERS)}.lock")
+    monkeypatch.setattr("kerasbench.host.lock.LOCK", own / f"{next(NUMBERS)}.lock")
 
 
 @pytest.fixture(autouse=True)
 def _coverage_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let coverage into the children of the tests: those of users have nothing of it."""
-    monkeypatch.setattr("kerasbench.children.variables.PASSED_ON", (*PASSED_ON, "COVERAGE_*"))
+    monkeypatch.setattr("kerasbench.processes.variables.PASSED_ON", (*PASSED_ON, "COVERAGE_*"))
 
 
 @pytest.fixture(autouse=True)

@@ -11,15 +11,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Block, Latency, Published, Throughput
-from kerasbench.exchange.options import Options
-from kerasbench.machine import Machine
-from kerasbench.machine.nvidia import Sample
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.host import Machine
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.host.nvidia import Sample
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Block, Latency, Published, Throughput
 from kerasbench.report import csv, html, page
-from kerasbench.results.asked import Asked, Counted
-from kerasbench.results.record import SCHEMA, Record, TrialRecord
+from kerasbench.results.record import SCHEMA, Asked, Counted, Record, TrialRecord
 from tests import made
 
 SCENARIO = "iris_mlp"  # which has published figures

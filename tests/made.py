@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
-from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import (
+from kerasbench.host import Machine
+from kerasbench.host.noise import Severity, Signal, State, Surroundings
+from kerasbench.host.nvidia import Sample
+from kerasbench.plan.catalog import Entry, Selected
+from kerasbench.plan.cells import Cell, Plan
+from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.measurement import (
     Batch,
     Block,
     Latency,
@@ -23,16 +27,8 @@ from kerasbench.exchange.measurement import (
     Training,
     Usage,
 )
-from kerasbench.exchange.messages import Code, Failure, Phase
-from kerasbench.exchange.options import DEFAULT, Options
-from kerasbench.machine import Machine
-from kerasbench.machine.nvidia import Sample
-from kerasbench.machine.state import State
-from kerasbench.plan.catalog import Entry, Selected
-from kerasbench.plan.cells import Cell, Plan
-from kerasbench.quiet.signals import Severity, Signal, Surroundings
-from kerasbench.results.asked import Asked, Effort
-from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
+from kerasbench.protocol.messages import Code, Description, Failure, Phase, RegimeDescription
+from kerasbench.results.record import Asked, Effort, Record, ScenarioRecord, TrialRecord
 
 CPU = Device("cpu")
 MS = 1_000_000

@@ -7,20 +7,19 @@ from kerasbench.analysis.cells import CellSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.children.bout import Ear, Entrant, Rules
-from kerasbench.children.limits import Limits
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.requests import TrialRequest
+from kerasbench.host.noise import Surroundings
 from kerasbench.plan import cells
 from kerasbench.plan.cells import Cell
-from kerasbench.quiet.signals import Surroundings
+from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Failure
+from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs import begun, rounds
-from kerasbench.runs.bouts import Launch
+from kerasbench.runs import rounds, rows
+from kerasbench.runs.rounds import Launch
 from tests import made
 
 
@@ -57,7 +56,7 @@ class Quiet:
         self, devices: Sequence[Device], bout: Callable[[], Sequence[Outcome | None]], on_wait: Callable[[str], None], /
     ) -> tuple[Sequence[Outcome | None], Sequence[Surroundings]]:
         self.bouts += 1
-        busy_s = 10 * (begun.processors() - 0.5) if self.bouts in self.disturbed else 1.0
+        busy_s = 10 * (rows.processors() - 0.5) if self.bouts in self.disturbed else 1.0
         return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
 from kerasbench.report import page
-from kerasbench.results.asked import Asked
+from kerasbench.results.record import Asked
 from tests import made
 
 ROOT = Path(__file__).parents[1]

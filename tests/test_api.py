@@ -11,16 +11,15 @@ import pytest
 
 import kerasbench
 from kerasbench.errors import ResultsError, Undecided, UsageError
-from kerasbench.exchange.given import Given, Input
-from kerasbench.exchange.messages import Code
 from kerasbench.plan import request
+from kerasbench.protocol.messages import Code
+from kerasbench.protocol.requests import Given, Input
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
-from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, exactly
-from kerasbench.results.record import Record
+from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Record, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.run import Ended
 from tests import made
-from tests.commands.test_reading import stored_by_turns
+from tests.cli.test_reading import stored_by_turns
 
 
 def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
@@ -134,7 +133,7 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
 def test_what_no_child_could_do_is_refused_before_one_is_started(
     asked: dict[str, Any], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kerasbench.runs.survey.probe_all", lambda *_: pytest.fail("it started children"))
+    monkeypatch.setattr("kerasbench.runs.run.probe_all", lambda *_: pytest.fail("it started children"))
     with pytest.raises(UsageError, match=complaint):
         kerasbench.run(results=tmp_path, **asked)
 

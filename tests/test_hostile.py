@@ -194,9 +194,9 @@ def test_nothing_that_is_read_is_ever_executed() -> None:
     assert {name: calls for name, calls in found.items() if calls} == {
         "scenario.py": {"exec_module"},  # the scenario itself and its twin, in a child
         "worker/__main__.py": {"exec_module"},  # kerasbench
-        "worker/questions/describe.py": {"import_module"},  # keras
-        "worker/questions/probe.py": {"import_module"},  # a backend of the three
-        "worker/sources/named.py": {"import_module"},  # keras.applications
-        "worker/trial/trial.py": {"import_module"},
+        "worker/describe.py": {"import_module"},  # keras
+        "worker/serve.py": {"import_module"},  # a backend of the three
+        "worker/resolve.py": {"import_module"},  # keras.applications
+        "worker/trial.py": {"import_module"},
         "backends/__init__.py": {"import_module"},
     }

@@ -9,7 +9,6 @@ import pytest
 
 import kerasbench
 from kerasbench import __main__ as main_module
-from kerasbench import cli
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,7 +32,7 @@ def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_i
 ) -> None:
     was = signal.signal(signal.SIGINT, before)
     try:
-        monkeypatch.setattr(cli, "main", lambda: 7)
+        monkeypatch.setattr("kerasbench.cli.main.main", lambda: 7)
         assert main_module.main() == 7
         assert signal.getsignal(signal.SIGINT) is after
     finally:

@@ -25,7 +25,7 @@ def test_the_wheel_holds_the_scenarios_the_data_and_the_type_marker(tmp_path: Pa
 
 def test_a_child_that_lacks_the_parent_s_packages_can_serve() -> None:
     # -S: no site-packages at all, so that only the standard library is there.
-    late = ("worker.questions.describe", "worker.trial.blocks", "worker.trial.proof", "exchange.messages")
-    modules = ("worker.requests", *late, "scenario", "datasets")
+    late = ("worker.describe", "worker.clock", "protocol.messages")
+    modules = ("worker.serve", *late, "scenario", "datasets")
     code = "import sys; sys.path.insert(0, '.'); " + "; ".join(f"import kerasbench.{name}" for name in modules)
     subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, cwd=ROOT)

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from kerasbench.api import Results, Versions
 from kerasbench.errors import Undecided
-from kerasbench.report.versus import COLUMNS
-from kerasbench.returned import Results, Versions
+from kerasbench.report.comparisons import COLUMNS
 from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
 
 

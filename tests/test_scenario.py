@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.exchange.given import Given
+from kerasbench.protocol.requests import Given
 from kerasbench.scenario import (
     MAX_FILE_BYTES,
     ModelError,

@@ -22,13 +22,13 @@ SLOW = {
     "scipy",
     "tomlkit",
 }
-ROOMS = {"analysis", "children", "doctor", "environments", "machine", "native", "quiet", "results", "runs", "worker"}
+ROOMS = {"analysis", "environments", "host", "native", "processes", "results", "runs", "worker"}
 OF_LIST = {"platformdirs", "tabulate"}
 LOADED = """
 import sys
-from kerasbench import cli
+from kerasbench.cli.main import main
 try:
-    cli.main([ARGUMENT])
+    main([ARGUMENT])
 except SystemExit:
     pass
 print(*sys.modules)
@@ -59,7 +59,7 @@ def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str
         "kerasbench.plan",
         "kerasbench.report",
         "kerasbench.scenario",
-        "kerasbench.exchange",
+        "kerasbench.protocol",
     }
     assert "click" in found
     assert not found & (SLOW | OF_LIST | OWN | rest)
@@ -67,7 +67,7 @@ def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str
 
 def test_list_loads_nothing_that_measures_once_all_is_remembered(tmp_path: Path) -> None:
     first = loaded("list", tmp_path)
-    assert {"kerasbench.children", "psutil"} <= first  # a child described the files
+    assert {"kerasbench.processes", "psutil"} <= first  # a child described the files
     found = loaded("list", tmp_path)
     assert found >= OF_LIST
     assert not found & (SLOW | OWN)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.errors import UnsupportedSystem
-from kerasbench.system import require_supported
+from kerasbench.errors import UnsupportedSystem, require_supported
 
 ROOT = Path(__file__).parent.parent
 AS_ON_WINDOWS = "import sys; sys.modules |= dict.fromkeys(['fcntl', 'pwd', 'resource', 'termios']); "

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench import __main__ as program
-from kerasbench.machine import lock
+from kerasbench.host import lock
 from kerasbench.plan import request
-from kerasbench.results.asked import Effort
-from kerasbench.runs import survey
+from kerasbench.results.record import Effort
+from kerasbench.runs import run
 
 SHORT: dict[str, Any] = {
     "block_ns": 10_000_000,
@@ -40,7 +40,7 @@ def prepare(own_lock: Path) -> None:
         return dataclasses.replace(effort, protocol=dataclasses.replace(effort.protocol, **SHORT), gate_s=0.0)
 
     lock.LOCK = own_lock
-    survey.BEFORE_RUN_S = 0.1
+    run.BEFORE_RUN_S = 0.1
     request.effort_of = short
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from kerasbench import cli
-from kerasbench.commands.help import examples_of, options_of
+from kerasbench.cli.main import NAME, app
+from kerasbench.cli.options import examples_of, options_of
 
 BEGINNING = """\
 # Command line
@@ -60,7 +60,7 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    print("\n\n".join([BEGINNING, *written(cli.app, cli.NAME, None)]))
+    print("\n\n".join([BEGINNING, *written(app, NAME, None)]))
     return 0
 
 

@@ -59,7 +59,7 @@ def _section(what: str) -> str:
 @cache
 def _found(*files: str) -> "Findings":
     from kerasbench.analysis.findings import findings
-    from kerasbench.results.merge import merge
+    from kerasbench.results.folder import merge
     from kerasbench.results.store import load
 
     records = [load(ROOT / file) for file in files]

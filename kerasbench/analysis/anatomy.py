@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kerasbench.analysis.cells import STEADY, CellSummary, Row
-from kerasbench.analysis.estimates import Amount, LogEstimate, estimate, mean_interval
+from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
-from kerasbench.analysis.payoff import BreakEven
 from kerasbench.analysis.ratios import between, by_slices
-from kerasbench.analysis.standings import believed
+from kerasbench.analysis.standings import BreakEven, believed
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.verdicts import Verdict, judge_all
-from kerasbench.exchange.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
-from kerasbench.results.keys import Column
+from kerasbench.protocol.measurement import Block, Measurement, Parts, epoch_ns, epoch_overhead_ns
+from kerasbench.results.record import Column
 
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
 

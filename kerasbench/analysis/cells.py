@@ -1,19 +1,22 @@
-"""The cells of a table and their trials, row by row."""
+"""The cells of a table and their trials, row by row.
 
+Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights.
+
+Where a model brings its own weights, besides by what it predicts with them.
+"""
+
+import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, mean_interval
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, Metric
-from kerasbench.analysis.verdicts import learned
-from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Failure
-from kerasbench.exchange.options import Size
-from kerasbench.results.keys import CellKey, Column
-from kerasbench.results.record import Origin, TrialRecord
+from kerasbench.protocol.columns import CPU, IEEE, Size, is_native
+from kerasbench.protocol.measurement import Measurement, Parity, Resolved
+from kerasbench.protocol.messages import Code, Description, Failure, RegimeDescription
+from kerasbench.results.record import CellKey, Column, Origin, TrialRecord
 from kerasbench.text import label
 
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
@@ -157,3 +160,177 @@ def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
     failures = [trial.failure for trial in chosen if trial.failure is not None]
     good = [(trial, trial.measurement) for trial in chosen if trial.measurement is not None]
     return CellSummary(good, failures[-1] if failures else None)
+
+
+FULL = {"float32", "float64"}
+# Up to here losses beyond their bounds are a warning, and no failure: real models with batch normalisation differ so
+# between backends, a U-Net by 0.2 % in batches of one.
+FAILS = 1e-2
+REMEDY = "--backend NAME measures one column by itself; or look for the layer that computes something else"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five.
+
+    A later one may lie GROWTH times as far off as the one before, where that is more. ``outputs`` may lie as far apart,
+    as a share of the largest number of an output.
+    """
+
+    first: float
+    later: float
+    outputs: float
+
+
+# From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
+# tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
+GROWTH = 100
+# Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in regimes); the outputs of
+# MobileNetV2, EfficientNetV2B0 and ResNet50 by 1.7e-6 and less (torch and JAX, pictures of 96 pixels).
+EXACT = Bounds(1e-5, 1e-3, 2e-5)
+GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
+ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
+# What layers add by which backends differ more; measured on the suites tiny and modern (docs/method.md).
+SENSITIVE = {
+    # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
+    # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.
+    "BatchNormalization": Bounds(1e-4, 1e-1, EXACT.outputs),
+    # TensorFlow's gradient of one is a list of rows, and Keras' Adam squares each before it adds up those of one word.
+    "Embedding": Bounds(1e-5, 1e-2, EXACT.outputs),
+}
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The first step whose loss lies beyond its bound from that of the others: by which share of it."""
+
+    step: int
+    loss: float
+    reference: float
+    bound: float
+
+    @property
+    def share(self) -> float:
+        return deviation(self.loss, self.reference)
+
+
+def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
+    """Return how far a cell may lie from the others: by its device, the precision in force, and its kinds of layers."""
+    wider = [SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE]
+    allowed = [_by_precision(device_kind, resolved), *wider]
+    return Bounds(*(max(kind) for kind in zip(*map(dataclasses.astuple, allowed), strict=True)))
+
+
+def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
+    if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
+        return ROUNDED
+    return EXACT if device_kind == CPU else GPU
+
+
+def judge_cells(cells: Mapping[Column, CellSummary]) -> dict[Column, Failure]:
+    """Return those of a row's cells that compute something else than the others, each with its failure.
+
+    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
+    was found to differ is judged with them again, so that the verdict stays the same.
+    """
+    return judge(_first_trials(cells))
+
+
+def deviating(cells: Mapping[Column, CellSummary]) -> dict[Column, Deviation]:
+    """Return those of a row's cells whose losses lie beyond their bounds, and not so far that they have failed."""
+    return deviations(_first_trials(cells))
+
+
+def deviations(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
+    """Return the cells whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
+    found = {column: _deviation(cells[column][1], *given) for column, given in _references(cells).items()}
+    return {column: one for column, one in found.items() if one is not None and one.share <= FAILS}
+
+
+def _first_trials(cells: Mapping[Column, CellSummary]) -> dict[Column, tuple[str, Measurement]]:
+    compared: dict[Column, tuple[str, Measurement]] = {}
+    for column, cell in cells.items():
+        if cell.failure is None or cell.failure.code is Code.PARITY:
+            for trial, measurement in cell.trials:
+                if measurement.parity is not None:
+                    compared.setdefault(column, (trial.device.kind, measurement))
+    return compared
+
+
+def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+    """Return the cells of one row that compute something else than the others, each with its failure.
+
+    ``cells`` has for each column its device kind and one measurement. The most precise cells are the reference: of
+    three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
+    held against Keras, and no reference itself.
+    """
+    judged = {column: _judged(cells[column][1], *given) for column, given in _references(cells).items()}
+    return {column: failure for column, failure in judged.items() if failure is not None}
+
+
+def _references(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, tuple[list[Parity], Bounds]]:
+    """Return for each column which others it is held against, and how far it may lie from them."""
+    found = {column: m.parity for column, (_, m) in cells.items() if m.parity is not None}
+    sensitive = {kind for one in found.values() for kind in one.sensitive}  # a twin's code does not tell its own
+    allowed = {column: bounds(cells[column][0], cells[column][1].resolved, sensitive) for column in found}
+    referring = [column for column in found if not is_native(column[2])] or list(found)
+    least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
+    finest = [column for column in referring if allowed[column] == least]
+    others = {column: [found[one] for one in finest if one != column or len(finest) > 2] for column in found}
+    return {column: (others[column], allowed[column]) for column in found if others[column]}
+
+
+def _judged(measurement: Measurement, others: list[Parity], allowed: Bounds) -> Failure | None:
+    """Return why a column's losses or outputs are not those of the others, None where they are, or nearly."""
+    own = measurement.parity
+    assert own is not None
+    predicting = [one.outputs for one in others if one.outputs]
+    if own.outputs and predicting:
+        references = [_medians(list(of_one)) for of_one in zip(*predicting, strict=False)]
+        failure = _compare_outputs(own.outputs, references, allowed.outputs)
+        if failure is not None:
+            return failure
+    found = _deviation(measurement, others, allowed)
+    if found is None or found.share <= FAILS:
+        return None
+    whose = "that of the other column" if len(others) == 1 else "the median of all"
+    cause = (
+        f"the loss of step {found.step} is {found.loss:.7g}, {whose} {found.reference:.7g}, "
+        f"from the same weights and batches (bound: {found.bound:.2g})"
+    )
+    return Failure(Code.PARITY, cause, REMEDY, "parity")
+
+
+def _compare_outputs(outputs: list[list[float]], references: list[list[float]], bound: float) -> Failure | None:
+    for number, (own, reference) in enumerate(zip(outputs, references, strict=False), start=1):
+        largest = max(map(abs, reference), default=0.0)
+        apart = max((abs(a - b) for a, b in zip(own, reference, strict=False)), default=0.0)
+        if apart > bound * largest:
+            cause = (
+                f"output {number} lies {apart:.2g} from that of the others, whose largest number is {largest:.2g}, "
+                f"with the same weights and rows (bound: {bound:.2g} of it)"
+            )
+            return Failure(Code.PARITY, cause, REMEDY, "parity")
+    return None
+
+
+def _medians(losses: list[list[float]]) -> list[float]:
+    return [statistics.median(step) for step in zip(*losses, strict=False)]
+
+
+def deviation(loss: float, reference: float) -> float:
+    """Return the distance as a share of the reference, or of 1 where that is smaller."""
+    return abs(loss - reference) / max(1.0, abs(reference))
+
+
+def _deviation(measurement: Measurement, others: list[Parity], allowed: Bounds) -> Deviation | None:
+    """Return the first step whose loss lies beyond its bound, None where all lie within."""
+    own, bound = measurement.parity, allowed.first
+    assert own is not None
+    reference = _medians([one.losses for one in others if one.losses])
+    for step, (loss, wanted) in enumerate(zip(own.losses, reference, strict=False), start=1):
+        found = Deviation(step, loss, wanted, bound)
+        if found.share > bound:
+            return found
+        bound = max(allowed.later, GROWTH * found.share)
+    return None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
-from kerasbench.exchange.measurement import (
+from kerasbench.protocol.measurement import (
     Latency,
     Measurement,
     epoch_ns,

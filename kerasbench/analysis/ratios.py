@@ -12,15 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from kerasbench.analysis.cells import CellSummary
-from kerasbench.analysis.estimates import (
-    MIN_TRIALS_FOR_INTERVAL,
-    LogEstimate,
-    estimate,
-    median_error,
-    variance,
-)
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
-from kerasbench.exchange.measurement import Block, Latency, Measurement, Training, disturbed_cycles
+from kerasbench.protocol.measurement import Block, Latency, Measurement, Training, disturbed_cycles
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one cell differ, as the standard deviation of the logarithm, measured over bouts of the

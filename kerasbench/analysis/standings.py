@@ -1,15 +1,32 @@
-"""Who is fastest in each row of a table, and what the others are to it."""
+"""Who is fastest in each row of a table, and what the others are to it.
 
+Sittings: the ratios that each of them found, and whether these differ by more than their intervals allow.
+
+What something costs: the time of a column over that of the one that differs from it in that alone.
+
+When something pays: a compilation that makes later steps quicker, a GPU that makes steps quicker than the CPU.
+"""
+
+import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, compress, permutations
 
-from kerasbench.analysis.cells import HEADLINE, Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
-from kerasbench.analysis.ratios import between, by_means
-from kerasbench.analysis.verdicts import Verdict, judge_all, rounds_to_decide
-from kerasbench.exchange.options import competes, is_control
-from kerasbench.results.keys import Column
+from kerasbench.analysis.cells import HEADLINE, CellSummary, Row
+from kerasbench.analysis.estimates import (
+    MIN_TRIALS_FOR_INTERVAL,
+    Claim,
+    LogEstimate,
+    Verdict,
+    claim,
+    judge_all,
+    rounds_to_decide,
+    significant,
+)
+from kerasbench.analysis.ratios import between, by_means, in_sittings
+from kerasbench.protocol.columns import CPU, Options, competes, is_control
+from kerasbench.results.record import Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -173,3 +190,204 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
             ratios[one][other], ratios[other][one] = found, found.inverse
     fastest = max(in_order, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
     return fastest, {column: ratios[fastest][column] for column in values if column in ratios[fastest]}
+
+
+@dataclass(frozen=True)
+class Sittings:
+    """The time of ``column`` over that of the fastest of its row, in each sitting."""
+
+    row: Row
+    column: Column
+    fastest: Column
+    ratios: dict[int, LogEstimate]
+
+    @property
+    def apart(self) -> LogEstimate | None:
+        """The larger ratio of two sittings over the smaller; of more, their interval tells how they differ."""
+        if len(self.ratios) != 2:
+            return None
+        first, last = self.ratios.values()
+        found = first.and_then(last.inverse)
+        return found if found.log_centre > 0 else found.inverse
+
+    @property
+    def differ(self) -> bool:
+        """Whether two sittings differ by more than their intervals allow."""
+        low = self.apart.low if self.apart else None
+        return low is not None and low > 1
+
+
+def sittings(row: Row, standing: Standing) -> list[Sittings]:
+    """Return what each sitting found of a row's columns; nothing for a row that had one."""
+    if standing.fastest is None:
+        return []
+    fastest = row.cells[standing.fastest]
+    found = [
+        Sittings(row, one.rival, standing.fastest, in_sittings(row.cells[one.rival], fastest, row.headline))
+        for one in standing.comparisons
+    ]
+    return [one for one in found if len(one.ratios) > 1]
+
+
+STEP, EPOCH = "steady_step_ms", "epoch_s"
+
+
+@dataclass(frozen=True)
+class Price:
+    """The time of a step or an epoch with something over that without; above 1 it costs something."""
+
+    row: Row
+    paying: Column
+    free: Column
+    metric: str
+    ratio: LogEstimate
+    verdict: Verdict
+
+
+def of_keras(rows: Sequence[Row], effect: float) -> list[Price]:
+    """Return each cell that was measured with Keras and without, step before epoch."""
+
+    def with_keras(options: Options) -> Options | None:
+        return dataclasses.replace(options, native=False) if options.native else None
+
+    return _judged(
+        [
+            (row, keras, native, metric)
+            for row, native, keras in _counterparts(rows, with_keras)
+            for metric in (STEP, EPOCH)
+        ],
+        effect,
+    )
+
+
+def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Price]:
+    """Return each cell that was measured beside busy processors and without them, by what stands for its row."""
+
+    def undisturbed(options: Options) -> Options | None:
+        return dataclasses.replace(options, busy_cores=0) if options.busy_cores else None
+
+    return _judged([(row, busy, quiet, row.headline) for row, busy, quiet in _counterparts(rows, undisturbed)], effect)
+
+
+def _judged(asked: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Price]:
+    """Return the prices, all verdicts judged together.
+
+    A cell that a failure withholds has no price: one that computes something else says nothing.
+    """
+    found = [
+        (row, paying, free, metric, compared)
+        for row, paying, free, metric in asked
+        if (compared := between(row.cells[paying], row.cells[free], metric, row.cells.values())) is not None
+    ]
+    verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)
+    return [Price(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
+
+
+def _counterparts(
+    rows: Sequence[Row], counterpart: Callable[[Options], Options | None]
+) -> list[tuple[Row, Column, Column]]:
+    """Return the columns that have a counterpart in their row, and that; None: a column asks for none."""
+    found = []
+    for row in rows:
+        for column, cell in row.cells.items():
+            other = counterpart(cell.trials[0][0].options) if cell.trials else None
+            if other is not None and (*column[:2], other.terms) in row.cells:
+                found.append((row, column, (*column[:2], other.terms)))
+    return found
+
+
+FIRST = "first_step_ms"
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """``slow_start`` takes ``extra_ms`` longer for its first step than ``rival`` and is ahead of it after ``steps``."""
+
+    row: Row
+    slow_start: Column
+    rival: Column
+    extra_ms: float
+    steps: float
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """The time of a step on the CPU over that on the GPU, of one backend; above 1 the GPU is the faster."""
+
+    row: Row
+    cpu: Column
+    gpu: Column
+    ratio: LogEstimate
+    verdict: Verdict
+
+
+def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
+    """Return where a longer first step buys quicker later ones: (first_A - first_B) / (step_B - step_A) steps.
+
+    All pairs of columns are judged together. Both differences of a pair must be significant, so that the weaker one
+    speaks for the two (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
+    (1982)).
+    """
+    pairs = [_Pair(row, a, b, *_ratios(row, a, b)) for row in rows for a, b in combinations(_measured(row), 2)]
+    claims = [one.claim(effect) for one in pairs]
+    sure = compress(zip(pairs, claims, strict=True), significant(claims))
+    return [one.break_even(its.verdict is Verdict.SLOWER) for one, its in sure]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two cells, and the ratios a/b of their first steps and of their later ones."""
+
+    row: Row
+    a: Column
+    b: Column
+    first: LogEstimate | None
+    later: LogEstimate | None
+
+    def claim(self, effect: float) -> Claim:
+        """Return that A begins slower and goes on faster, as ``slower``, or the other way round, with the greater p."""
+        first, later = claim(self.first, effect), claim(self.later, effect)
+        if first.p is None or later.p is None or not believed(self.row):
+            return Claim(Verdict.INCONCLUSIVE, None)
+        if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
+            return Claim(Verdict.INCONCLUSIVE, 1.0)
+        return Claim(first.verdict, max(first.p, later.p))
+
+    def break_even(self, a_is_slow: bool) -> BreakEven:
+        """Return when the slow start has paid, by B's times and the two ratios."""
+        assert self.first is not None and self.later is not None
+        cell = self.row.cells[self.b]
+        extra_ms = _value(cell, FIRST) * (self.first.value - 1)
+        steps = extra_ms / (_value(cell, HEADLINE) * (1 - self.later.value))
+        return BreakEven(self.row, *((self.a, self.b) if a_is_slow else (self.b, self.a)), abs(extra_ms), steps)
+
+
+def _ratios(row: Row, a: Column, b: Column) -> tuple[LogEstimate | None, LogEstimate | None]:
+    mine, other = row.cells[a], row.cells[b]
+    return between(mine, other, FIRST, row.cells.values()), between(mine, other, HEADLINE, row.cells.values())
+
+
+def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
+    """Return CPU against GPU for each backend and regime that was measured on both; all verdicts judged together."""
+    pairs = []
+    for row in rows:
+        for cpu, gpu in permutations(_measured(row), 2):
+            if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
+                found = between(row.cells[cpu], row.cells[gpu], HEADLINE, row.cells.values())
+                if found is not None:
+                    pairs.append((row, cpu, gpu, found))
+    # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
+    judged = [found if believed(row) else None for row, _, _, found in pairs]
+    of_gpu = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+    verdicts = [of_gpu.get(verdict, verdict) for verdict in judge_all(judged, effect)]
+    return [SpeedUp(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
+
+
+def _measured(row: Row) -> list[Column]:
+    """Return the columns that have a training step; a control is none of its own."""
+    return [column for column, cell in row.cells.items() if cell.estimate(HEADLINE) and not is_control(column[2])]
+
+
+def _value(cell: CellSummary, name: str) -> float:
+    found = cell.estimate(name)
+    return found.value if found else float("nan")

@@ -1,21 +1,25 @@
-"""From trials to what a table says: an estimate for each cell and metric, and who is fastest."""
+"""From trials to what a table says: an estimate for each cell and metric, and who is fastest.
+
+Which cells and rows need a warning, and which one.
+
+What other processes did to a row: how much of the machine they used, and which column suffered most.
+"""
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from kerasbench.analysis import parity
-from kerasbench.analysis.cells import CellSummary, Row, summarize_cell
+from kerasbench.analysis.cells import CellSummary, Deviation, Row, deviating, judge_cells, summarize_cell
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.standings import Standing, stand
-from kerasbench.exchange.descriptions import RegimeDescription
-from kerasbench.exchange.measurement import Resolved
-from kerasbench.exchange.messages import Failure, Phase
-from kerasbench.exchange.options import Size, is_control
-from kerasbench.results.keys import Column
-from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.analysis.standings import Standing, sittings, stand
+from kerasbench.host.noise import SCATTER_WARN, Warned
+from kerasbench.protocol.columns import Size, is_control
+from kerasbench.protocol.measurement import Block, Resolved
+from kerasbench.protocol.messages import Failure, Phase, RegimeDescription
+from kerasbench.results.record import Column, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
 
 TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slices; without training it is the latter
@@ -137,7 +141,7 @@ def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None
 
 def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
     """Fail the cells of a row that compute something else than the others."""
-    failures = parity.judge_cells(cells)
+    failures = judge_cells(cells)
     return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
 
 
@@ -188,3 +192,193 @@ def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, f
         name: {column: statistics.fmean(by_column[column]) for column in columns if column in by_column}
         for name, by_column in durations.items()
     }
+
+
+COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
+
+IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
+OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
+
+MARKED = (Warned.IDLE, Warned.DISTURBED, Warned.UNJUDGED)
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A warning and what it is about: a row by its label (empty: all), columns (empty: all), and a detail."""
+
+    what: Warned
+    row: str
+    columns: list[Column]
+    detail: str = ""
+
+
+def concerns(summary: Summary) -> list[Concern]:
+    """Return every warning of a summary: of its cells, of its rows, then of the whole."""
+    found: list[Concern] = []
+    for row, standing in zip(summary.rows, summary.standings, strict=True):
+        found += _of_cells(row)
+        found += _of_row(row, standing)
+    return [*found, *_versions(summary)]
+
+
+def is_warned(row: Row, column: Column) -> bool:
+    """Tell whether a cell is marked: not for what its interval shows already."""
+    marked = any(applies(row, column) for what, applies in _CELLS if what in MARKED)
+    return marked or bool(_fallbacks(row, column)) or column in deviating(row.cells)
+
+
+def _of_cells(row: Row) -> Iterator[Concern]:
+    for what, applies in _CELLS:
+        columns = [column for column in row.cells if applies(row, column)]
+        if columns:
+            yield Concern(what, row.label, columns)
+    for column, one in deviating(row.cells).items():
+        yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, one))
+    for column, cell in row.cells.items():
+        waited, of = idle_slices(cell)
+        if of and waited / of >= OFTEN:
+            yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {of} slices")
+        counts = _fallbacks(row, column)
+        if counts:
+            named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(counts.items()))
+            yield Concern(Warned.FALLBACK, row.label, [column], named)
+
+
+def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
+    if standing.withheld:
+        yield Concern(Warned.CONTROL, row.label, [])
+    if standing.disturbed:
+        yield Concern(Warned.UNDECIDED, row.label, [])
+    for one in sittings(row, standing):
+        if one.differ and one.apart:
+            yield Concern(Warned.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
+    if not row.origin.versus:  # who is the fastest of all is nobody's question there
+        yield from _of_standing(row, standing)
+    yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
+
+
+def _of_standing(row: Row, standing: Standing) -> Iterator[Concern]:
+    if standing.by_slices:
+        yield Concern(Warned.SLICES, row.label, [])
+    elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
+        yield Concern(Warned.FEW, row.label, [])
+
+
+def _apart(row: Row) -> list[list[Column]]:
+    """Return which columns were measured side by side, where they did not fit into memory all together."""
+    groups: dict[object, dict[int, list[Column]]] = {}
+    for column, cell in row.cells.items():
+        for trial, _ in cell.trials:
+            if trial.bout and row.origin.protocol != "published":
+                meant = (*column[:2], trial.paired_terms) if row.origin.versus else ()
+                groups.setdefault((trial.round, meant), {}).setdefault(trial.bout, []).append(column)
+    found = next((bouts for bouts in groups.values() if len(bouts) > 1), {})
+    return list(found.values())
+
+
+def _versions(summary: Summary) -> Iterator[Concern]:
+    """Return the packages of which columns that are compared had different versions, and which had which."""
+    for package in COMMON:
+        found: dict[str, dict[Column, None]] = {}
+        for trial in summary.record.trials:
+            if trial.measurement is None or trial.options.environment:
+                continue  # columns with labels are meant to differ, and the heading says how
+            if version := trial.measurement.resolved.versions.get(package):
+                found.setdefault(version, {})[trial.column] = None
+        if len(found) > 1:
+            yield from (
+                Concern(Warned.VERSIONS, "", list(columns), f"{package} {one}")
+                for one, columns in sorted(found.items())
+            )
+
+
+def _deviation(row: Row, column: Column, one: Deviation) -> str:
+    """Return by how much a column's losses differ, from whose, and what does that."""
+    others = [other for other in row.cells if other != column and row.cells[other].trials]
+    whom = " ".join(filter(None, others[0])) if len(others) == 1 else "the median of all columns"
+    kinds = {kind for _, m in row.cells[column].trials if m.parity for kind in m.parity.sensitive}
+    why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
+    return f"by {100 * one.share:.2g} % from {whom} in step {one.step}{why}"
+
+
+def idle_slices(cell: CellSummary) -> tuple[int, int]:
+    """Return how many slices of a column used much less of the processors than its others, and of how many."""
+    shares = [
+        block.cpu_ns / block.ns
+        for _, measurement in cell.trials
+        for block in measurement.slices
+        if block.cpu_ns is not None
+    ]
+    usual = statistics.median(shares) if shares else 0.0
+    return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
+
+
+def _fallbacks(row: Row, column: Column) -> dict[str, int]:
+    """Return the operations of a step that fell back to the CPU, and how often each."""
+    return {name: n for _, measurement in row.cells[column].trials for name, n in measurement.fallbacks.items()}
+
+
+def _scattered(row: Row, column: Column) -> bool:
+    return (row.cells[column].scatter or 0) >= SCATTER_WARN
+
+
+def _unjudged(row: Row, column: Column) -> bool:
+    trials = row.cells[column].trials
+    others = [cell for other, cell in row.cells.items() if other != column and cell.trials]
+    steady = row.origin.protocol == "steady"
+    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
+
+
+_CELLS: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
+    (Warned.IDLE, lambda row, column: column in row.idle),
+    (Warned.DISTURBED, lambda row, column: bool(row.cells[column].noisy)),
+    (Warned.UNJUDGED, _unjudged),
+    (Warned.SCATTERED, _scattered),
+)
+
+
+LEAST = 3  # slices of each sort, before one is said to take longer than the other
+SUFFERS = 1.2  # times as long: less is what slices differ by anyway
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """``share`` of all processors' time went to others while slices were disturbed, and ``card`` of a GPU.
+
+    ``card`` is None where its driver does not tell. ``slowed`` is the column whose disturbed slices took most times as
+    long as its others, and ``times`` how many; None where none took clearly longer, or where there are too few of
+    either sort.
+    """
+
+    share: float
+    card: float | None = None
+    slowed: Column | None = None
+    times: float | None = None
+
+
+def disturbance(row: Row, processors: int) -> Disturbance | None:
+    """Return what others did while a row was measured on a machine of so many processors; None: nothing that counts."""
+    slices = [block for cell in row.cells.values() for block in _slices(cell) if block.disturbed]
+    if not slices:
+        return None
+    taken_ns = sum((block.others_ns or 0) + (block.steal_ns or 0) for block in slices)
+    share = taken_ns / (processors * sum(block.ns for block in slices))
+    cards = [block.card_share for block in slices if block.card_share is not None]
+    card = statistics.fmean(cards) if cards else None
+    slower = {column: times for column, cell in row.cells.items() if (times := _times(_slices(cell))) is not None}
+    worst = max(slower, key=lambda column: slower[column], default=None)
+    if worst is None or slower[worst] < SUFFERS:
+        return Disturbance(share, card)
+    return Disturbance(share, card, worst, slower[worst])
+
+
+def _slices(cell: CellSummary) -> list[Block]:
+    return [block for _, measurement in cell.trials for block in measurement.slices]
+
+
+def _times(slices: list[Block]) -> float | None:
+    """Return how many times as long disturbed slices took as the others; None for too few of either."""
+    disturbed, others = ([block.unit_ns for block in slices if block.disturbed is sort] for sort in (True, False))
+    if min(len(disturbed), len(others)) < LEAST:
+        return None
+    return statistics.median(disturbed) / statistics.median(others)

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Device, Options
 
 Version = tuple[int, ...]
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from kerasbench.backends import Target
-from kerasbench.exchange.devices import CPU, Device, cuda_visibility, processors
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import CPU, Device, Options, cuda_visibility, processors
 
 PACKAGE = "jax"
 ALWAYS = {"KERAS_BACKEND": "jax"}

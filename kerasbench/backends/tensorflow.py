@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from kerasbench.backends import Target
-from kerasbench.exchange.devices import CPU, GPU, Device, cuda_visibility, processors
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import CPU, GPU, Device, Options, cuda_visibility, processors
 
 PACKAGE = "tensorflow"
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone

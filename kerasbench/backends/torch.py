@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kerasbench.backends import Target
-from kerasbench.exchange.devices import CPU, Device, cuda_visibility
-from kerasbench.exchange.options import MIXED, Options
+from kerasbench.protocol.columns import CPU, MIXED, Device, Options, cuda_visibility
 
 PACKAGE = "torch"
 ALWAYS = {"KERAS_BACKEND": "torch"}

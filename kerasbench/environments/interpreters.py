@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from kerasbench.errors import UsageError, unknown
-from kerasbench.exchange.options import AT, parted, subject
+from kerasbench.protocol.columns import AT, parted, subject
 from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"

@@ -1,11 +1,19 @@
-"""Making an environment for one backend, with the wheels that fit this machine, and having it used from then on."""
+"""Which keras and which Python the wheels are for.
+
+What is to be installed, in words that pip takes: ``keras==3.14.*``, a wheel, or the path of a checkout.
+
+Making an environment for one backend, with the wheels that fit this machine, and having it used from then on.
+"""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -13,15 +21,101 @@ from typing import IO
 import tomlkit
 
 from kerasbench import __version__, backends
-from kerasbench.backends import Target
-from kerasbench.children import questions
-from kerasbench.environments import interpreters, requirements
-from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
+from kerasbench.backends import Target, Version
+from kerasbench.environments import interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError
-from kerasbench.exchange.messages import Inventory
-from kerasbench.exchange.options import subject
-from kerasbench.machine import macos, nvidia
-from kerasbench.results.atomic import replace
+from kerasbench.files import replace
+from kerasbench.host import macos, nvidia
+from kerasbench.processes import questions
+from kerasbench.protocol.columns import subject
+from kerasbench.protocol.messages import Inventory
+
+KERAS = ("keras>=3.12,<3.17", "numpy>=1.26")
+NEWEST_PYTHON = (3, 13)  # TensorFlow 2.21 ends there
+
+
+def release(version: str) -> Version:
+    """Return the numbers that a version begins with: (2, 13, 0) of ``2.13.0+cpu``, none of what is no version."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(number) for number in found[0].split(".")) if found else ()
+
+
+PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that pip installs
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+OPERATOR = r"===|[=~!<>]=|[<>]|@"
+VERSIONED = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[\w,-]*\])?({OPERATOR})[^=\s]")
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://\S+")  # git+https://, https://, file://
+INSIDE = re.compile(rf"\s*({OPERATOR}|[,;])\s*")  # blanks here end no requirement
+UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
+
+
+def parse(text: str) -> str:
+    """Return one requirement as pip takes it wherever it runs: the path of a checkout or of a wheel becomes absolute.
+
+    Raises:
+        UsageError: it is the path of nothing that pip could install.
+    """
+    text = text.strip()
+    if not is_path(text):
+        if not text:
+            raise UsageError("an empty requirement: say what to install, such as 'keras==3.14.*' or ./keras")
+        if not NAME.match(text):
+            raise UsageError(f"{text!r} is no requirement: say what to install, such as 'keras==3.14.*' or ./keras")
+        return text
+    path = Path(text).expanduser().absolute()
+    if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
+        raise UsageError(f"{text}: neither a checkout (a folder with pyproject.toml or setup.py) nor a wheel is there")
+    return os.path.normpath(path)
+
+
+def is_path(text: str) -> bool:
+    """Tell whether a requirement is meant as a path."""
+    return "://" not in text and (text in (".", "..") or os.sep in text or text.endswith(".whl"))
+
+
+def is_checkout(path: Path) -> bool:
+    """Tell whether a folder holds the sources of a package."""
+    return any((path / name).is_file() for name in PROJECT)
+
+
+def are_requirements(text: str) -> bool:
+    """Tell whether words, separated by blanks, name what to install: with a version, by an address, or as a wheel."""
+    found = words(text)
+    return bool(found) and all(_is_one(word) for word in found)
+
+
+def _is_one(word: str) -> bool:
+    """Tell whether a word names something to install; one that begins with a dash would be an option of pip."""
+    named = VERSIONED.match(word) or ADDRESS.match(word) or word.endswith(".whl")
+    return bool(named) and not word.startswith("-")
+
+
+def words(text: str) -> list[str]:
+    """Return the requirements of a text: blanks end one, but for those around ``>=``, ``@`` or a comma."""
+    return INSIDE.sub(r"\1", text).split()
+
+
+def package(requirement: str) -> str:
+    """Return the name of the package that a parsed requirement is about; empty where it does not tell."""
+    if is_path(requirement):
+        with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError):
+            project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
+            return _normal(str(project.get("name", "")))
+        return _normal(Path(requirement).name.partition("-")[0]) if requirement.endswith(".whl") else ""
+    found = NAME.match(requirement)
+    return _normal(found[0]) if found and "://" not in requirement.partition("@")[0] else ""
+
+
+def label(requirements: Sequence[str]) -> str:
+    """Return what a column is called that has these: ``keras-3.14`` of ``keras==3.14.*``, ``keras`` of ``./keras``."""
+    names = [Path(one).name.removesuffix(".whl") if is_path(one) else one.rpartition("/")[2] for one in requirements]
+    words = [UNFIT.sub("-", one.replace(".*", "")).strip("-._+") for one in names]
+    return "-".join(word for word in words if word)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
 
 FOLDER = Path(".venvs")
 UNFINISHED = (
@@ -97,8 +191,8 @@ def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
 def _wanted(backend: str, made_for: Target, extra: Sequence[str]) -> list[str]:
     """Return what pip is asked for: what is asked for as well, in place of what we would ask of the same package."""
     own = [*KERAS, *backends.get(backend).requirements(made_for)]
-    named = {requirements.package(one) for one in extra}
-    return [*(one for one in own if requirements.package(one) not in named), *extra]
+    named = {package(one) for one in extra}
+    return [*(one for one in own if package(one) not in named), *extra]
 
 
 def target(backend: str, wish: Wish) -> Target:

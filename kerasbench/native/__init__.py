@@ -3,11 +3,18 @@
 A twin is a file beside its scenario, ``native/<scenario>_<backend>.py``, with a function ``build(start)`` that returns
 a ``Twin``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the framework
 writes them: rows on the device, one compiled step where the framework compiles, metrics read once an epoch.
+
+What the loops of all frameworks have in common; it imports none of them.
+
+Which rows a batch takes.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from kerasbench.scenario import Regime
 
@@ -58,3 +65,56 @@ class Twin(Protocol):
 
     def slots(self) -> list[Any]:
         """Return the optimizer's arrays, as they are now."""
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """An optimizer that is written out.
+
+    ``init`` makes the slots of parameters. ``apply`` takes gradients, slots and parameters, and either returns new
+    parameters and slots, as JAX wants it, or changes both in place.
+    """
+
+    init: Callable[[Any], Any]
+    apply: Callable[[Any, Any, Any], Any]
+
+
+class BaseLoop(ABC):
+    """A loop counts what it gets right where ``accuracy`` is asked, and predicts a batch at a time."""
+
+    def __init__(self, accuracy: bool) -> None:
+        self._accuracy = accuracy
+
+    @abstractmethod
+    def forward(self, x: Any) -> Any:
+        """Return the outputs for a NumPy batch, where the device left them."""
+
+    @staticmethod
+    @abstractmethod
+    def fetch(outputs: Any) -> Any:
+        """Return outputs as a NumPy array."""
+
+    def predict(self, x: Any, batch: int) -> Any:
+        return np.concatenate([self.fetch(self.forward(x[at : at + batch])) for at in range(0, len(x), batch)])
+
+    def _logs(self, losses: float, right: int, samples: int) -> Logs:
+        """Return means over so many samples, of the sum of their losses and of how many were right."""
+        samples = max(1, samples)
+        return {"loss": losses / samples} | ({"accuracy": right / samples} if self._accuracy else {})
+
+
+def batches(samples: int, batch: int, shuffle: bool, dtype: str) -> Iterator[Any]:
+    """Yield the rows of each batch; None where one batch takes all of them, in whatever order."""
+    if batch >= samples:
+        yield None
+        return
+    order: Any = np.arange(samples, dtype=dtype)
+    if shuffle:
+        np.random.default_rng().shuffle(order)
+    for begin in range(0, samples, batch):
+        yield order[begin : begin + batch]
+
+
+def take(x: Any, y: Any, rows: Any, gather: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """Return a batch's inputs and targets; ``rows`` as ``batches`` has them, ``gather`` is the framework's."""
+    return (x, y) if rows is None else (gather(x, rows), gather(y, rows))

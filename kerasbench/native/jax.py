@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from kerasbench.native import Logs, Start, Stops
-from kerasbench.native.loop import BaseLoop, Optimizer
-from kerasbench.native.rows import batches, take
+from kerasbench.native import BaseLoop, Logs, Optimizer, Start, Stops, batches, take
 
 INDEX = "int32"  # JAX's own; of int64 it would make int32 at each step
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from kerasbench.native import Logs, Start, Stops
-from kerasbench.native.loop import BaseLoop, Optimizer
-from kerasbench.native.rows import batches, take
+from kerasbench.native import BaseLoop, Logs, Optimizer, Start, Stops, batches, take
 
 INDEX = "int64"  # TensorFlow keeps int32 in host memory, also where it computes on a GPU; so with the classes
 

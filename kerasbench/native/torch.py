@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kerasbench.native import Logs, Start, Stops
-from kerasbench.native.loop import BaseLoop
+from kerasbench.native import BaseLoop, Logs, Start, Stops
 
 MakeOptimizer = Callable[[Any], Any]  # parameters -> one of torch.optim
 

@@ -1,7 +1,10 @@
-"""Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
+"""A scenario to begin with: a file of the user's own, which can be measured as it stands.
+
+Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
 The parent never executes a scenario file. A child describes it once; the description is kept under the file's
-content hash in the user's cache folder."""
+content hash in the user's cache folder.
+"""
 
 import dataclasses
 import hashlib
@@ -19,9 +22,8 @@ import platformdirs
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
-from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.exchange.given import NOTHING, Given
-from kerasbench.exchange.messages import Code
+from kerasbench.protocol.messages import Code, Description, RegimeDescription
+from kerasbench.protocol.requests import NOTHING, Given
 from kerasbench.scenario import (
     ScenarioError,
     content_hash,
@@ -34,7 +36,30 @@ from kerasbench.scenario import (
 from kerasbench.text import label
 
 if TYPE_CHECKING:
-    from kerasbench.exchange.messages import Failure
+    from kerasbench.protocol.messages import Failure
+
+TEMPLATE = Path(__file__).parents[1] / "data" / "scenario.txt"
+
+
+def begin_file(file: Path) -> None:
+    """Write a commented scenario.
+
+    Raises:
+        UsageError: there is such a file already, its name is no scenario's, or it cannot be written.
+    """
+    if file.suffix != ".py":
+        raise UsageError(f"a scenario is a Python file: {file.with_suffix('.py')}, not {file}")
+    try:
+        require_scenario_name(file)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(TEMPLATE.read_text("utf-8"))
+    except ScenarioError as error:
+        raise UsageError(str(error)) from None
+    except FileExistsError:
+        raise UsageError(f"{file} already exists, and was left as it is: choose another name") from None
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
@@ -51,11 +76,9 @@ OTHER_FORMS = {
 DESCRIBED_BY = (
     "scenario.py",
     "datasets.py",
-    "exchange/given.py",
-    "exchange/descriptions.py",
-    "exchange/messages.py",
-    "exchange/requests.py",
-    "worker/questions/describe.py",
+    "protocol/messages.py",
+    "protocol/requests.py",
+    "worker/describe.py",
 )
 Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
 
@@ -344,7 +367,7 @@ def _asked(
     kept: Mapping[str, str] | None = None,
     given: Given = NOTHING,
 ) -> "list[Description] | Failure":
-    from kerasbench.children import questions  # late: where all is remembered, as in `list`, there is no child
+    from kerasbench.processes import questions  # late: where all is remembered, as in `list`, there is no child
 
     return questions.describe(files, python, backend, kept or {}, given)
 

@@ -1,21 +1,48 @@
-"""What will be measured (pure)."""
+"""Which regimes can be explained: a step is taken apart inside an epoch, so the epoch has to hold blocks of steps.
+
+What will be measured (pure).
+"""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import backends
-from kerasbench.errors import MissingBackend
-from kerasbench.exchange.devices import APPLE, CPU, Device, parse_label
-from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.exchange.options import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.exchange.options import Options, Size, parted, subject
-from kerasbench.exchange.requests import Protocol
-from kerasbench.machine import Machine
-from kerasbench.plan import explainable
+from kerasbench.errors import MissingBackend, UsageError
+from kerasbench.host import Machine
 from kerasbench.plan.catalog import Selected
-from kerasbench.results.asked import Asked, Counted, Effort
-from kerasbench.results.keys import CellKey
+from kerasbench.protocol.columns import APPLE, CPU, Device, Options, Size, parse_label, parted, subject
+from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
+from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS, Protocol, counts_epochs
+from kerasbench.results.record import Asked, CellKey, Counted, Effort
+
+
+def refusal(selected: Selected) -> Failure | None:
+    """Return why a regime's epochs cannot be taken apart, None where they can."""
+    steps = selected.regime.steps
+    if selected.regime.predicts_only:
+        cause = f"{selected.label} is not trained, so it has no step to be taken apart"
+        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
+    if not counts_epochs(steps):
+        return None
+    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
+    return Failure(Code.UNSUPPORTED, cause, _instead(selected))
+
+
+def require_one(scenarios: Sequence[Selected]) -> None:
+    """Raise UsageError where none of the regimes can be explained."""
+    if all(counts_epochs(one.regime.steps) for one in scenarios):
+        named = ", ".join(f"{one.label} ({one.regime.steps})" for one in scenarios)
+        raise UsageError(
+            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_BLOCKS} steps or more, and these have "
+            f"fewer: {named}; {_instead(scenarios[0])}"
+        )
+
+
+def _instead(selected: Selected) -> str:
+    return f"`kerasbench run --scenario {selected.label}` measures its epochs"
+
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
@@ -102,7 +129,7 @@ def make(
         UsageError: an explanation was asked for, of regimes none of which can be taken apart.
     """
     if asked.explain:
-        explainable.require_one(scenarios)
+        require_one(scenarios)
     expected = {*asked.backends} if asked.versus else {*asked.backends, *named}
     expected |= {parted(whom)[0] for whom, report in probes.items() if asked.versus and not _is_not_installed(report)}
     wanted = {
@@ -171,7 +198,7 @@ def _seen(report: ProbeReport | Failure) -> list[Device]:
 def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
     """Return the options of a backend's cells in a regime; for an explanation also what might help."""
     found = dict.fromkeys(asked.options)
-    for each in asked.options if asked.explain and not explainable.refusal(selected) else []:
+    for each in asked.options if asked.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
             found[dataclasses.replace(each, jit=other_jit)] = None
@@ -209,8 +236,7 @@ def _failure(asked: Asked, cell: Cell, report: ProbeReport | Failure, processors
     """Return why a cell cannot be measured, None where it can."""
     if cell.device not in _seen(report):
         return _missing(cell.device.label, report)
-    refusal = explainable.refusal(cell.selected) if asked.explain else None
-    return refusal or unsupported(cell, processors)
+    return (refusal(cell.selected) if asked.explain else None) or unsupported(cell, processors)
 
 
 def unsupported(cell: Cell, processors: int) -> Failure | None:

@@ -14,13 +14,12 @@ from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.options import competes
-from kerasbench.exchange.requests import Protocol
-from kerasbench.machine import Machine
+from kerasbench.host import Machine
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.results.keys import CellKey
-from kerasbench.results.record import Record, TrialRecord
-from kerasbench.results.shelf import records
+from kerasbench.protocol.columns import competes
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.folder import records
+from kerasbench.results.record import CellKey, Record, TrialRecord
 
 POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.children import scratch
+from kerasbench import files
 from kerasbench.errors import UsageError
-from kerasbench.exchange.given import STRUCTURE, fitting
+from kerasbench.protocol.requests import STRUCTURE, fitting
 from kerasbench.settings import Settings, listed
 
 if TYPE_CHECKING:
     import numpy as np
 
-FOLDER = f"{scratch.PREFIX}model-"
+
+FOLDER = f"{files.SCRATCH_PREFIX}model-"
 METADATA = "metadata.json"
 STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
 
@@ -72,7 +73,7 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
     """
     if not getattr(model, "built", True):
         raise UsageError("the model is not built: begin it with keras.Input(shape), or call it on a batch first")
-    with scratch.scratch_folder(FOLDER) as folder:
+    with files.scratch_folder(FOLDER) as folder:
         file = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras")
         try:
             model.save(str(file))

@@ -1,4 +1,7 @@
-"""What a run is asked for, made of the settings of a command line or of Python: the one place that checks them."""
+"""The sizes of a sweep, as a user names them, and those between two of them.
+
+What a run is asked for, made of the settings of a command line or of Python: the one place that checks them.
+"""
 
 import dataclasses
 import itertools
@@ -9,27 +12,92 @@ from pathlib import Path
 from typing import cast, get_args
 
 from kerasbench import backends
-from kerasbench.children import variables
 from kerasbench.errors import UsageError, unknown
-from kerasbench.exchange.devices import parse_label
-from kerasbench.exchange.given import Given, Input
-from kerasbench.exchange.options import DTYPES, Fp32, Options
-from kerasbench.exchange.requests import DataKind, ProtocolKind
-from kerasbench.plan import catalog, sizes
-from kerasbench.results.asked import (
-    DEFAULT,
-    PUBLISHED,
-    QUICK,
-    RIGOROUS_ROUNDS,
-    SWEEP,
-    Asked,
-    Effort,
-    Resumed,
-    exactly,
-)
+from kerasbench.plan import catalog
+from kerasbench.plan.catalog import Selected
+from kerasbench.processes import variables
+from kerasbench.protocol.columns import DTYPES, Fp32, Options, Size, parse_label
+from kerasbench.protocol.requests import DataKind, Given, Input, ProtocolKind
+from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, RIGOROUS_ROUNDS, SWEEP, Asked, Effort, Resumed, exactly
 from kerasbench.settings import EXPLAIN, RUN, VERSUS, Settings
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
+
+RANGE = re.compile(r"(?P<first>[0-9]+)\.\.(?P<last>[0-9]+)")
+DEFAULT_BATCHES = ["1..4096"]
+MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
+MAX_WIDTH = 1024.0
+MORE_SIZES = 2  # inside the bracket of a crossover (METHOD): thirds of an octave
+
+
+def parse_batches(given: Sequence[str]) -> list[int]:
+    """Return the batch sizes in ``1..4096`` (doubled from the first on) and ``8``, ascending, without repeats.
+
+    Raises:
+        UsageError: something else, a range that goes down, or a batch that is none.
+    """
+    found = sorted({size for text in given for size in _batches(text.strip())})
+    if found and not 1 <= found[0] <= found[-1] <= MAX_BATCH:
+        raise UsageError(f"--batch-size takes whole numbers from 1 to {MAX_BATCH:,}, not {','.join(given)!r}")
+    return found
+
+
+def _batches(text: str) -> list[int]:
+    found = RANGE.fullmatch(text)
+    if found is None and not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"--batch-size takes 1..4096 (doubled from 1 on) or a list such as 1,8,64, not {text!r}")
+    if found is None:
+        return [int(text)]
+    first, last = int(found["first"]), int(found["last"])
+    if not 1 <= first <= last <= MAX_BATCH:
+        raise UsageError(f"--batch-size {text} is no range: say the smaller first, from 1 to {MAX_BATCH:,}")
+    return [first << doubled for doubled in range((last // first).bit_length())]
+
+
+def parse_widths(given: Sequence[str]) -> list[float]:
+    """Return the factors on hidden layers, ascending, without repeats; raise UsageError for what is none."""
+    found: set[float] = set()
+    for text in given:
+        try:
+            width = float(text)
+        except ValueError:
+            width = math.nan
+        if not 1 / MAX_WIDTH <= width <= MAX_WIDTH:
+            raise UsageError(f"--width takes factors on hidden layers such as 0.5,1,2,4, not {text!r}")
+        found.add(width)
+    return sorted(found)
+
+
+def crossed(terms: Sequence[Options], batches: Sequence[int], widths: Sequence[float]) -> list[Options]:
+    """Return each of the terms at each size; raise UsageError where there is only one size, which is no sweep."""
+    every_batch: list[int | None] = [*batches] or [None]
+    every_width: list[float | None] = [*widths] or [None]
+    sizes = [Size(batch, width) for batch in every_batch for width in every_width]
+    if len(sizes) < 2:
+        raise UsageError("a sweep needs two sizes or more: --batch-size 1..4096, --width 0.5,1,2")
+    return [one.at(size) for size in sizes for one in terms]
+
+
+def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) -> None:
+    """Raise UsageError for a sweep of more than one regime, or of the width of one that does not scale."""
+    if len(selected) > 1:
+        names = ", ".join(one.label for one in selected)
+        raise UsageError(f"a sweep is of one regime, and this names {len(selected)}: {names}; name one of them")
+    for one in selected:
+        if not one.entry.description.scalable and any(each.width is not None for each in options):
+            raise UsageError(
+                f"{one.label} has no --width: its hidden layers are as wide as they are; docs/scenarios.md says how a "
+                "scenario is made scalable"
+            )
+
+
+def sizes_between(low: float, high: float, whole: bool) -> list[float]:
+    """Return MORE_SIZES sizes that divide a bracket evenly on a logarithmic scale; fewer where there is no room."""
+    parts = MORE_SIZES + 1
+    found = [low * (high / low) ** (part / parts) for part in range(1, parts)]
+    rounded = [float(round(size)) if whole else float(f"{size:.3g}") for size in found]
+    return [size for size in dict.fromkeys(rounded) if low < size < high]
+
 
 INPUT = re.compile(
     r"((?P<name>[^=\s]+)=)?(?P<shape>[0-9]{1,9}(x[0-9]{1,9})*)(:(?P<dtype>float(16|32|64)|bfloat16|bool|u?int(8|16|32|64)))?"
@@ -212,8 +280,8 @@ def run(said: Settings) -> Asked:
 
 def sweep(said: Settings) -> Asked:
     """Return what a sweep is asked for: each of the terms at each size, and more of them where series cross."""
-    batches = sizes.parse_batches(said.batch_sizes or ([] if said.widths else sizes.DEFAULT_BATCHES))
-    options = sizes.crossed(_terms(said), batches, sizes.parse_widths(said.widths))
+    batches = parse_batches(said.batch_sizes or ([] if said.widths else DEFAULT_BATCHES))
+    options = crossed(_terms(said), batches, parse_widths(said.widths))
     return dataclasses.replace(_asked(said, "sweep", options), refine=True)
 
 
@@ -224,7 +292,7 @@ def explanation(said: Settings) -> Asked:
 
 def versus(said: Settings) -> Asked:
     """Return what is asked for where versions are compared; which interpreters, is known when they are there."""
-    from kerasbench.analysis.verdicts import MINIMAL_EFFECT  # late: most commands judge nothing
+    from kerasbench.analysis.estimates import MINIMAL_EFFECT  # late: most commands judge nothing
 
     asked, threshold = _asked(said, "steady", _terms(said)), parse_share(said.threshold)
     if threshold < MINIMAL_EFFECT:
@@ -279,8 +347,8 @@ def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> Asked:
 def _given(said: Settings) -> Given:
     """Return what is said of models; raise UsageError for what cannot be."""
     batch = said.batch_size
-    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= sizes.MAX_BATCH):
-        raise UsageError(f"--batch-size takes a whole number from 1 to {sizes.MAX_BATCH:,}, not {batch}")
+    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH):
+        raise UsageError(f"--batch-size takes a whole number from 1 to {MAX_BATCH:,}, not {batch}")
     return Given(parse_inputs(said.inputs), batch, parse_custom(said.custom), said.trust, said.rows, said.samples)
 
 

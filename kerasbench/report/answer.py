@@ -3,23 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from kerasbench.analysis.cells import Row
-from kerasbench.analysis.disturbance import disturbance
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.series import Crossing, Duel, Swept
 from kerasbench.analysis.standings import Comparison, Standing
-from kerasbench.analysis.verdicts import Verdict
-from kerasbench.analysis.warnings import is_warned
-from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Axis, competes, is_control
-from kerasbench.report import bars
-from kerasbench.report.cells import failed
-from kerasbench.report.naming import listed, names
-from kerasbench.report.notes import timed_in
-from kerasbench.report.number import about, significant, size_along, times
+from kerasbench.analysis.summary import disturbance, is_warned
+from kerasbench.protocol.columns import Axis, competes, is_control
+from kerasbench.protocol.messages import Code
+from kerasbench.report import charts
+from kerasbench.report.figures import about, failed, listed, names, significant, size_along, timed_in, times
 from kerasbench.report.sections import EMPTY, NOTHING, WARNED, Cell, Section, Table
-from kerasbench.results.keys import Column
+from kerasbench.results.record import Column
 from kerasbench.text import blanked, count
 
 Names = Mapping[Column, str]
@@ -48,9 +43,9 @@ def answer(found: Findings) -> Section | None:
     if not said:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
-        return Section("Answer", lines=said, chart=bars.ratios(found))
+        return Section("Answer", lines=said, chart=charts.ratios(found))
     swept = said[len(found.plain.rows) :]
-    if not bars.compared(found):
+    if not charts.compared(found):
         return Section("Answer", [overall(found)], lines=swept)
     table = _ratios(found)
     notes = [
@@ -59,7 +54,7 @@ def answer(found: Findings) -> Section | None:
     ]
     notes += list(_all_by_means(found))
     notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in table.rows for cell in row) else []
-    return Section("Answer", [overall(found)], table, swept, notes, chart=bars.ratios(found))
+    return Section("Answer", [overall(found)], table, swept, notes, chart=charts.ratios(found))
 
 
 def _ratios(found: Findings) -> Table:
@@ -119,7 +114,7 @@ def overall(found: Findings) -> str:
     if not found.plain.rows:
         return ""
     named = names(found.summary.columns)
-    standings = [standing for _, standing in bars.compared(found)]
+    standings = [standing for _, standing in charts.compared(found)]
     if not standings:
         return _nothing_compared(found, count(len(found.plain.rows), "row"), named)
     left = len(found.plain.rows) - len(standings)

@@ -8,8 +8,8 @@ from kerasbench.analysis.cells import CellSummary, Row
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary
-from kerasbench.exchange.options import Size, environment_of, without_environment
-from kerasbench.results.keys import Column
+from kerasbench.protocol.columns import Size, environment_of, without_environment
+from kerasbench.results.record import Column
 from kerasbench.text import blanked
 
 # A contract: scripts rely on these names and their order; what is new comes last.

@@ -6,10 +6,9 @@ from typing import Any
 
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate
-from kerasbench.analysis.payoff import BreakEven
-from kerasbench.report import parts
-from kerasbench.report.cells import column_name, whole_steps
-from kerasbench.report.number import NOT_TOLD, percent, significant
+from kerasbench.analysis.standings import BreakEven
+from kerasbench.report import charts
+from kerasbench.report.figures import NOT_TOLD, column_name, percent, significant, whole_steps
 from kerasbench.report.sections import Section
 
 GIGA = 1e9
@@ -24,7 +23,7 @@ def section(found: Sequence[Anatomy]) -> Section | None:
     cells = [
         Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True) for one in found
     ]
-    return Section("Where the time goes", parts=cells, chart=parts.chart(found))
+    return Section("Where the time goes", parts=cells, chart=charts.epoch_chart(found))
 
 
 def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:

@@ -1,17 +1,26 @@
-"""The scenarios, as a table and as data."""
+"""The scenarios, as a table and as data.
+
+What the doctor found, as text and as data.
+"""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kerasbench.exchange.descriptions import Description, RegimeDescription
+from tabulate import tabulate
+
+from kerasbench.protocol.messages import Description, Inventory, ProbeReport, RegimeDescription
 from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.sections import NOTHING
-from kerasbench.text import label
+from kerasbench.text import label, whole_gib
+
+if TYPE_CHECKING:
+    from kerasbench.environments.doctor import Finding
+    from kerasbench.environments.facts import BackendFacts, Facts
 
 PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
-HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations a step", "step here", "what"]
+HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations a step", "what"]
 
 
 class Entry(Protocol):
@@ -20,33 +29,19 @@ class Entry(Protocol):
     @property
     def file(self) -> Path: ...
     @property
-    def file_hash(self) -> str: ...
-    @property
     def description(self) -> Description: ...
     @property
     def suite(self) -> str: ...
 
 
-class Taken(Protocol):
-    """The time of a step, and the column in which it was measured."""
-
-    @property
-    def ms(self) -> float: ...
-    @property
-    def column(self) -> str: ...
-
-
-Steps = Mapping[tuple[str, str], Taken]  # by the hash of a scenario's file and the name of its regime
-
-
-def as_table(entries: Sequence[Entry], taken: Steps) -> str:
-    """Return one line for each regime: what it is and how large, and how long a step took in earlier runs here."""
-    rows = [_line(entry, regime, taken) for entry in entries for regime in entry.description.regimes]
+def as_table(entries: Sequence[Entry]) -> str:
+    """Return one line for each regime: what it is and how large."""
+    rows = [_line(entry, regime) for entry in entries for regime in entry.description.regimes]
     return draw_table(HEADERS, rows)
 
 
-def _line(entry: Entry, regime: RegimeDescription, taken: Steps) -> list[str]:
-    description, earlier = entry.description, taken.get((entry.file_hash, regime.name))
+def _line(entry: Entry, regime: RegimeDescription) -> list[str]:
+    description = entry.description
     return [
         entry.suite,
         escape(label(description.name, regime.name)),
@@ -55,7 +50,6 @@ def _line(entry: Entry, regime: RegimeDescription, taken: Steps) -> list[str]:
         f"{regime.steps:,}",
         f"{regime.epochs:,}",
         NOTHING if regime.operations is None else operations(regime.operations),
-        "" if earlier is None else f"{earlier.ms:.3g} ms ({earlier.column})",
         escape(description.title + (" For a GPU." if regime.large else "")),
     ]
 
@@ -68,15 +62,61 @@ def operations(count: int) -> str:
     return str(count)
 
 
-def as_data(entries: Sequence[Entry], taken: Steps) -> list[dict[str, Any]]:
-    """Return the descriptions as plain data, with each one's suite, file, and steps of earlier runs by regime."""
+def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the descriptions as plain data, with each one's suite and file."""
     return [
-        {"suite": entry.suite, "file": str(entry.file), "steps_here": _steps_here(entry, taken)}
-        | dataclasses.asdict(entry.description)
-        for entry in entries
+        {"suite": entry.suite, "file": str(entry.file)} | dataclasses.asdict(entry.description) for entry in entries
     ]
 
 
-def _steps_here(entry: Entry, taken: Steps) -> dict[str, dict[str, Any]]:
-    known = {one.name: taken.get((entry.file_hash, one.name)) for one in entry.description.regimes}
-    return {name: {"ms": one.ms, "column": one.column} for name, one in known.items() if one is not None}
+def diagnosis_as_text(facts: "Facts", findings: Sequence["Finding"]) -> str:
+    """Return a line for each backend, then each finding with what mends it."""
+    rows = [
+        [one.name, one.interpreter, _python(one), _versions(one), _devices(one), one.source or "this interpreter"]
+        for one in facts.backends
+    ]
+    table = tabulate(rows, ["backend", "interpreter", "Python", "versions", "devices", "named by"], tablefmt="simple")
+    said = [_said(finding) for finding in findings]
+    return "\n\n".join([_machine(facts), table, "\n".join(said) if said else "Nothing is wrong."])
+
+
+def diagnosis_as_data(facts: "Facts", findings: Sequence["Finding"]) -> dict[str, Any]:
+    """Return the same as plain data, with everything that was found out."""
+    return {
+        "machine": dataclasses.asdict(facts.machine),
+        "backends": [dataclasses.asdict(one) for one in facts.backends],
+        "variables": facts.variables,
+        "keras_json": facts.keras_json,
+        "findings": [dataclasses.asdict(finding) for finding in findings],
+    }
+
+
+def _said(finding: "Finding") -> str:
+    whom = f" {finding.backend}:" if finding.backend else ""
+    mark = "$ " if finding.is_command else "→ "
+    return f"{finding.severity}:{whom} {finding.cause}" + (f"\n    {mark}{finding.remedy}" if finding.remedy else "")
+
+
+def _machine(facts: "Facts") -> str:
+    here = facts.machine.fingerprint
+    gpus = ", ".join(here.gpus) or "no GPU known"
+    driver = f" (driver {here.driver})" if here.driver else ""
+    memory = whole_gib(here.memory_bytes)
+    return f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
+
+
+def _python(one: "BackendFacts") -> str:
+    return one.inventory.python if isinstance(one.inventory, Inventory) else NOTHING
+
+
+def _versions(one: "BackendFacts") -> str:
+    if isinstance(one.probe, ProbeReport):
+        return ", ".join(f"{name} {version}" for name, version in sorted(one.probe.versions.items()))
+    found = {name: one.packages[name] for name in (one.name, "keras") if name in one.packages}
+    return ", ".join(f"{name} {version}" for name, version in found.items()) or NOTHING
+
+
+def _devices(one: "BackendFacts") -> str:
+    if not isinstance(one.probe, ProbeReport):
+        return "does not load" if one.installed else NOTHING
+    return ", ".join(device.described for device in one.probe.devices)

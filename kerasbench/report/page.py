@@ -1,16 +1,19 @@
 """The pages of a run: all that is known, and what a terminal shows. Both begin with the answer."""
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import details, explanation, markdown, sweep, versus
+from kerasbench.report import comparisons, explanation, markdown, sweep, tables
 from kerasbench.report.answer import answer
-from kerasbench.report.failures import failures
-from kerasbench.report.heading import heading, measured, title
-from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
-from kerasbench.report.published import beside_published
+from kerasbench.report.conditions import failures, heading, measured, title, warned_cells, warnings
 from kerasbench.report.sections import Page, Section, page
-from kerasbench.report.sittings import each_sitting
-from kerasbench.report.training import controls, training, verdicts
-from kerasbench.report.warned import warned_cells, warnings
+from kerasbench.report.tables import (
+    beside_published,
+    controls,
+    each_sitting,
+    training,
+    verdicts,
+    what_busy_cores_cost,
+    what_keras_costs,
+)
 
 
 def whole(found: Findings) -> Page:
@@ -25,7 +28,7 @@ def whole(found: Findings) -> Page:
             *sweep.sections(found),
             what_keras_costs(found),
             what_busy_cores_cost(found),
-            details.devices(found),
+            tables.devices(found),
             failures(summary),
             warnings(summary),
             warned_cells(summary),
@@ -34,16 +37,16 @@ def whole(found: Findings) -> Page:
             heading(summary),
             measured(summary),
             None if found.is_versus else verdicts(published),
-            details.full_epochs(published),
-            details.predicted(published),
+            tables.full_epochs(published),
+            tables.predicted(published),
             beside_published(published),
-            details.epochs(published),
-            details.prediction(published),
-            details.cold_start(published),
-            None if found.is_versus else details.repaid(found),
-            details.learning(published),
-            details.phases(summary),
-            details.disturbances(summary),
+            tables.epochs(published),
+            tables.prediction(published),
+            tables.cold_start(published),
+            None if found.is_versus else tables.repaid(found),
+            tables.learning(published),
+            tables.phases(summary),
+            tables.disturbances(summary),
         ],
     )
 
@@ -59,7 +62,7 @@ def screen(found: Findings) -> Page:
             *sweep.brief(found),
             what_keras_costs(found),
             what_busy_cores_cost(found),
-            details.full_epochs(found.plain),
+            tables.full_epochs(found.plain),
             failures(summary),
             warnings(summary),
             controls(summary),
@@ -95,7 +98,7 @@ def brief(found: Findings) -> str:
 
 def _versions(found: Findings, briefly: bool = False) -> list[Section]:
     """Return what is said of versions that were compared, whose answer is another than who is fastest."""
-    return [section for one in found.versus for section in versus.sections(one, found.summary, briefly)]
+    return [section for one in found.versus for section in comparisons.sections(one, found.summary, briefly)]
 
 
 def _steps(found: Findings) -> list[Section | None]:

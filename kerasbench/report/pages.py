@@ -1,4 +1,6 @@
-"""Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
+"""What a run leaves for its readers: the page beside its data, and the plot of a sweep.
+
+Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
 
 Written again, or checked against their data, so that a table never disagrees with its data.
 """
@@ -12,50 +14,108 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kerasbench import files
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.machine import Machine
-from kerasbench.report import bars, details, explanation, markdown, page, parts, sweep, training, versus
+from kerasbench.files import replace, replace_page
+from kerasbench.host import Machine
+from kerasbench.report import charts, comparisons, explanation, markdown, page, plot, sweep, tables
 from kerasbench.report.answer import answer, in_brief
-from kerasbench.report.comparison import side_by_side
-from kerasbench.report.failures import failures
-from kerasbench.report.naming import names
-from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
-from kerasbench.report.published import beside_published
+from kerasbench.report.comparisons import side_by_side
+from kerasbench.report.conditions import failures, warnings
+from kerasbench.report.figures import names
 from kerasbench.report.sections import NOTHING, Page, Section
-from kerasbench.report.warned import warnings
-from kerasbench.results.atomic import replace, replace_page
-from kerasbench.results.merge import Outline, Rank, by_machine, merge_outlined, outline, rank
-from kerasbench.results.record import Group, Record
-from kerasbench.results.shelf import Tell, records, refuse_damaged
-from kerasbench.results.store import load, tables_file
+from kerasbench.report.tables import beside_published, what_busy_cores_cost, what_keras_costs
+from kerasbench.results.folder import (
+    Outline,
+    Rank,
+    Tell,
+    by_machine,
+    merge_outlined,
+    outline,
+    rank,
+    records,
+    refuse_damaged,
+)
+from kerasbench.results.record import INTERRUPTED, Group, Record
+from kerasbench.results.store import Store, load, tables_file
 from kerasbench.text import MADE, label
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was found in a run, and its files. The findings are there also where a file is not: ``unsaved`` says why.
+
+    ``plot`` is the figure of a sweep, None where there is none.
+    """
+
+    found: Findings
+    data: Path
+    tables: Path
+    plot: Path | None = None
+    unsaved: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        return self.found.summary.record.stopped_because == INTERRUPTED
+
+
+def save_report(record: Record, store: Store, unsaved: str = "") -> Drawn:
+    """Sum up a run, and save its tables and its plot beside its data; ``unsaved`` says why these are not there.
+
+    How long its steps took is remembered for ``list``.
+    """
+    found = findings(record)  # once: the tables and the figure share what it takes to compute
+    return Drawn(found, store.data, store.tables, _plot(store, found), unsaved or _save_tables(store, found))
+
+
+def _save_tables(store: Store, found: Findings) -> str:
+    """Save the page; return why that failed, so that the tables are shown all the same."""
+    try:
+        store.save_tables(page.document(found))
+    except ResultsError as error:
+        return str(error)
+    return ""
+
+
+def _plot(store: Store, found: Findings) -> Path | None:
+    """Draw a sweep beside its tables, where matplotlib is installed and the disk takes it."""
+    picture = plot.step_over_size(found, "png") if plot.is_available() else None
+    if picture is None:
+        return None
+    file = store.data.with_suffix(".png")
+    try:
+        files.replace(file, picture)
+    except ResultsError:
+        return None  # the tables have said more
+    return file
+
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
 SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
     "answer": answer,
-    "training": lambda found: training.training(found.plain),
+    "training": lambda found: tables.training(found.plain),
     "native": what_keras_costs,
     "busy_cores": what_busy_cores_cost,
-    "verdicts": lambda found: training.verdicts(found.plain),
-    "devices": details.devices,
-    "full_epochs": lambda found: details.full_epochs(found.plain),
-    "predicted": lambda found: details.predicted(found.plain),
+    "verdicts": lambda found: tables.verdicts(found.plain),
+    "devices": tables.devices,
+    "full_epochs": lambda found: tables.full_epochs(found.plain),
+    "predicted": lambda found: tables.predicted(found.plain),
     "beside_published": lambda found: beside_published(found.plain),
-    "epochs": lambda found: details.epochs(found.plain),
-    "prediction": lambda found: details.prediction(found.plain),
-    "cold_start": lambda found: details.cold_start(found.plain),
-    "repaid": details.repaid,
-    "learning": lambda found: details.learning(found.plain),
+    "epochs": lambda found: tables.epochs(found.plain),
+    "prediction": lambda found: tables.prediction(found.plain),
+    "cold_start": lambda found: tables.cold_start(found.plain),
+    "repaid": tables.repaid,
+    "learning": lambda found: tables.learning(found.plain),
     "explained": lambda found: explanation.section(found.anatomies),
     "sweep": sweep.steps,
     "crossovers": sweep.crossovers,
     "costs": sweep.costs,
-    "phases": lambda found: details.phases(found.summary),
+    "phases": lambda found: tables.phases(found.summary),
     "failures": lambda found: failures(found.summary),
     "warnings": lambda found: warnings(found.summary),
-    "versus": lambda found: versus.whole(found.versus, found.summary),
+    "versus": lambda found: comparisons.whole(found.versus, found.summary),
 }
 
 
@@ -195,17 +255,17 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     Raises:
         UsageError: matplotlib is not installed. ResultsError: bad data, or a folder that cannot be written to.
     """
-    from kerasbench.report import chart_plot, curve, plot
+    from kerasbench.report import plot
 
     if not plot.is_available():
         raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
     for name, found in machines(places, tell).items():
         pictures = {
-            "ratios": chart_plot.image(bars.ratios(found)),
-            "parts": chart_plot.image(parts.chart(found.anatomies)),
+            "ratios": plot.image(charts.ratios(found)),
+            "parts": plot.image(charts.epoch_chart(found.anatomies)),
             "step-times": plot.step_times(found, "png"),
-            "sweep": curve.step_over_size(found, "png"),
+            "sweep": plot.step_over_size(found, "png"),
             "speed-ups": plot.speed_ups(found, "png"),
             "phases": plot.phases(found, "png"),
         }

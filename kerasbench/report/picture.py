@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from kerasbench.analysis.anatomy import Anatomy
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import bars, chart_plot, curve, parts, plot
-from kerasbench.report.plot import DOTS_PER_INCH, appearance
+from kerasbench.report import charts, plot
 
 
 class Picture(Figure):
@@ -20,8 +19,8 @@ class Picture(Figure):
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Save it as matplotlib does, as large as what was drawn."""
-        with appearance("png"):
-            look: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.1, "dpi": DOTS_PER_INCH}
+        with plot.appearance("png"):
+            look: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.1, "dpi": plot.DOTS_PER_INCH}
             super().savefig(fname, **(look | how))
 
     def _repr_png_(self) -> bytes:
@@ -30,28 +29,28 @@ class Picture(Figure):
         return image.getvalue()
 
 
-def of_parts(found: Sequence[Anatomy]) -> Picture | None:
+def figure_of_parts(found: Sequence[Anatomy]) -> Picture | None:
     """Return what an epoch of each cell is made of; None of nothing."""
-    chart = parts.chart(found)
+    chart = charts.epoch_chart(found)
     if chart is None:
         return None
-    with appearance("png"):
+    with plot.appearance("png"):
         figure = Picture()
-        chart_plot.fill(figure, chart)
+        plot.fill_chart(figure, chart)
     return figure
 
 
-def of(found: Findings) -> Picture | None:
+def figure_of(found: Findings) -> Picture | None:
     """Return bars of ratios, where there are none the curves of a sweep, else the times; None of nothing."""
-    ratios = bars.ratios(found)
-    with appearance("png"):
+    ratios = charts.ratios(found)
+    with plot.appearance("png"):
         figure = Picture()
         if ratios is not None:
-            chart_plot.fill(figure, ratios)
-        elif curve.panels(found):
-            curve.fill(figure, found)
+            plot.fill_chart(figure, ratios)
+        elif plot.panels(found):
+            plot.fill_curve(figure, found)
         elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
-            plot.fill(figure, found)
+            plot.fill_steps(figure, found)
         else:
             return None
     return figure

@@ -1,18 +1,32 @@
-"""The figures of a run: steps, GPU against CPU, phases. matplotlib draws them, an optional dependency."""
+"""The figures of a run: steps, GPU against CPU, phases. matplotlib draws them, an optional dependency.
+
+The figure of a sweep: the time of a step over size, both logarithmic, with intervals and crossovers.
+
+Bars as matplotlib draws them, for a PNG and for Python.
+
+A figure for Python: matplotlib's own, which a notebook shows, and which is saved with all its labels.
+
+Imported where it is asked for: matplotlib is an optional dependency.
+"""
 
 import importlib.util
 import io
 import math
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
-from kerasbench.report.colours import COLOURS, Look, looks
-from kerasbench.results.keys import Column
+from kerasbench.analysis.series import Crossing, Swept
+from kerasbench.report.charts import COLOURS, Look, looks
+from kerasbench.report.figures import about, names
+from kerasbench.report.sections import Bar, Chart, Group
+from kerasbench.results.record import Column
 from kerasbench.text import blanked
 
 if TYPE_CHECKING:
@@ -20,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
 
 Form = Literal["svg", "png"]
 Series = Mapping[int, Estimate]  # by the index of its row
@@ -49,10 +64,10 @@ def step_times(found: Findings, form: Form = "svg") -> bytes | None:
     """
     if found.sized.rows and not found.plain.rows:
         return None
-    return draw(lambda figure: fill(figure, found), form)
+    return draw(lambda figure: fill_steps(figure, found), form)
 
 
-def fill(figure: "Figure", found: Findings) -> None:
+def fill_steps(figure: "Figure", found: Findings) -> None:
     """Draw the markers of ``step_times``."""
     rows = found.plain.rows
     seen = looks(found.plain.columns)
@@ -266,3 +281,153 @@ def clean(text: str) -> str:
     """Return one line without control characters, which no XML may hold, cut to what there is room for."""
     line = " ".join(blanked(text).split())
     return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"
+
+
+PANEL_IN, GAP_IN = 3.4, 1.4  # the height of one regime's panel, and what its title, legend and labels need
+MOST_SIZES = 24  # more numbers would not fit along the axis
+NAME_HEIGHT = 0.06  # of a panel: names at the ends of lines that are nearer would overlap
+SHORT = 3  # characters: longer numbers are turned, or they would overlap
+
+
+def step_over_size(found: Findings, form: Form = "svg") -> bytes | None:
+    """Draw a panel for each regime and axis that was swept, a line for each column; None where nothing was."""
+    return draw(lambda figure: fill_curve(figure, found), form) if panels(found) else None
+
+
+def panels(found: Findings) -> list[Swept]:
+    """Return the sweeps that have a panel: those of which a step was measured."""
+    return [one for one in found.sweeps if any(one.steps_ms(column) for column in one.columns)]
+
+
+def fill_curve(figure: "Figure", found: Findings) -> None:
+    """Draw the panels, one below the other."""
+    drawn = panels(found)
+    height_in = len(drawn) * (PANEL_IN + GAP_IN)
+    figure.set_size_inches(AXES_WIDTH_IN, height_in)
+    for position, one in enumerate(drawn):
+        bottom_in = height_in - (position + 1) * (PANEL_IN + GAP_IN)
+        axes = figure.add_axes((0, bottom_in / height_in, 1, PANEL_IN / height_in))
+        _panel(axes, one)
+
+
+def _panel(axes: "Axes", found: Swept) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    series = [(column, found.steps_ms(column)) for column in found.columns]
+    series = [(column, steps) for column, steps in series if steps]
+    named, seen = names(column for column, _ in series), looks(column for column, _ in series)
+    _mark_axes(axes, list(found.rows), [step for _, steps in series for _, step in steps])
+    handles = [
+        draw_series(axes, dict(enumerate(steps)), (position, seen[column]), upright=True)
+        for position, (column, steps) in enumerate(series)
+    ]
+    if _are_apart([steps[-1][1].value for _, steps in series], axes.get_ylim()):
+        for column, steps in series:
+            _name(axes, named[column], seen[column].colour, steps[-1])
+    else:
+        legend(axes, handles, [named[column] for column, _ in series])
+    for crossing in (crossing for duel in found.duels for crossing in duel.crossings):
+        _crossover(axes, found, crossing)
+    axes.set_xlabel(f"{found.axis} of {clean(found.label)}, both axes logarithmic")
+    axes.set_ylabel("step inside an epoch, ms")
+
+
+def _are_apart(values: Sequence[float], bounds: tuple[float, float]) -> bool:
+    """Tell whether a name at each of the ends would be clear of the others."""
+    least = (bounds[1] / bounds[0]) ** NAME_HEIGHT
+    ordered = sorted(values)
+    return all(upper / lower >= least for lower, upper in pairwise(ordered))
+
+
+def _name(axes: "Axes", name: str, colour: str, end: tuple[float, Estimate]) -> None:
+    """Write a column's name at the end of its line."""
+    look: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+    axes.annotate(clean(name), (end[0], end[1].value), color=colour, **look)
+
+
+def _crossover(axes: "Axes", found: Swept, one: Crossing) -> None:
+    """Mark where one column overtakes another: a dashed line with its place above, its interval shaded."""
+    axes.axvline(one.at, linestyle="--", linewidth=1, color="#808080", gid="crossing")
+    at = about(found.axis, one.at)
+    if one.interval is not None:
+        at += f" ({about(found.axis, one.interval[0])}–{about(found.axis, one.interval[1])})"
+        axes.axvspan(*one.interval, color="#808080", alpha=0.15, linewidth=0)
+    place = axes.get_xaxis_transform()
+    look: dict[str, Any] = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": 8}
+    axes.annotate(f"crossover at about\n{found.axis} {at}", (one.at, 1), xycoords=place, **look)
+
+
+def _mark_axes(axes: "Axes", sizes: Sequence[float], steps: Sequence[Estimate]) -> None:
+    axes.set_facecolor("none")
+    axes.spines[["top", "right"]].set_visible(False)
+    shown = [number(size) for size in _apart(sizes)]
+    axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
+    axes.set_xticks(_apart(sizes), shown, rotation=45 if max(map(len, shown)) > SHORT else 0)
+    low, high = ends(steps, None)
+    axes.set_ylim(low, high)
+    mark(axes, axes.yaxis, low, high)
+    axes.grid(**GRID)
+
+
+def _apart(sizes: Sequence[float]) -> list[float]:
+    """Return the sizes whose numbers can stand beside each other."""
+    least = (sizes[-1] / sizes[0]) ** (1 / MOST_SIZES)
+    found = [sizes[0]]
+    for size in sizes[1:]:
+        if size >= found[-1] * least:
+            found.append(size)
+    return found
+
+
+BAR_IN = 0.2  # the height of a bar with the room around it
+WRAPPED = 95  # characters of the caption in a line
+NAME_AT, TEXT_AT = -0.01, 4  # where names end, in widths of the axes; how far from its bar a number begins, in points
+
+
+def image(chart: Chart | None, form: Form = "png") -> bytes | None:
+    """Draw a chart; None of none."""
+    return None if chart is None else draw(lambda figure: fill_chart(figure, chart), form)
+
+
+def fill_chart(figure: "Figure", chart: Chart) -> None:
+    """Draw a group of bars for each row, the first row above."""
+    most = max(len(group.bars) for group in chart.groups)
+    axes = row_axes(figure, [group.label for group in chart.groups], BAR_IN * (most + 1))
+    longest = max(len(clean(bar.name)) for group in chart.groups for bar in group.bars)
+    axes.tick_params(axis="y", pad=longest * 5.0 + 12)  # names of columns stand between the axes and the rows' names
+    axes.set_xlim(0, 1)
+    axes.set_xticks(
+        [chart.share(tick, chart.groups[0]) for tick in chart.ticks], [f"{number(tick)}×" for tick in chart.ticks]
+    )
+    axes.set_xlabel(textwrap.fill(chart.told("Line"), WRAPPED), fontsize=8)
+    axes.tick_params(axis="x", labelsize=8)
+    if chart.reference is not None:
+        axes.axvline(chart.share(chart.reference, chart.groups[0]), color="#808080", linewidth=0.8, linestyle=":")
+    for index, group in enumerate(chart.groups):
+        for position, bar in enumerate(group.bars):
+            at = index + MARKER_SPREAD * ((position + 0.5) / len(group.bars) - 0.5)
+            _bar(axes, chart, group, bar, at)
+    if chart.legend:
+        handles = [axes.barh([0], [0], color=colour).patches[0] for _, colour in chart.legend]
+        legend(axes, handles, [name for name, _ in chart.legend])
+
+
+def _bar(axes: "Axes", chart: Chart, group: Group, bar: Bar, at: float) -> None:
+    """Draw one bar with its name, its interval, and the text at its end."""
+    height = MARKER_SPREAD / len(group.bars) * 0.85
+    axes.annotate(clean(bar.name), (NAME_AT, at), ha="right", va="center", fontsize=8, annotation_clip=False)
+    before = 0.0
+    for piece in bar.pieces:
+        begin, end = chart.share(before, group), chart.share(before + piece.size, group)
+        axes.barh([at], [end - begin], left=begin, height=height, color=piece.colour, alpha=bar.opacity)
+        if piece.label:
+            axes.text((begin + end) / 2, at, piece.label, ha="center", va="center", fontsize=7, color="#111111")
+        before += piece.size
+    tip = chart.share(bar.size, group)
+    if bar.low is not None and bar.high is not None:
+        low, tip = chart.share(bar.low, group), chart.share(bar.high, group)
+        axes.plot((low, tip), (at, at), color="white", linewidth=3, solid_capstyle="butt")
+        axes.plot((low, tip), (at, at), color="#333333", linewidth=1.2, marker="|", markersize=4, gid=f"interval-{at}")
+    weight = "bold" if bar.strong else "normal"
+    place: dict[str, Any] = {"xytext": (TEXT_AT, 0), "textcoords": "offset points", "annotation_clip": False}
+    axes.annotate(clean(bar.text), (tip, at), va="center", fontsize=8, weight=weight, **place)

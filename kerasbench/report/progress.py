@@ -1,13 +1,18 @@
-"""Progress on stderr: a bar with an ETA on a terminal, plain lines elsewhere."""
+"""What is said on stderr before a run's first trial, while backends are asked and data are downloaded.
+
+Progress on stderr: a bar with an ETA on a terminal, plain lines elsewhere.
+
+A whole run on a console: what is prepared, then each trial.
+"""
 
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TextIO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from kerasbench.analysis.cells import headline_of
@@ -17,10 +22,36 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import Summary
 from kerasbench.plan.cells import Cell, Plan
 from kerasbench.plan.duration import Eta, History, Outlook, outlook, scatter_of
-from kerasbench.report import answer, versus
-from kerasbench.report.number import percent, seconds, significant
+from kerasbench.report import answer, comparisons
+from kerasbench.report.figures import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import count
+
+
+class Preparation:
+    """Tell on a console what is going on. Nothing is being measured yet, so that a display may move by itself."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+    def asking(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Say meanwhile that backends are asked which devices they see."""
+        return self.step(f"asking {', '.join(names)} what {'they see' if len(names) > 1 else 'it sees'}")
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        """Say what goes on meanwhile: for how long already on a terminal, where it leaves nothing; elsewhere a line."""
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            self.say(what)
+            yield
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        with Progress(*columns, console=self._console, transient=True) as display:
+            display.add_task(what, total=None)
+            yield
 
 
 class Unbroken:
@@ -125,7 +156,9 @@ class ConsoleProgress:
         if not record.stopped_because:
             found = findings(record)
             self._say(f"after round {record.rounds_completed}:")
-            for line in [one for each in found.versus for one in versus.sentences(each)] or answer.sentences(found):
+            for line in [one for each in found.versus for one in comparisons.sentences(each)] or answer.sentences(
+                found
+            ):
                 self._say(f"  {line}")
             self._say_sight(found.summary)
 
@@ -197,3 +230,10 @@ def _said(trial: TrialRecord) -> str:
     step = f"{significant(found)} {shown.unit}/{unit}" if found is not None else "measured"
     reasons = "; ".join(signal.reason for signal in trial.noise)
     return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")
+
+
+class ConsoleAudience(Preparation):
+    """Tell on a console what a run prepares, and then how its trials go."""
+
+    def observer(self, known: History) -> ConsoleProgress:
+        return ConsoleProgress(self._console, known)

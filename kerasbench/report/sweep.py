@@ -3,15 +3,25 @@
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.cells import Row
-from kerasbench.analysis.cost_model import FIT_TOLERANCE, CostModel, Parameter
 from kerasbench.analysis.estimates import sign
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.series import Crossing, Duel, Swept
+from kerasbench.analysis.series import FIT_TOLERANCE, CostModel, Crossing, Duel, Parameter, Swept
 from kerasbench.analysis.summary import Summary
-from kerasbench.exchange.options import AXES, Axis
-from kerasbench.report.cells import column_name, column_names, metric_section, timed
-from kerasbench.report.notes import first_step, paired, training_notes
-from kerasbench.report.number import BELOW, NOT_TOLD, percent, significant, size_along
+from kerasbench.protocol.columns import AXES, Axis
+from kerasbench.report.figures import (
+    BELOW,
+    NOT_TOLD,
+    column_name,
+    column_names,
+    first_step,
+    metric_section,
+    paired,
+    percent,
+    significant,
+    size_along,
+    timed,
+    training_notes,
+)
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
 from kerasbench.text import label
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.exchange.given import Given
-from kerasbench.exchange.messages import Code, Failure, ProbeReport
-from kerasbench.machine import Machine
+from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
 from kerasbench.plan.cells import Cell, Plan
-from kerasbench.results import code
-from kerasbench.results.asked import Asked, Resumed
-from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
-from kerasbench.results.shelf import records
+from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.protocol.requests import Given
+from kerasbench.results.folder import records
+from kerasbench.results.record import Asked, Record, Resumed, ScenarioRecord, TrialRecord, measuring_code
 from kerasbench.runs.rows import Row, rows_of, whole_rounds
 from kerasbench.text import complain
 
@@ -101,7 +99,7 @@ def carry(
         if (cell := cells.get(trial.cell)) is not None
         and _source(cell) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and cell.device == trial.device
-        and trial.code == code.measuring()
+        and trial.code == measuring_code()
         and _same_versions(trial, probes.get(cell.subject))
     ]
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]

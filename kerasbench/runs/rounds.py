@@ -1,24 +1,138 @@
-"""The rounds: one bout after another, saved as they end, until every row has enough."""
+"""One bout from a run's side: what its columns are asked for, by which rules they take turns, what surrounded it.
+
+The rounds: one bout after another, saved as they end, until every row has enough.
+"""
 
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol as Interface
 
 from kerasbench import text
-from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.messages import Code
-from kerasbench.machine.state import State, booted_s
-from kerasbench.plan import order
+from kerasbench.host.noise import State, booted_s
 from kerasbench.plan.cells import Cell, Plan
+from kerasbench.processes import outcome
+from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.messages import Code
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs import begun, stopping
-from kerasbench.runs.bouts import Bouts, Launch, Observer
-from kerasbench.runs.rows import Row, ordered, rows_of, seconds, whole_rounds
-from kerasbench.runs.stopping import Between, Ending
-from kerasbench.runs.surroundings import Watcher
+from kerasbench.runs import rows, schedule, surroundings
+from kerasbench.runs.rows import Known, Row, ordered, rows_of, seconds, whole_rounds
+from kerasbench.runs.schedule import Between, Ending
+from kerasbench.runs.surroundings import Judge, Watcher
+
+SAVED_SHARE = 0.75  # of the machine's memory for a saved model, so that a hostile one does not bring the machine down
+
+
+class Launch(Interface):
+    """Measures one bout and tells how it goes meanwhile, as children.bout.measure does. None: it did not fit."""
+
+    def __call__(
+        self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /
+    ) -> Sequence[Outcome | None]: ...
+
+
+class Observer(Interface):
+    """Who is told how a run goes."""
+
+    def run_began(self, planned: Plan, record: Record) -> None: ...
+    def gate_closed(self, row: str, reason: str) -> None: ...
+    def trial_began(self, cell: Cell, round_index: int) -> None: ...
+    def phase_began(self, cell: Cell, phase: str) -> None: ...
+    def tick(self) -> None: ...
+    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None: ...
+    def row_ended(self, cells: Sequence[Cell], why: str) -> None: ...
+    def round_ended(self, record: Record) -> None: ...
+    def run_ended(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Tells an observer of a bout, whose columns are numbered there."""
+
+    observer: Observer
+    cells: Sequence[Cell]
+    round_index: int
+
+    def began(self, index: int, /) -> None:
+        self.observer.trial_began(self.cells[index], self.round_index)
+
+    def phase(self, index: int, name: str, /) -> None:
+        self.observer.phase_began(self.cells[index], name)
+
+    def tick(self) -> None:
+        self.observer.tick()
+
+
+def _allowed_bytes(cell: Cell, planned: Plan) -> int | None:
+    """Return what a trial may hold where nobody said so: of a saved model, which may be anybody's, not everything."""
+    saved = cell.selected.entry.is_saved and not cell.selected.entry.given.trust
+    return int(SAVED_SHARE * planned.machine.memory_bytes) if saved else None
+
+
+@dataclass(frozen=True)
+class Bouts:
+    """Measures the bouts of a run. ``rest_s``: nobody runs for so long before each turn."""
+
+    planned: Plan
+    launch: Launch
+    watch: Watcher
+    observer: Observer
+    interpreter: Callable[[str], str]
+    rest_s: float = 0.0
+    judge: Judge = field(default_factory=Judge)
+
+    def measure(self, row: Row, cells: Sequence[Cell], index: int, number: int) -> list[tuple[Cell, TrialRecord]]:
+        """Measure cells of a row side by side in this round, and return the trials of those that were started."""
+        ear, known = _Told(self.observer, cells, index), [row.known[cell.key] for cell in cells]
+        entrants = [self._entrant(cell, one) for cell, one in zip(cells, known, strict=True)]
+
+        room = self._room(cells, known)
+
+        def launched() -> Sequence[Outcome | None]:
+            return self.launch(entrants, self._rules(cells, room, number), ear, row.starts_alone)
+
+        outcomes, seen = self.watch(
+            [cell.device for cell in cells], launched, partial(self.observer.gate_closed, cells[0].row_label)
+        )
+        if row.starts_alone:  # else several have started meanwhile
+            for place, held_bytes in room.seen_on_cards().items():
+                known[place].saw_on_card(held_bytes)
+        several = sum(outcome is not None for outcome in outcomes) > 1
+        trials: list[tuple[Cell, TrialRecord]] = []
+        for cell, ended, around in zip(cells, outcomes, seen, strict=True):
+            if ended is not None:
+                before = [one for one in row.trials if one.cell == cell.key and not one.disturbed]
+                earlier = [one.measurement for one in before if one.measurement]
+                found = rows.trial_record(cell, index, ended, number, several)
+                trials.append((cell, self.judge(found, around, earlier)))
+        return trials
+
+    def _entrant(self, cell: Cell, known: Known) -> Entrant:
+        asked = self.planned.asked
+        allowed = asked.memory_limit_bytes or _allowed_bytes(cell, self.planned)
+        limited = outcome.trial_limits(asked.timeout_s, allowed, asked.effort.protocol.kind, known.first_s)
+        request = rows.trial_request(cell, known.protocol, self.planned)
+        return Entrant(self.interpreter(cell.subject), request, limited)
+
+    def _room(self, cells: Sequence[Cell], known: Sequence[Known]) -> surroundings.Room:
+        return surroundings.memory_room(
+            [cell.device for cell in cells], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
+        )
+
+    def _rules(self, cells: Sequence[Cell], room: surroundings.Room, number: int) -> Rules:
+        """Return by what a bout goes; its number draws the order, so that no two have the same."""
+        protocol, regime = cells[0].protocol, cells[0].selected.regime
+        return Rules(
+            schedule.draw_orders(f"{self.planned.asked.seed}/{number}"),
+            partial(schedule.enough, protocol, schedule.shares(protocol, regime)),
+            room,
+            self.rest_s,
+        )
 
 
 def _between() -> Between:
@@ -47,7 +161,7 @@ class Run:
     state: State
     earlier: Record | None = None
     interpreter: Callable[[str], str] = lambda whom: ""
-    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = order.order
+    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = schedule.order_cells
     clock_s: Callable[[], float] = time.monotonic
     between: Between = field(default_factory=_between)
     record: Record = field(init=False)
@@ -56,14 +170,14 @@ class Run:
     _sitting: int = field(init=False)
 
     def __post_init__(self) -> None:
-        limited = self.state.quota_cores is not None and self.state.quota_cores < begun.processors()
+        limited = self.state.quota_cores is not None and self.state.quota_cores < rows.processors()
         rest_s = QUOTA_PERIOD_S if limited else 0.0
         self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
-        self.record = begun.begin(self.planned, self.state)
-        self._sitting = begun.sitting(self.earlier, time.time(), booted_s())
+        self.record = rows.new_record(self.planned, self.state)
+        self._sitting = rows.sitting(self.earlier, time.time(), booted_s())
         self.rows = rows_of(self.planned)
         if self.earlier is not None:
-            self.record = begun.going_on(self.earlier, self.record)
+            self.record = rows.resumed_record(self.earlier, self.record)
             self._restore()
 
     def execute(self) -> Record:
@@ -90,7 +204,7 @@ class Run:
 
     @property
     def _precision(self) -> float:
-        return stopping.precision_of(self.record.minimal_effect)
+        return schedule.precision_of(self.record.minimal_effect)
 
     def _restore(self) -> None:
         """Work out what each row has had in the earlier run, and whether that was enough; nothing is measured."""
@@ -113,7 +227,7 @@ class Run:
             index = 1 + self.record.rounds_completed
             needy = [row for row in self.rows if not row.over and row.had < index]
             spent_s, another_s = self.clock_s() - began_s + earlier_s, sum(row.bout_s for row in needy)
-            stop = stopping.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
+            stop = schedule.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
                 self.record.stopped_because = stop
                 return
@@ -132,7 +246,7 @@ class Run:
         if not endings:
             return "every cell has failed" if self.planned.cells else "no cell can be measured"
         several = any(len(row.alive) > 1 for row in self.rows)
-        return stopping.summed_up(endings, self.planned.effort, self._precision, several)
+        return schedule.summed_up(endings, self.planned.effort, self._precision, several)
 
     def _round_of(self, row: Row, index: int) -> None:
         """Measure a row's columns in this round: in one bout, or in several with the first column again.
@@ -152,15 +266,15 @@ class Run:
             self._decide(row, index)
             if row.ending is not None:
                 several = len(row.alive) > 1
-                why = stopping.said(row.ending, self.planned.effort, self._precision, several)
+                why = schedule.said(row.ending, self.planned.effort, self._precision, several)
                 self.observer.row_ended(row.alive, why)
         row.had = index
 
     def _decide(self, row: Row, index: int) -> None:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
-        row.widths.append(stopping.half_widths([one for one in row.trials if one.round <= index], self.between))
-        enough = stopping.ending(self.planned.effort, row.widths, self._precision)
+        row.widths.append(schedule.half_widths([one for one in row.trials if one.round <= index], self.between))
+        enough = schedule.ending(self.planned.effort, row.widths, self._precision)
         row.ending = Ending.BROKEN if row.is_broken else enough
 
     def _bout(self, row: Row, cells: list[Cell], index: int) -> list[tuple[Cell, TrialRecord]]:
@@ -181,7 +295,7 @@ class Run:
 
         Its trials stay in the record.
         """
-        odd = [(cell, begun.record_of(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
+        odd = [(cell, rows.trial_record(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
         for _, trial in odd:
             row.take(trial)
         return odd
@@ -198,7 +312,7 @@ class Run:
         if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return
         untried = [one for row in self.rows for one in row.alive if all(had.cell != one.key for had in row.trials)]
-        given_up = order.larger_in_series(cell, untried)
-        self._keep([(one, begun.not_tried(cell, one, trial.failure, trial.round)) for one in given_up])
+        given_up = schedule.larger_in_series(cell, untried)
+        self._keep([(one, rows.not_tried(cell, one, trial.failure, trial.round)) for one in given_up])
         for row in self.rows:
             row.give_up([one for one in given_up if one in row.alive])

@@ -1,38 +1,180 @@
-"""A whole run, from what was asked for to a record on disk: survey, plan, run, save. Who called it draws."""
+"""Two versions that are to be compared: what a run is asked for, and the interpreters of both.
+
+Before anything is measured: the machine as it is, what each backend sees, the scenarios chosen; then the plan.
+
+A whole run, from what was asked for to a record on disk: survey, plan, run, save. Who called it draws.
+"""
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol as Interface
 
-from kerasbench import backends, machine, text
-from kerasbench.children import bout, scratch, variables
+from kerasbench import backends, files, host, text
+from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import ResultsError, UsageError
-from kerasbench.exchange.options import parted
-from kerasbench.machine import Machine
-from kerasbench.machine.lock import machine_lock
-from kerasbench.machine.state import State
-from kerasbench.plan import catalog, duration, request
+from kerasbench.errors import ResultsError, UnusableScenario, UsageError
+from kerasbench.host import Machine
+from kerasbench.host.lock import machine_lock
+from kerasbench.host.noise import Gate, State, observe, product_canary
+from kerasbench.plan import catalog, cells, duration, request
+from kerasbench.plan.catalog import Selected
 from kerasbench.plan.cells import Plan
 from kerasbench.plan.duration import History
-from kerasbench.quiet.gate import Gate, product_canary
-from kerasbench.results import code
+from kerasbench.processes import bout, questions, variables
+from kerasbench.processes.questions import Tick, together
+from kerasbench.protocol.columns import parted
+from kerasbench.protocol.messages import Failure, ProbeReport
+from kerasbench.protocol.requests import CountRequest
+from kerasbench.results import record
 from kerasbench.results import store as results_store
-from kerasbench.results.asked import Asked, Resumed
-from kerasbench.results.record import Record
+from kerasbench.results.record import Asked, Counted, Record, Resumed
 from kerasbench.results.store import Store
-from kerasbench.runs import crossings, resume
-from kerasbench.runs.bouts import Launch, Observer
+from kerasbench.runs import resume, schedule
 from kerasbench.runs.resume import Interrupted
-from kerasbench.runs.rounds import Run
+from kerasbench.runs.rounds import Launch, Observer, Run
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.surroundings import Watch, Watcher
-from kerasbench.runs.survey import Surveyed, Telling, columns, plan, survey
+from kerasbench.scenario import is_saved
+from kerasbench.settings import Settings
+
+
+def asked_for(said: Settings, chosen: Interpreters, say: Callable[[str], None]) -> tuple[Asked, Interpreters]:
+    """Return what is asked for, and the interpreters of both sides, which are made where they have to be.
+
+    Without backends: those that the requirements name, ``torch==2.6``, else all that have both sides. The machine is
+    held meanwhile: another run may be measuring in an environment that is made again.
+
+    Raises:
+        KerasbenchError: a word means nothing, another run holds the machine, or an environment could not be made. The
+            words come first.
+    """
+    asked, base, head = request.versus(said), said.base, said.head
+    catalog.require_known(asked.scenarios)
+    packages = {backends.get(name).PACKAGE: name for name in backends.names()}
+    named = [packages[one] for one in sides.about(base, head, list(packages), chosen.labels())]
+    with machine_lock(on_wait=say if said.wait else None):
+        found = sides.sides(base, head, chosen, asked.backends or named or backends.names(), say)
+    found.interpreters.require(found.columns)
+    return dataclasses.replace(asked, versus=found.labels, environments=found.columns), found.interpreters
+
+
+BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
+
+
+class Telling(Interface):
+    """Who is told what goes on before the first trial."""
+
+    def asking(self, names: Sequence[str], /) -> AbstractContextManager[None]: ...
+    def step(self, what: str, /) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """What there is. ``state`` is the machine's before the first child: what others do, not what we do.
+
+    ``probes`` has what each interpreter said, by whom it is for: ``torch``, or ``torch@LABEL``.
+    """
+
+    here: Machine
+    state: State
+    probes: dict[str, ProbeReport | Failure]
+    selected: list[Selected]
+
+
+def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Telling) -> Surveyed:
+    """Look at the machine, ask the backends what they see, and select the scenarios.
+
+    Raises:
+        UsageError, UnusableScenario: a scenario that was asked for is not there, or does not load.
+    """
+    state = observe(BEFORE_RUN_S)
+    names = columns(asked)
+    _refuse_models(asked, interpreters.of(names[0]))
+    with telling.asking(names):
+        probes = probe_all(names, interpreters, asked.keep_env)
+    describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
+    backend = parted(describer)[0] if describer else None
+    python = interpreters.of(describer or "")
+    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given, asked.suite)
+    return Surveyed(here, state, probes, selected)
+
+
+def _refuse_models(asked: Asked, python: str) -> None:
+    """Raise UnusableScenario for a saved model that no backend can load, as far as its file tells without loading it.
+
+    By one child, before any backend is asked for anything. What another interpreter might still describe passes.
+    """
+    for file in (Path(one) for one in catalog.own_files(asked.scenarios) if is_saved(Path(one))):
+        try:
+            catalog.describe(file, python, given=asked.given)
+        except UnusableScenario as error:
+            if error.is_final:
+                raise
+
+
+def columns(asked: Asked) -> list[str]:
+    """Return whom a run asks what they see: backends, or those of their interpreters that have a label."""
+    return asked.environments or asked.backends or backends.names()
+
+
+def plan(asked: Asked, found: Surveyed, interpreters: Interpreters, telling: Telling) -> Plan:
+    """Plan what was asked for out of what there is, and get ready all that its trials need.
+
+    Raises:
+        KerasbenchError: nothing of it can be measured here.
+    """
+    if asked.effort.protocol.kind == "sweep":
+        request.require_sweepable(found.selected, asked.options)
+    planned = cells.make(asked, found.selected, found.probes, found.here, interpreters.named)
+    if asked.data == "real":
+        fetch_all(planned, interpreters, telling)
+    if asked.explain:
+        with telling.step("counting the operations of a step"):
+            planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
+    return planned
+
+
+def probe_all(
+    names: Sequence[str], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
+) -> dict[str, ProbeReport | Failure]:
+    """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
+
+    def probed(whom: str, tick: Tick) -> ProbeReport | Failure:
+        return questions.probe(parted(whom)[0], interpreters.of(whom), tick, kept)
+
+    return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
+
+
+def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
+    """Have the operations of each regime's training step counted; none where the backend that can is not there."""
+    found: list[Counted] = []
+    counting = interpreters.columns([backends.counting()])[0]
+    for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
+        request = CountRequest(one.entry.place, one.entry.file_hash, one.regime.name, one.entry.given)
+        said = questions.count(request, interpreters.of(counting), planned.asked.keep_env)
+        if not isinstance(said, Failure):
+            found.append(Counted(one.entry.name, one.regime.name, said))
+    return found
+
+
+def fetch_all(planned: Plan, interpreters: Interpreters, telling: Telling) -> None:
+    """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
+    regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
+    complaints = []
+    for title, (cell, one) in regimes.items():
+        with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
+            python = interpreters.of(cell.subject)
+            said = questions.fetch(one.entry.place, one.regime.name, cell.backend, python, planned.asked.keep_env)
+        if isinstance(said, Failure):
+            complaints.append(f"{one.label}: {said.cause}")
+    if complaints:
+        raise UnusableScenario("\n".join(complaints))
+
 
 Execute = Callable[[Plan, Record | None], Record]
 
@@ -85,8 +227,8 @@ def measured(
         asked = with_columns(asked, interpreters)
         _require_there(asked, interpreters)  # before it waits
     with machine_lock(on_wait=audience.say if wait else None):
-        scratch.remove_abandoned()
-        here = machine.fingerprint()
+        files.remove_abandoned()
+        here = host.fingerprint()
         interrupted, more_s = None, None
         if isinstance(asked, Resumed):
             more_s = asked.more_s
@@ -134,7 +276,7 @@ def _measured(
     found = survey(asked, here, interpreters, audience)
     planned = plan(asked, found, interpreters, audience)
     if interrupted is not None:
-        planned = crossings.as_begun(planned, interrupted.record)
+        planned = schedule.as_begun(planned, interrupted.record)
     session = _session(planned, found.state, folder, interpreters, audience)
     store, earlier = _reserved(folder, planned, found, interrupted)
     if earlier is not None and more_s is not None:
@@ -182,7 +324,7 @@ def _keep_superseded(folder: Path, left: Record) -> None:
     """Keep the trials of a run that no longer count in a file of their own, and say so."""
     store = Store.create(folder, text.now())
     store.finish(dataclasses.replace(left, stopped_because="superseded when it was resumed"))
-    other = sum(trial.code != code.measuring() for trial in left.trials)
+    other = sum(trial.code != record.measuring_code() for trial in left.trials)
     why = f"; other code of kerasbench measured {other} of them" if other else ""
     trials = text.count(len(left.trials), "trial")
     text.complain(f"{trials} measured again: not counted any more{why}; kept in {store.data}")
@@ -198,11 +340,11 @@ def _executed(planned: Plan, earlier: Record | None, execute: Execute) -> Record
 
 def _refined(planned: Plan, record: Record, spent_s: float, execute: Execute) -> Record:
     """Go on with further sizes where a sweep wants them; return the record of all."""
-    finer = crossings.finer(planned, record, spent_s)
+    finer = schedule.finer(planned, record, spent_s)
     if finer is None:
         return record
     try:
-        return crossings.joined(record, execute(finer, crossings.earlier(record)))
+        return schedule.joined(record, execute(finer, schedule.earlier(record)))
     except ResultsError:
         return record  # the disk takes no more, and what was measured stands
 

@@ -4,15 +4,15 @@ Started by path, so that it runs under any interpreter that has keras, numpy and
 kerasbench is installed there.
 """
 
+import importlib.util
+import json
+import os
+import sys
 import time
+from pathlib import Path
 
 STARTED_NS = time.monotonic_ns()
 
-import importlib.util  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import sys  # noqa: E402
-from pathlib import Path  # noqa: E402
 
 OLDEST_PYTHON = (3, 11)
 
@@ -46,6 +46,6 @@ def adopt_package() -> None:
 if __name__ == "__main__":
     refuse_old_python(int(sys.argv[1]))
     adopt_package()
-    from kerasbench.worker.requests import serve
+    from kerasbench.worker.serve import serve
 
     serve(int(sys.argv[1]), STARTED_NS)

@@ -1,10 +1,21 @@
-"""How an exception in a child becomes a failure with a code, a cause and a remedy."""
+"""How an exception in a child becomes a failure with a code, a cause and a remedy.
 
+One framework per child.
+
+A model's own ``train_step`` and ``test_step``: which there are, and what it means that one fails.
+"""
+
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 
 from kerasbench import backends
-from kerasbench.exchange.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.scenario import ScenarioError
 
 # What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
 # "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError
@@ -86,3 +97,59 @@ def _one_line(error: Exception, limit: int = 300) -> str:
     text = " ".join(str(error).split())
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return said if len(said) <= limit else said[: limit - 1] + "…"
+
+
+class Hiding:
+    """A finder of modules that finds some packages no more, and is otherwise the one that it stands for."""
+
+    def __init__(self, finder: Any, hidden: set[str]) -> None:
+        self._finder = finder
+        self.hidden = hidden
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] in self.hidden:
+            return None
+        found: ModuleSpec | None = self._finder.find_spec(name, path, target)
+        return found
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._finder, attribute)
+
+
+def refuse_other_frameworks(backend: str) -> None:
+    """Make every framework but one look as if it were not installed.
+
+    Keras imports jax in every backend where it is installed, and ``set_random_seed`` imports TensorFlow: both
+    would be charged to a backend that has nothing to do with them (seconds of start-up, hundreds of MiB). They are
+    hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
+    """
+    others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
+    sys.meta_path[:] = [Hiding(finder, others) for finder in sys.meta_path]
+
+
+@contextmanager
+def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
+    """Say of a model whose own ``train_step`` or ``test_step`` fails that it is for another backend.
+
+    Each backend has another form of it.
+
+    Raises:
+        TrialFailure: it failed (unsupported).
+    """
+    try:
+        yield
+    except (TrialFailure, ScenarioError):
+        raise
+    except Exception as error:
+        own = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
+        if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
+            raise
+        said = " ".join(str(error).split())[:200]
+        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {type(error).__name__}: {said}"
+        remedy = "measure it on the backend that it is written for"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
+
+
+def is_own(step: Any) -> bool:
+    """Tell whether a method of a model is not Keras' own."""
+    return step is not None and not step.__module__.startswith("keras.")

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats as reference
 
 from kerasbench.analysis import estimates
-from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, estimate
-from kerasbench.analysis.verdicts import Verdict, claim, judge_all
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, Verdict, claim, estimate, judge_all
 
 ALPHA = (1 - CONFIDENCE) / 2  # of one side
 SEEDS = range(8)

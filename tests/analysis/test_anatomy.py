@@ -10,14 +10,12 @@ import pytest
 from kerasbench.analysis.anatomy import Anatomy, Help, share, step_ms
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Block, Measurement
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Block, Measurement
 from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.report.markdown import escape
-from kerasbench.results.asked import Counted
-from kerasbench.results.merge import merge
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.folder import merge
+from kerasbench.results.record import Counted, TrialRecord
 from tests import made
 from tests.made import with_parts
 from tests.report.table import drawn

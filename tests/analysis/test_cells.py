@@ -4,10 +4,10 @@ import pytest
 
 from kerasbench.analysis.cells import HEADLINE, STEADY, headline, summarize_cell
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Size
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.protocol.columns import Size
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import TrialRecord
 from tests import made
 

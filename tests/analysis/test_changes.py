@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.changes import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, cell_label, compare
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict
+from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, cell_label, compare
 from kerasbench.errors import Undecided
-from kerasbench.exchange.options import Options
-from kerasbench.report import comparison
-from kerasbench.results.asked import PUBLISHED, Asked
-from kerasbench.results.record import Record, ScenarioRecord
+from kerasbench.protocol.columns import Options
+from kerasbench.report import comparisons
+from kerasbench.results.record import PUBLISHED, Asked, Record, ScenarioRecord
 from tests import made
 from tests.report.table import drawn
 
@@ -109,7 +108,7 @@ def test_new_and_vanished_cells_are_named() -> None:
     found = compare(OLD, [run(1.0, backends=("jax",))])
     assert (found.changes, found.added, found.vanished) == ([], [("dense", "default", "jax", "cpu", "")], [TORCH])
     assert found.overall is None
-    text = drawn(comparison.changes(found, "old", "new"))
+    text = drawn(comparisons.changes(found, "old", "new"))
     assert "New: dense jax cpu." in text
     assert "No longer measured: dense torch cpu." in text
 
@@ -131,7 +130,7 @@ def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     assert found.changes[0].verdict is None
     assert found.overall == pytest.approx(0.5, rel=0.01)
     assert found.regressions == []
-    assert "without verdicts: 1 cell: different machines." in drawn(comparison.changes(found, "a", "b"))
+    assert "without verdicts: 1 cell: different machines." in drawn(comparisons.changes(found, "a", "b"))
 
 
 def other(field: str) -> list[Record]:
@@ -151,7 +150,7 @@ def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(fie
     (change,) = found.changes
     assert (change.verdict, change.why) == (None, f"measured differently ({field})")
     assert change.ratio.value == pytest.approx(2.0, rel=0.01)
-    assert f"1 cell: measured differently ({field})." in drawn(comparison.changes(found, "a", "b"))
+    assert f"1 cell: measured differently ({field})." in drawn(comparisons.changes(found, "a", "b"))
 
 
 def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
@@ -196,7 +195,7 @@ def _changed(record: Record) -> list[ScenarioRecord]:
 def test_a_changed_scenario_is_marked() -> None:
     found = compare(OLD[:1], [dataclasses.replace(OLD[0], scenarios=_changed(OLD[0]))])
     assert found.changes[0].source_changed
-    assert "dense torch cpu ⚠" in drawn(comparison.changes(found, "a", "b"))
+    assert "dense torch cpu ⚠" in drawn(comparisons.changes(found, "a", "b"))
 
 
 UNJUDGED = "^nothing could be judged, so this is no pass: "
@@ -222,7 +221,7 @@ def test_labels_hold_what_differs() -> None:
 
 def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
-    text = drawn(comparison.side_by_side([("m1", summarize(OLD[0])), ("box", summarize(other))]))
+    text = drawn(comparisons.side_by_side([("m1", summarize(OLD[0])), ("box", summarize(other))]))
     header, _, row = text.splitlines()[2:5]
     assert [cell.strip() for cell in header.strip("|").split("|")] == [
         "scenario", "fastest measured", "m1: torch cpu", "box: torch cpu",

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerasbench.analysis.cost_model import FIT_TOLERANCE, fit
 from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.series import FIT_TOLERANCE, fit
 from tests import made
 
 BATCHES = [1, 4, 16, 64, 256]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.disturbance import Disturbance, disturbance
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.measurement import Block, Measurement
+from kerasbench.analysis.summary import Disturbance, disturbance
+from kerasbench.protocol.measurement import Block, Measurement
 from kerasbench.report import answer, page
 from kerasbench.results.record import TrialRecord
 from tests import made

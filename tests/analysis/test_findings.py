@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.analysis import series
 from kerasbench.analysis.findings import findings
-from kerasbench.report import curve, html, page, plot
+from kerasbench.report import html, page, plot
 from tests.report.test_sweep import CROSSING, swept
 
 STATEMENTS = ("sweeps", "speed_ups", "prices", "break_evens", "anatomies")
@@ -23,7 +23,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     texts = page.document(found), page.brief(found), html.document([("here", found)])
     assert all("overtakes" in text for text in texts)
     if plot.is_available():
-        assert curve.step_over_size(found, "png")
+        assert plot.step_over_size(found, "png")
     assert len(calls) == 1
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from kerasbench.analysis.machines import abreast
+from kerasbench.analysis.findings import abreast
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
 from tests import made
 
 

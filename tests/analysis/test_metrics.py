@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
-from kerasbench.exchange.measurement import Block, Latency, Measurement, step_ns
+from kerasbench.protocol.measurement import Block, Latency, Measurement, step_ns
 from tests import made
 
 

@@ -2,12 +2,12 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis import parity
+from kerasbench.analysis.cells import deviations, judge
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.warnings import concerns, is_warned
-from kerasbench.exchange.measurement import Measurement, Parity
-from kerasbench.exchange.messages import Code
-from kerasbench.quiet.warnings import Warned
+from kerasbench.analysis.summary import concerns, is_warned
+from kerasbench.host.noise import Warned
+from kerasbench.protocol.measurement import Measurement, Parity
+from kerasbench.protocol.messages import Code
 from kerasbench.results.record import TrialRecord
 from tests import made
 
@@ -35,7 +35,7 @@ def shifted(share: float, step: int) -> tuple[float, ...]:
 def judged(**cells: Cell) -> list[str]:
     """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
     columns = {(name, "cpu", ""): one for name, one in cells.items()}
-    return sorted(column[0] for column in parity.judge(columns) | parity.deviations(columns))
+    return sorted(column[0] for column in judge(columns) | deviations(columns))
 
 
 def test_equal_losses_pass() -> None:
@@ -90,7 +90,7 @@ def test_a_small_loss_is_compared_as_it_stands() -> None:
 
 
 def test_the_failure_says_which_step_and_by_how_much() -> None:
-    (failure, _) = parity.judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
+    (failure, _) = judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
     assert failure.code is Code.PARITY
     assert "the loss of step 3" in failure.cause
     assert "(bound: 0.001)" in failure.cause
@@ -102,7 +102,7 @@ def native(**cells: Cell) -> list[tuple[str, str]]:
         (name.removesuffix("_native"), "cpu", "native=on" if name.endswith("_native") else ""): one
         for name, one in cells.items()
     }
-    return sorted((column[0], column[2]) for column in parity.judge(columns) | parity.deviations(columns))
+    return sorted((column[0], column[2]) for column in judge(columns) | deviations(columns))
 
 
 def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
@@ -143,7 +143,7 @@ def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
 
 def test_what_is_said_of_outputs_names_the_bound() -> None:
     cells = {("jax", "cpu", ""): predicting([2.0]), ("torch", "cpu", ""): predicting([1.0])}
-    failure = parity.judge(cells)["torch", "cpu", ""]
+    failure = judge(cells)["torch", "cpu", ""]
     assert failure.code is Code.PARITY
     assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
     assert "(bound: 2e-05 of it)" in failure.cause
@@ -186,8 +186,8 @@ def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
     cells = {(name, "cpu", ""): cell() for name in ("jax", "tensorflow")} | {
         ("torch", "cpu", ""): cell(*shifted(share, 0))
     }
-    assert [column[0] for column in parity.judge(cells)] == fails
-    found = parity.deviations(cells)
+    assert [column[0] for column in judge(cells)] == fails
+    found = deviations(cells)
     assert [column[0] for column in found] == warned
     assert all(one.step == 1 and one.share == pytest.approx(share, rel=1e-3) for one in found.values())
 
@@ -220,5 +220,5 @@ def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
 
 
 def test_a_failure_of_two_columns_names_the_other_one() -> None:
-    (failure, _) = parity.judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
+    (failure, _) = judge({("a", "cpu", ""): cell(), ("b", "cpu", ""): cell(*shifted(1.0, 2))}).values()
     assert "that of the other column" in failure.cause

@@ -2,12 +2,12 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.payoff import break_evens, speed_ups
+from kerasbench.analysis.standings import break_evens, speed_ups
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made

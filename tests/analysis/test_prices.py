@@ -1,10 +1,10 @@
 import pytest
 
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.prices import of_keras
+from kerasbench.analysis.standings import of_keras
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
 from kerasbench.report.page import brief, document
 from kerasbench.results.record import Record
 from tests import made

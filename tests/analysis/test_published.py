@@ -4,27 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis import published
-from kerasbench.analysis.published import Side
+from kerasbench.analysis import findings
+from kerasbench.analysis.findings import Side
 from kerasbench.plan import catalog
 
 
 def test_the_figures_are_of_scenarios_that_are_built_in() -> None:
-    named = {scenario for scenario, _ in published.figures()}
+    named = {scenario for scenario, _ in findings.figures()}
     assert named <= {file.stem for file in catalog.builtin_files()}
     assert {file.stem for file in catalog.suite_files("published")} <= named
 
 
 def test_the_figures_are_of_regimes_that_there_are() -> None:
-    chosen = catalog.select([scenario for scenario, _ in published.figures()], sys.executable)
-    assert set(published.figures()) <= {(one.entry.name, one.regime.name) for one in chosen}
+    chosen = catalog.select([scenario for scenario, _ in findings.figures()], sys.executable)
+    assert set(findings.figures()) <= {(one.entry.name, one.regime.name) for one in chosen}
 
 
 def test_a_regime_may_have_figures_of_several_machines() -> None:
-    found = published.figures()["bert", "base"]
+    found = findings.figures()["bert", "base"]
     assert [one.software for one in found][:2] == ["Keras 3.0.5 on TensorFlow", "Keras 3.0.5 on JAX"]
     assert {(one.batch, one.precision, one.hardware) for one in found} == {(32, "float32", "A100 40 GB, 12 vCPU")}
-    metal = published.figures()["resnet50", "base"][0]
+    metal = findings.figures()["resnet50", "base"][0]
     assert metal.gpu is not None and metal.gpu.step_ms == pytest.approx((128 / 0.140, 128 / 0.140), rel=1e-3)
 
 
@@ -63,18 +63,18 @@ def test_a_step_is_derived_from_the_most_exact_figure(side: Side, steps: int, sp
     ],
 )
 def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, ratio: float | None) -> None:
-    (figure,) = published.figures()[key]
+    (figure,) = findings.figures()[key]
     assert figure.gpu_over_cpu(steps) == pytest.approx(ratio)
 
 
 def test_other_published_figures_are_remarks() -> None:
-    known = {key: figures[0] for key, figures in published.figures().items()}
+    known = {key: figures[0] for key, figures in findings.figures().items()}
     assert known["tabular_conv1d", "default"].remarks[0] == "predict in s, CPU / GPU: 0.07378 / 0.2596"
     assert known["cifar100_dense", "default"].remarks[0] == "validation accuracy 0.2052 / 0.2105"
     assert known["iris_mlp", "default"].remarks == []
 
 
 def test_the_run_that_never_learned_is_flagged() -> None:
-    known = published.figures().items()
+    known = findings.figures().items()
     flagged = [key for key, figures in known for figure in figures for _, side in figure.sides if side.flag]
     assert flagged == [("mnist_mlp", "minibatch")]

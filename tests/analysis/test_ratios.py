@@ -9,8 +9,8 @@ import pytest
 from kerasbench.analysis.cells import CellSummary, summarize_cell
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, spread
-from kerasbench.exchange.measurement import Block, Latency, Measurement, Throughput
-from kerasbench.exchange.messages import Phase
+from kerasbench.protocol.measurement import Block, Latency, Measurement, Throughput
+from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
 from tests import made
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from kerasbench.analysis.estimates import LogEstimate, estimate
 from kerasbench.analysis.series import Duel, Pair, Ratios, Swept, duels, middle_change, signs, swept
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import DEFAULT, Options, Size
+from kerasbench.protocol.columns import DEFAULT, Device, Options, Size
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Record
 from tests import made
 

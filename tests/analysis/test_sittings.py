@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.estimates import estimate
-from kerasbench.analysis.sittings import sittings
-from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.warnings import concerns
-from kerasbench.quiet.warnings import Warned
+from kerasbench.analysis.standings import sittings
+from kerasbench.analysis.summary import Summary, concerns, summarize
+from kerasbench.host.noise import Warned
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 

@@ -3,12 +3,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict
-from kerasbench.exchange.measurement import Block
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Block
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
 from kerasbench.results.record import Record, TrialRecord

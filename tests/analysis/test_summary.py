@@ -3,11 +3,10 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.measurement import Measurement, Parity
-from kerasbench.exchange.messages import Code, Phase
-from kerasbench.exchange.options import DEFAULT, Options
-from kerasbench.results.asked import Asked
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.protocol.columns import DEFAULT, Options
+from kerasbench.protocol.measurement import Measurement, Parity
+from kerasbench.protocol.messages import Code, Phase
+from kerasbench.results.record import Asked, Record, TrialRecord
 from tests import made
 
 TRAINING = "train_step_ms"

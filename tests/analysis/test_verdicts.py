@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from kerasbench.analysis import verdicts
-from kerasbench.analysis.estimates import LogEstimate, estimate
-from kerasbench.analysis.verdicts import Verdict, judge, judge_all, learned
+from kerasbench.analysis import estimates
+from kerasbench.analysis.estimates import LogEstimate, Verdict, estimate, judge, judge_all, learned
 from tests import made
 
 
@@ -85,15 +84,15 @@ def test_exactly_equal_times_are_the_same() -> None:
 
 def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
     unclear = measured(0.93, 0.06)
-    needed = verdicts.rounds_to_decide(unclear, 0.03)
+    needed = estimates.rounds_to_decide(unclear, 0.03)
     assert judge(unclear) is Verdict.INCONCLUSIVE
     assert needed is not None and needed > 5
-    assert verdicts.rounds_to_decide(measured(0.5, 0.01), 0.03) == 3
-    assert verdicts.rounds_to_decide(measured(1 / 1.03, 0.05), 0.03) is None
+    assert estimates.rounds_to_decide(measured(0.5, 0.01), 0.03) == 3
+    assert estimates.rounds_to_decide(measured(1 / 1.03, 0.05), 0.03) is None
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:
-    assert verdicts.minimal_effect(on_battery=True) > verdicts.minimal_effect(on_battery=False)
+    assert estimates.minimal_effect(on_battery=True) > estimates.minimal_effect(on_battery=False)
 
 
 def test_one_trial_whose_slices_tell_its_error_decides() -> None:
@@ -101,8 +100,10 @@ def test_one_trial_whose_slices_tell_its_error_decides() -> None:
     assert judge(sliced) is Verdict.FASTER
     assert judge(dataclasses.replace(sliced, log_error=None)) is Verdict.INCONCLUSIVE
     assert judge(dataclasses.replace(sliced, log_error=0.2)) is Verdict.INCONCLUSIVE
-    assert verdicts.claim(sliced, 0.03) == verdicts.claim(dataclasses.replace(sliced, trials=21, basis="trials"), 0.03)
+    assert estimates.claim(sliced, 0.03) == estimates.claim(
+        dataclasses.replace(sliced, trials=21, basis="trials"), 0.03
+    )
 
 
 def test_how_many_rounds_would_decide_is_not_known_without_an_error() -> None:
-    assert verdicts.rounds_to_decide(estimate([1.0, 2.0]), 0.03) is None
+    assert estimates.rounds_to_decide(estimate([1.0, 2.0]), 0.03) is None

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 import pytest
 
 from kerasbench.analysis.cells import HEADLINE
-from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, require_decided, versus
-from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Options
-from kerasbench.quiet.warnings import Warned
-from kerasbench.results.asked import Asked
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.host.noise import Warned
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Code
+from kerasbench.results.record import Asked, Record, TrialRecord
 from tests import made
 
 OLD, NEW, AGAIN = Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)

@@ -1,9 +1,8 @@
 import dataclasses
 
-from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.warnings import concerns, is_warned
-from kerasbench.exchange.options import Options
-from kerasbench.quiet.warnings import Warned
+from kerasbench.analysis.summary import concerns, is_warned, summarize
+from kerasbench.host.noise import Warned
+from kerasbench.protocol.columns import Options
 from tests import made
 
 

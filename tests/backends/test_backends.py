@@ -10,8 +10,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.protocol.columns import DEFAULT, Device, Options
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
 CPU, CUDA, MPS = Device("cpu"), Device("cuda", 1), Device("mps")

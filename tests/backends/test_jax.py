@@ -8,8 +8,7 @@ from importlib import metadata
 import pytest
 
 from kerasbench.backends import jax
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT
+from kerasbench.protocol.columns import DEFAULT, Device
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from kerasbench.backends import tensorflow
-from kerasbench.exchange.devices import Device
+from kerasbench.protocol.columns import Device
 
 CPU, CUDA, METAL = Device("cpu"), Device("cuda"), Device("metal")
 

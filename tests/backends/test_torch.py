@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kerasbench.backends import torch
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT
+from kerasbench.protocol.columns import DEFAULT, Device
 
 # pytorch issues 77764 and 106594, and a warning of torch's that is about something else (roboflow/rf-detr issue 29).
 CHOLESKY = (

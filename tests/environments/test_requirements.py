@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.environments import requirements
+from kerasbench.environments import venvs
 from kerasbench.errors import UsageError
 
 
@@ -29,24 +29,24 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_requirement_stays_as_it_is_and_tells_its_package(text: str, package: str) -> None:
-    assert requirements.parse(text) == text.strip()
-    assert requirements.package(requirements.parse(text)) == package
+    assert venvs.parse(text) == text.strip()
+    assert venvs.package(venvs.parse(text)) == package
 
 
 def test_a_checkout_is_named_by_its_own_files_wherever_it_lies(checkout: Path) -> None:
     for text in ("./branch-1.2", str(checkout)):
-        assert requirements.parse(text) == str(checkout)
-    assert requirements.package(str(checkout)) == "keras"
+        assert venvs.parse(text) == str(checkout)
+    assert venvs.package(str(checkout)) == "keras"
     (checkout / "pyproject.toml").write_text("[project")
-    assert requirements.package(str(checkout)) == ""
+    assert venvs.package(str(checkout)) == ""
 
 
 def test_a_wheel_is_named_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl").touch()
     monkeypatch.chdir(tmp_path)
-    found = requirements.parse("keras_nightly-3.16.0.dev1-py3-none-any.whl")
+    found = venvs.parse("keras_nightly-3.16.0.dev1-py3-none-any.whl")
     assert found == str(tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl")
-    assert requirements.package(found) == "keras-nightly"
+    assert venvs.package(found) == "keras-nightly"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_cannot_be_installed_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=complaint):
-        requirements.parse(text)
+        venvs.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_cannot_be_installed_is_refused(
     ],
 )
 def test_requirements_have_a_version_or_an_address(text: str, are: bool) -> None:
-    assert requirements.are_requirements(text) is are
+    assert venvs.are_requirements(text) is are
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_requirements_have_a_version_or_an_address(text: str, are: bool) -> None
     ],
 )
 def test_blanks_end_a_requirement_unless_they_stand_inside_it(text: str, words: list[str]) -> None:
-    assert requirements.words(text) == words
+    assert venvs.words(text) == words
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_blanks_end_a_requirement_unless_they_stand_inside_it(text: str, words: 
     ],
 )
 def test_a_label_is_made_of_what_is_installed(given: list[str], label: str) -> None:
-    assert requirements.label(given) == label
+    assert venvs.label(given) == label
 
 
 @pytest.mark.parametrize(
     "text", ["--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a"]
 )
 def test_an_option_of_pip_is_no_requirement(text: str) -> None:
-    assert not requirements.are_requirements(text)
+    assert not venvs.are_requirements(text)
     with pytest.raises(UsageError, match=r"is no requirement|nothing that pip|neither a checkout"):
-        requirements.parse(text)
+        venvs.parse(text)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.environments import layers, sides
+from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.environments.sides import Side
 from kerasbench.errors import UsageError
@@ -31,7 +31,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Sequence[str]]]:
         say("made")
         return f"/made/{wanted[0]}/python"
 
-    monkeypatch.setattr(layers, "built", make)
+    monkeypatch.setattr(sides, "built", make)
     return found
 
 

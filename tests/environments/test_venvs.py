@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from kerasbench.backends import Target
-from kerasbench.children import questions
 from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.venvs import Wish
 from kerasbench.errors import EnvironmentFailed, UsageError
-from kerasbench.exchange.messages import Code, Failure, Inventory
-from kerasbench.machine import macos, nvidia
-from kerasbench.machine.nvidia import Card
+from kerasbench.host import macos, nvidia
+from kerasbench.host.nvidia import Card
+from kerasbench.processes import questions
+from kerasbench.protocol.messages import Code, Failure, Inventory
 
 INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {}, [])
 FROZEN = "jax==0.10.2\nkeras==3.15.1\n"

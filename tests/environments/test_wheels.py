@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from kerasbench import backends
 from kerasbench.backends import Target, Version
-from kerasbench.environments.wheels import KERAS, NEWEST_PYTHON, release
+from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, release
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]

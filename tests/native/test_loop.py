@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench.native.loop import BaseLoop
+from kerasbench.native import BaseLoop
 
 
 class Doubling(BaseLoop):

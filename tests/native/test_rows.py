@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench.native.rows import batches, take
+from kerasbench.native import batches, take
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.plan import beginning, catalog
+from kerasbench.plan import catalog
 
 
 def test_the_file_is_a_commented_scenario_of_about_thirty_lines(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
-    beginning.begin(file)
+    catalog.begin_file(file)
     lines = file.read_text("utf-8").splitlines()
     assert 25 <= len(lines) <= 35
     assert sum("# " in line for line in lines) >= 3
@@ -22,7 +22,7 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     file.write_text("mine")
     with pytest.raises(UsageError, match="already exists, and was left as it is"):
-        beginning.begin(file)
+        catalog.begin_file(file)
     assert file.read_text() == "mine"
 
 
@@ -36,5 +36,5 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
 )
 def test_what_can_be_no_scenario_is_refused(tmp_path: Path, name: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        beginning.begin(tmp_path / name)
+        catalog.begin_file(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -6,10 +6,9 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
-from kerasbench.exchange.descriptions import Description, RegimeDescription
-from kerasbench.exchange.given import Given
-from kerasbench.exchange.messages import Code, Failure
 from kerasbench.plan import catalog
+from kerasbench.protocol.messages import Code, Description, Failure, RegimeDescription
+from kerasbench.protocol.requests import Given
 from kerasbench.scenario import content_hash, twin_file
 
 pytestmark = pytest.mark.processes
@@ -317,7 +316,7 @@ def test_a_file_that_raises_at_import_is_refused_with_the_line(faults: Path) -> 
 
 
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.children.questions.DESCRIBE_TIMEOUT_S", 1.5)
+    monkeypatch.setattr("kerasbench.processes.questions.DESCRIBE_TIMEOUT_S", 1.5)
     file = tmp_path / "mine.py"
     file.write_text("while True: pass")
     with pytest.raises(UnusableScenario, match=r"stopped in phase 'describe' by the limit of 1\.5 s"):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import UnusableScenario
-from kerasbench.exchange.descriptions import Description
-from kerasbench.exchange.given import Given, Input
 from kerasbench.plan import catalog
+from kerasbench.protocol.messages import Description
+from kerasbench.protocol.requests import Given, Input
 
 pytestmark = pytest.mark.processes
 

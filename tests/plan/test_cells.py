@@ -3,11 +3,10 @@ import dataclasses
 import pytest
 
 from kerasbench.errors import MissingBackend
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.exchange.options import Options
 from kerasbench.plan import cells as plan_cells
-from kerasbench.results.asked import PUBLISHED, Asked
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
+from kerasbench.results.record import PUBLISHED, Asked
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 import scipy.stats as reference
 
-from kerasbench.analysis.estimates import estimate
+from kerasbench.analysis.estimates import Verdict, estimate, judge_all
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.verdicts import Verdict, judge_all
-from kerasbench.exchange.messages import Phase
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol
 from kerasbench.plan import duration
-from kerasbench.results import asked
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results import record
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
 from tests import made
@@ -96,7 +95,7 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
 
 
 def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
+    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     assert eta.most_s == 6 * TYPICAL_S
     eta.ended(TORCH, trial(4.0))
     assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other cell is corrected by this one
@@ -105,7 +104,7 @@ def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
 
 
 def test_a_cell_that_failed_is_not_waited_for() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
+    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     eta.ended(TORCH, trial(4.0, failed=True))
     eta.ended(JAX, trial(4.0))
     assert (eta.trials, eta.most_s) == (4, 8.0)
@@ -114,22 +113,22 @@ def test_a_cell_that_failed_is_not_waited_for() -> None:
 def test_published_epochs_are_guessed_by_their_number() -> None:
     protocol = Protocol(kind="published")
     assert duration.typical_trial_s(TORCH, protocol) > TYPICAL_S
-    assert duration.typical_trial_s(TORCH, asked.QUICK.protocol) < TYPICAL_S
+    assert duration.typical_trial_s(TORCH, record.QUICK.protocol) < TYPICAL_S
 
 
 def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=asked.exactly(2)))
+    eta = duration.Eta(made.plan(TORCH, effort=record.exactly(2)))
     eta.ended(TORCH, trial(4.0))
     eta.ended(TORCH, trial(4.0))
     assert (eta.trials, eta.most_s) == (3, 4.0)
 
 
 def test_what_earlier_trials_took_is_expected_again() -> None:
-    assert duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(1)), {TORCH.key: 30.0}).most_s == 30 + TYPICAL_S
+    assert duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(1)), {TORCH.key: 30.0}).most_s == 30 + TYPICAL_S
 
 
 def test_a_row_that_is_decided_is_not_waited_for() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=asked.exactly(3)))
+    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     eta.ended(TORCH, trial(4.0))
     eta.decided([TORCH])
     assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
@@ -178,7 +177,7 @@ def test_a_plan_that_guesses_says_so() -> None:
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=asked.Effort(3, 12)), {TORCH.key: 10.0})
+    eta = duration.Eta(made.plan(TORCH, effort=record.Effort(3, 12)), {TORCH.key: 10.0})
     assert (eta.least_s, eta.most_s) == (30.0, 120.0)
     eta.ended(TORCH, dataclasses.replace(trial(10.0), round=4))
     assert (eta.least_s, eta.most_s) == (0.0, 80.0)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.exchange.given import Given
 from kerasbench.plan import live
+from kerasbench.protocol.requests import Given
 from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
-from kerasbench.worker.sources import model as source
+from kerasbench.worker import wrapped as source
 
 clock = itertools.count(2, 2)  # seconds
 

@@ -3,9 +3,9 @@
 import keras
 from keras import layers, ops
 
-from kerasbench.exchange.given import Given, Input
+from kerasbench.protocol.requests import Given, Input
 from kerasbench.scenario import ModelError
-from kerasbench.worker.sources.model import _require_different_rows, inputs_of
+from kerasbench.worker.wrapped import _require_different_rows, inputs_of
 
 
 class Tokens(layers.Layer):  # type: ignore[misc]

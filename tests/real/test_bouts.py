@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.children.bout import Entrant
-from kerasbench.children.limits import Limits
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Block, Measurement
-from kerasbench.exchange.messages import Code
-from kerasbench.exchange.requests import TrialRequest
+from kerasbench.processes.bout import Entrant
+from kerasbench.processes.outcome import Limits
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Block, Measurement
+from kerasbench.protocol.messages import Code
+from kerasbench.protocol.requests import TrialRequest
 from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials

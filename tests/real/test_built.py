@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kerasbench.exchange.descriptions import RegimeDescription
 from kerasbench.plan import catalog
+from kerasbench.protocol.messages import RegimeDescription
 from kerasbench.scenario import STEP_PER_FORWARD
 
 pytestmark = pytest.mark.real

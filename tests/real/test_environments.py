@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.children import questions
 from kerasbench.environments import interpreters
-from kerasbench.exchange.messages import Code, Failure, Inventory
+from kerasbench.processes import questions
+from kerasbench.protocol.messages import Code, Failure, Inventory
 from tests.real import trials
 
 pytestmark = pytest.mark.real

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.children import questions
-from kerasbench.exchange.requests import CountRequest
 from kerasbench.plan import catalog
+from kerasbench.processes import questions
+from kerasbench.protocol.requests import CountRequest
 from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials

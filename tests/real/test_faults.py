@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.messages import Code
 from tests import stand_in
 from tests.real import trials
 

@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from kerasbench.backends import jax
-from kerasbench.children.variables import clean
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import DEFAULT
+from kerasbench.processes.variables import clean
+from kerasbench.protocol.columns import DEFAULT, Device
 
 pytestmark = pytest.mark.real
 

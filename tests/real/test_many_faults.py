@@ -8,8 +8,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from kerasbench.children.group import MARK
-from kerasbench.exchange.messages import Code
+from kerasbench.processes.group import MARK
+from kerasbench.protocol.messages import Code
 from kerasbench.results.record import Record
 from kerasbench.results.store import load
 from tests import whole_command

@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.analysis import parity
-from kerasbench.exchange.given import Given, Input
-from kerasbench.exchange.messages import Code
+from kerasbench.analysis.cells import judge
 from kerasbench.plan import live
+from kerasbench.protocol.messages import Code
+from kerasbench.protocol.requests import Given, Input
 from tests import made
 from tests.real import trials
 
@@ -74,7 +74,7 @@ LOAD = """
 import sys
 from pathlib import Path
 
-from kerasbench.exchange.given import Given
+from kerasbench.protocol.requests import Given
 from kerasbench.worker.sources import archive, saved
 
 for file in map(Path, sys.argv[1:]):
@@ -85,7 +85,7 @@ for file in map(Path, sys.argv[1:]):
 """
 # As in a trial's child: Keras would import the others too.
 ALONE = """
-from kerasbench.worker.isolation import refuse_other_frameworks
+from kerasbench.worker.failure import refuse_other_frameworks
 
 refuse_other_frameworks("torch")
 """
@@ -112,7 +112,7 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> 
         backend: trials.measured(trials.run(models / "two.keras", backend, given=GIVEN)) for backend in ("torch", "jax")
     }
     cells = {(backend, "cpu", ""): ("cpu", measurement) for backend, measurement in found.items()}
-    assert parity.judge(cells) == {}
+    assert judge(cells) == {}
     for measurement in found.values():
         assert measurement.batch.x == "['numbers'] float32[16, 5], ['tokens'] int32[16, 6]"
         assert measurement.batch.y == "['kind'] int32[16], ['price'] float32[16, 1]"

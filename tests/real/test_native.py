@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis import parity
-from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Options
+from kerasbench.analysis import cells
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Code
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
@@ -20,6 +20,6 @@ def test_a_twin_that_computes_something_else_is_a_parity_failure(faults: Path) -
     keras, hasty = (
         trials.measured(trials.run(file, "jax", options=one, protocol=trials.STEPS_ALONE)) for one in (Options(), TWIN)
     )
-    found = parity.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
+    found = cells.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
     assert {column: failure.code for column, failure in found.items()} == {NATIVE: Code.PARITY}
     assert found[NATIVE].cause.startswith("the loss of step 2 ")

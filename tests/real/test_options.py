@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.exchange.messages import Code
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Code
 from tests.real import trials
 
 pytestmark = pytest.mark.real

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.messages import Code
 from kerasbench.plan import catalog
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Code
 from kerasbench.report.page import brief
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from tests import made

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kerasbench.children import questions
-from kerasbench.children.trial import Outcome
-from kerasbench.cli import main
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.requests import DataKind
+from kerasbench.cli.main import main
+from kerasbench.processes import questions
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import DataKind
 from tests import made
 from tests.real import trials
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import parity
-from kerasbench.analysis.verdicts import learned
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol, counts_epochs
+from kerasbench.analysis import cells
+from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.requests import Protocol, counts_epochs
 from tests import made
 from tests.real import trials
 
@@ -99,7 +99,7 @@ def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
         assert len(set(measurement.parity.losses)) == 6
         silenced = [name.partition("_")[0] for name in measurement.parity.silenced]
         assert silenced == ["dropout"] * (key[0] == "tabular_conv1d")
-    assert parity.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
+    assert cells.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
     for backend in NAMES if key in TWINS else []:
         twin = trials.measured(trials.builtin(*key, backend, TWIN, TWINS[key]))
         computes_what_keras_does(twin, found["jax"])
@@ -149,7 +149,7 @@ def learns_well(found: Measurement) -> None:
 
 
 def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert parity.judge({("jax", "cpu", ""): ("cpu", keras), ("jax", "cpu", TWIN.label): ("cpu", twin)}) == {}
+    assert cells.judge({("jax", "cpu", ""): ("cpu", keras), ("jax", "cpu", TWIN.label): ("cpu", twin)}) == {}
     assert twin.parameters == keras.parameters
     assert twin.batch.x == keras.batch.x
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import parity
-from kerasbench.plan import beginning
+from kerasbench.analysis import cells
+from kerasbench.plan import catalog
 from tests.real import trials
 from tests.untraced import untraced
 
@@ -41,7 +41,7 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
         found = {
             name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()
         }
-    assert parity.judge({(name, "cpu", ""): ("cpu", one) for name, one in found.items()}) == {}
+    assert cells.judge({(name, "cpu", ""): ("cpu", one) for name, one in found.items()}) == {}
     for one in found.values():
         assert one.parity is not None
         assert one.parity.sensitive == ["BatchNormalization", "Embedding"]
@@ -51,7 +51,7 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
 
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
-    beginning.begin(file)
+    catalog.begin_file(file)
     with untraced():
         found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
     assert found.parameters == 79_510

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.requests import Protocol
 from kerasbench.results.store import load
 from tests import made
 from tests.real import trials

@@ -10,14 +10,13 @@ from kerasbench.analysis.cells import HEADLINE
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.children.bout import Entrant
-from kerasbench.children.limits import Limits
-from kerasbench.environments import layers
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import TrialRequest
+from kerasbench.environments import sides
+from kerasbench.processes.bout import Entrant
+from kerasbench.processes.outcome import Limits
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.requests import TrialRequest
 from kerasbench.report import markdown, page
-from kerasbench.results.asked import Asked
+from kerasbench.results.record import Asked
 from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
@@ -29,7 +28,7 @@ BACKEND, LABELS = "torch", ("other", "own")  # torch's is the quickest to start
 
 
 def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
-    other = layers.built(sys.executable, [OTHER_KERAS], print)
+    other = sides.built(sys.executable, [OTHER_KERAS], print)
     file = faults / "fine.py"
     options = [Options(environment=label) for label in LABELS]
     request = TrialRequest(

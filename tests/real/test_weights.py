@@ -19,8 +19,8 @@ import keras
 import numpy as np
 from kerasbench.scenario import Regime
 from kerasbench.worker.trial import weights
-from kerasbench.worker.trial.feed import Feed, Rows
-from kerasbench.worker.trial.model import make_weights
+from kerasbench.worker.feed import Feed, Rows
+from kerasbench.worker.model import make_weights
 
 weights.remember_origins()
 

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from kerasbench.children import bout
-from kerasbench.children.bout import Entrant, Rules
-from kerasbench.children.limits import Limits
-from kerasbench.children.trial import Outcome
-from kerasbench.children.variables import NOTHING
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.given import Given
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.options import DEFAULT, Options
-from kerasbench.exchange.requests import DataKind, Protocol, TrialRequest
 from kerasbench.plan import catalog
-from kerasbench.runs import cycles, orders
+from kerasbench.processes import bout
+from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.processes.variables import NOTHING
+from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.requests import DataKind, Given, Protocol, TrialRequest
+from kerasbench.runs import schedule
 from kerasbench.scenario import source_hash
 
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
@@ -77,8 +74,8 @@ def run(
 
 def together(entrants: Sequence[Entrant], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
     """Run a bout that fits into memory."""
-    enough = partial(cycles.enough, entrants[0].request.protocol, {})
-    rules = Rules(orders.drawn("real"), enough, lambda: True)
+    enough = partial(schedule.enough, entrants[0].request.protocol, {})
+    rules = Rules(schedule.draw_orders("real"), enough, lambda: True)
     outcomes = bout.measure(entrants, rules, Silent(), alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]

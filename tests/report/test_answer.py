@@ -1,8 +1,8 @@
 import dataclasses
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import markdown, page
 from kerasbench.report.answer import CAUSES, answer, overall, sentences
 from kerasbench.report.sections import NOTHING

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from kerasbench.plan.duration import History
-from kerasbench.report.audience import ConsoleAudience
+from kerasbench.report.progress import ConsoleAudience
 from tests import made
 
 TORCH = made.cell()

@@ -1,6 +1,6 @@
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.report import bars
-from kerasbench.report.chart import Bar
+from kerasbench.report import charts
+from kerasbench.report.sections import Bar
 from tests import made
 
 
@@ -15,12 +15,12 @@ def found(rounds: int = 3, **step_ms: float) -> Findings:
 
 
 def drawn(run: Findings) -> list[Bar]:
-    chart = bars.ratios(run)
+    chart = charts.ratios(run)
     return [bar for group in chart.groups for bar in group.bars] if chart else []
 
 
 def test_each_column_of_a_row_is_a_bar_with_its_ratio() -> None:
-    chart = bars.ratios(found(jax=1.0, torch=4.0))
+    chart = charts.ratios(found(jax=1.0, torch=4.0))
     assert chart is not None
     assert [group.label for group in chart.groups] == ["dense", "conv"]
     jax, torch = chart.groups[0].bars
@@ -30,7 +30,7 @@ def test_each_column_of_a_row_is_a_bar_with_its_ratio() -> None:
 
 
 def test_the_scale_is_logarithmic_only_where_it_has_to_be_and_says_so() -> None:
-    near, far = bars.ratios(found(jax=1.0, torch=4.0)), bars.ratios(found(jax=1.0, torch=90.0))
+    near, far = charts.ratios(found(jax=1.0, torch=4.0)), charts.ratios(found(jax=1.0, torch=90.0))
     assert near is not None and far is not None
     assert (near.logarithmic, far.logarithmic) == (False, True)
     assert ("Logarithmic" in near.caption, "Logarithmic" in far.caption) == (False, True)
@@ -55,7 +55,7 @@ def test_an_interval_much_wider_than_the_bars_is_cut_off() -> None:
         for index in (1, 2, 3)
         for backend, each in steps.items()
     ]
-    chart = bars.ratios(findings(made.record(*trials, rounds=3)))
+    chart = charts.ratios(findings(made.record(*trials, rounds=3)))
     assert chart is not None
     longest = max(bar.size for bar in chart.groups[0].bars)
     assert chart.groups[0].end < 2 * longest < max(bar.high or 0 for bar in chart.groups[0].bars)
@@ -69,4 +69,4 @@ def test_a_column_that_failed_has_its_code_in_place_of_a_bar() -> None:
 
 
 def test_a_single_column_has_no_ratio() -> None:
-    assert bars.ratios(found(jax=1.0)) is None
+    assert charts.ratios(found(jax=1.0)) is None

@@ -4,9 +4,9 @@ import pytest
 
 from kerasbench.analysis.standings import Standing
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.exchange.options import Options
-from kerasbench.quiet.signals import Signal
-from kerasbench.report.cells import column_name, metric_section, timed, title_of, value, whole_steps
+from kerasbench.host.noise import Signal
+from kerasbench.protocol.columns import Options
+from kerasbench.report.figures import column_name, metric_section, timed, title_of, value, whole_steps
 from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.results.record import TrialRecord
 from tests import made

@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.report.chart import Bar, Chart, Group, Piece
+from kerasbench.report.sections import Bar, Chart, Group, Piece
 
 BAR = Bar("JAX", "2×", [Piece("JAX", 2.0, "#0072B2")], "jax", 1.5, 3.0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.devices import Device
+from kerasbench.protocol.columns import Device
 from kerasbench.report import html, plot
 from tests import made
 

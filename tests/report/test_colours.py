@@ -1,4 +1,4 @@
-from kerasbench.report.colours import COLOURS, looks
+from kerasbench.report.charts import COLOURS, looks
 
 
 def test_a_backend_has_its_colour_whatever_stands_beside_it() -> None:

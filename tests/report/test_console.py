@@ -8,8 +8,7 @@ from rich.console import Console
 
 from kerasbench.analysis.findings import findings
 from kerasbench.report import console, page
-from kerasbench.report.chart import Bar, Chart, Group, Piece
-from kerasbench.report.sections import Cell, Page, Section, Table
+from kerasbench.report.sections import Bar, Cell, Chart, Group, Page, Piece, Section, Table
 from kerasbench.results import store
 
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))

@@ -5,8 +5,7 @@ import io
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Device, Options
 from kerasbench.report.csv import COLUMNS, document
 from kerasbench.results.record import TrialRecord
 from tests import made

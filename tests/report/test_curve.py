@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.options import Options
-from kerasbench.report import curve, plot
+from kerasbench.protocol.columns import Options
+from kerasbench.report import plot
 from kerasbench.report.pages import draw
 from kerasbench.results.store import Store
 from tests import made
@@ -17,13 +17,13 @@ pytest.importorskip("matplotlib")
 
 def test_a_sweep_is_an_image_in_both_forms() -> None:
     found = findings(swept(**CROSSING))
-    assert ET.fromstring(curve.step_over_size(found) or b"").tag == f"{SVG}svg"
-    assert (curve.step_over_size(found, "png") or b"").startswith(b"\x89PNG\r\n\x1a\n")
+    assert ET.fromstring(plot.step_over_size(found) or b"").tag == f"{SVG}svg"
+    assert (plot.step_over_size(found, "png") or b"").startswith(b"\x89PNG\r\n\x1a\n")
 
 
 @pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
 def test_each_series_has_a_line_its_intervals_and_its_name(rounds: int, intervals: int) -> None:
-    image = curve.step_over_size(findings(swept(rounds, **CROSSING))) or b""
+    image = plot.step_over_size(findings(swept(rounds, **CROSSING))) or b""
     assert len(groups(image, "series-")) == 2
     assert len(groups(image, "interval-")) == intervals
     assert len(groups(image, "crossing")) == 1
@@ -36,7 +36,7 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
         for batch in (1, 2)
         for width in (1.0, 2.0)
     ]
-    image = curve.step_over_size(findings(made.record(*trials))) or b""
+    image = plot.step_over_size(findings(made.record(*trials))) or b""
     labels = {text.split(",")[0] for text in texts(image) if "logarithmic" in text}
     assert labels == {
         "batch of dense width=1", "width of dense batch=1", "batch of dense width=2", "width of dense batch=2",
@@ -44,13 +44,13 @@ def test_each_axis_that_was_varied_has_a_panel() -> None:
 
 
 def test_nothing_swept_has_no_figure_and_a_sweep_alone_no_other() -> None:
-    assert curve.step_over_size(findings(made.record(made.trial()))) is None
+    assert plot.step_over_size(findings(made.record(made.trial()))) is None
     assert plot.step_times(findings(swept(**CROSSING))) is None
 
 
 def test_a_series_of_which_all_failed_is_left_out() -> None:
     trials = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
-    assert curve.step_over_size(findings(made.record(*trials))) is None
+    assert plot.step_over_size(findings(made.record(*trials))) is None
 
 
 def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_report_draws_it_beside_the_others(tmp_path: Path) -> None:
     ("ends", "apart"), [([1.0], True), ([1.0, 9.0], True), ([5.0, 5.2], False), ([9, 1, 9.1], False)]
 )
 def test_lines_that_end_near_each_other_are_named_in_a_legend(ends: list[float], apart: bool) -> None:
-    assert curve._are_apart(ends, (0.1, 100.0)) is apart
+    assert plot._are_apart(ends, (0.1, 100.0)) is apart
 
 
 def test_a_crossover_is_told_with_its_interval() -> None:
     (told,) = (
         text
-        for text in texts(curve.step_over_size(findings(swept(**CROSSING))))
+        for text in texts(plot.step_over_size(findings(swept(**CROSSING))))
         if text.startswith("batch ") and "–" in text
     )
     assert "(" in told

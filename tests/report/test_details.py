@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.report.page import document
 from kerasbench.results.record import TrialRecord
 from tests import made

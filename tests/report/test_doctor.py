@@ -3,14 +3,14 @@
 import dataclasses
 import json
 
-from kerasbench.doctor import diagnose
-from kerasbench.doctor.facts import Facts
-from kerasbench.report import doctor
-from tests.doctor import cases
+from kerasbench.environments.doctor import diagnose
+from kerasbench.environments.facts import Facts
+from kerasbench.report import listing
+from tests.environments import cases
 
 
 def text_of(facts: Facts) -> str:
-    return doctor.as_text(facts, diagnose(facts))
+    return listing.diagnosis_as_text(facts, diagnose(facts))
 
 
 def test_a_machine_in_good_order_is_said_to_be() -> None:
@@ -61,7 +61,7 @@ def test_backends_that_are_broken_or_missing_have_rows_too() -> None:
 
 def test_data_hold_everything_that_was_found_out() -> None:
     facts = cases.gone(cases.load("cuda"), "jax")
-    data = json.loads(json.dumps(doctor.as_data(facts, diagnose(facts))))
+    data = json.loads(json.dumps(listing.diagnosis_as_data(facts, diagnose(facts))))
     (finding,) = data.pop("findings")
     assert finding["severity"] == "note"
     assert finding["is_command"] is True

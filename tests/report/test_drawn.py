@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench import files
 from kerasbench.errors import ResultsError
-from kerasbench.report import curve, plot
-from kerasbench.report.drawn import draw
-from kerasbench.results import atomic
+from kerasbench.report import plot
+from kerasbench.report.pages import save_report
 from kerasbench.results.record import INTERRUPTED
 from kerasbench.results.store import Store
 from tests import made
@@ -23,22 +23,22 @@ def refuse(*_: object) -> None:
 
 
 def test_the_tables_are_saved_beside_the_data(store: Store) -> None:
-    drawn = draw(RECORD, store)
+    drawn = save_report(RECORD, store)
     assert "## Training step" in drawn.tables.read_text()
     assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (store.data, None, "", False)
     interrupted = made.record(made.trial())
     interrupted.stopped_because = INTERRUPTED
-    assert draw(interrupted, store).interrupted
+    assert save_report(interrupted, store).interrupted
 
 
 def test_tables_that_the_disk_refuses_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "save_tables", refuse)
-    drawn = draw(RECORD, store)
+    drawn = save_report(RECORD, store)
     assert (drawn.unsaved, drawn.found.summary.record) == ("no space left", RECORD)
 
 
 def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(store: Store) -> None:
-    assert draw(RECORD, store, "no space left").unsaved == "no space left"
+    assert save_report(RECORD, store, "no space left").unsaved == "no space left"
     assert not store.tables.exists()
 
 
@@ -46,8 +46,8 @@ def test_a_sweep_s_plot_lies_beside_its_tables_where_the_disk_takes_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plot, "is_available", lambda: True)
-    monkeypatch.setattr(curve, "step_over_size", lambda summary, form: b"a picture")
-    found = draw(RECORD, store).plot
+    monkeypatch.setattr(plot, "step_over_size", lambda summary, form: b"a picture")
+    found = save_report(RECORD, store).plot
     assert found == store.data.with_suffix(".png") and found.read_bytes() == b"a picture"
-    monkeypatch.setattr(atomic, "replace", refuse)
-    assert draw(RECORD, store).plot is None
+    monkeypatch.setattr(files, "replace", refuse)
+    assert save_report(RECORD, store).plot is None

@@ -4,10 +4,10 @@ import pytest
 
 from kerasbench.analysis.anatomy import Advice, Anatomy, Help
 from kerasbench.analysis.estimates import Amount
-from kerasbench.analysis.payoff import BreakEven
+from kerasbench.analysis.standings import BreakEven
 from kerasbench.analysis.summary import summarize
 from kerasbench.report.explanation import as_data, section, sentences
-from kerasbench.results.keys import Column
+from kerasbench.results.record import Column
 from tests import made
 from tests.report.table import drawn
 

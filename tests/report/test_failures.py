@@ -4,9 +4,9 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html
-from kerasbench.report.failures import LAST_CHARACTERS, failures, last_words
+from kerasbench.report.conditions import LAST_CHARACTERS, failures, last_words
 from tests import made
 from tests.report.table import drawn
 

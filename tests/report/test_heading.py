@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.measurement import Measurement
-from kerasbench.exchange.options import Options
-from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.report.heading import heading, title
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.report.conditions import heading, title
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report.table import drawn

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kerasbench.analysis import changes
+from kerasbench.analysis import versus
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparison, html, listing, plot
+from kerasbench.report import comparisons, html, listing, plot
 from kerasbench.report import csv as report_csv
 from kerasbench.report.page import brief, document
 from kerasbench.results.record import Record
@@ -53,13 +53,13 @@ def record(text: str) -> Record:
 def pages(found: Record, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
     run = findings(found)
-    compared, text = changes.compare([found], [found]), f"{text}z"  # a title is never empty
+    compared, text = versus.compare([found], [found]), f"{text}z"  # a title is never empty
     return [
         document(run),
         brief(run),
-        drawn(comparison.changes(compared, text, text)),
-        drawn(comparison.side_by_side([(text, run.summary)])),
-        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios], {}),
+        drawn(comparisons.changes(compared, text, text)),
+        drawn(comparisons.side_by_side([(text, run.summary)])),
+        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure, Phase
-from kerasbench.machine import Machine
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.host import Machine
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.report import html, plot, sections
 from kerasbench.report.page import document
 from kerasbench.report.sections import Section

@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 
 from kerasbench.plan.catalog import Entry
-from kerasbench.plan.steps import Taken
 from kerasbench.report import listing
 from tests import made
 
@@ -20,21 +19,19 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_a_line_for_each_regime_with_its_suite() -> None:
-    assert [line[:2] for line in cells(listing.as_table([entry()], {}))] == [["tiny", "dense"], ["tiny", "dense/tiny"]]
+    assert [line[:2] for line in cells(listing.as_table([entry()]))] == [["tiny", "dense"], ["tiny", "dense/tiny"]]
 
 
 def test_what_is_not_known_is_left_open() -> None:
-    first, _ = cells(listing.as_table([entry()], {}))
-    assert first[2:] == ["–", "32", "100", "3", "–", "", "dense in one line."]
+    first, _ = cells(listing.as_table([entry()]))
+    assert first[2:] == ["–", "32", "100", "3", "–", "dense in one line."]
 
 
-def test_sizes_and_the_step_of_earlier_runs_are_shown() -> None:
+def test_sizes_are_shown() -> None:
     known = entry(parameters=78_666, operations=2_400_313_344, large=True)
-    taken = {(known.file_hash, "default"): Taken(12.345, "jax cpu"), ("another file", "tiny"): Taken(1.0, "jax cpu")}
-    first, second = cells(listing.as_table([known], taken))
-    assert (first[2], first[6], first[7]) == ("78,666", "2.4 G", "12.3 ms (jax cpu)")
-    assert first[8] == "dense in one line. For a GPU."
-    assert second[7] == ""
+    first, _ = cells(listing.as_table([known]))
+    assert (first[2], first[6]) == ("78,666", "2.4 G")
+    assert first[7] == "dense in one line. For a GPU."
 
 
 @pytest.mark.parametrize(
@@ -47,7 +44,6 @@ def test_operations_have_three_digits(count: int, text: str) -> None:
 
 def test_the_data_holds_everything() -> None:
     known = entry(operations=5)
-    (one,) = listing.as_data([known], {(known.file_hash, "tiny"): Taken(0.5, "jax cpu")})
+    (one,) = listing.as_data([known])
     assert (one["name"], one["suite"], one["file"]) == ("dense", "tiny", "dense.py")
     assert (one["regimes"][0]["steps"], one["regimes"][0]["operations"]) == (100, 5)
-    assert one["steps_here"] == {"tiny": {"ms": 0.5, "column": "jax cpu"}}

@@ -1,4 +1,4 @@
-from kerasbench.report.naming import listed, names
+from kerasbench.report.figures import listed, names
 
 
 def test_a_device_is_named_where_there_are_several() -> None:

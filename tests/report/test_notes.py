@@ -6,12 +6,12 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.measurement import Measurement
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.report.conditions import warned_cells
 from kerasbench.report.markdown import escape
 from kerasbench.report.page import brief, document
-from kerasbench.report.warned import warned_cells
-from kerasbench.results.merge import merge
+from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report import table

@@ -1,7 +1,7 @@
 import pytest
 
-from kerasbench.exchange.options import Axis
-from kerasbench.report.number import about, percent, seconds, significant, times, with_interval
+from kerasbench.protocol.columns import Axis
+from kerasbench.report.figures import about, percent, seconds, significant, times, with_interval
 from tests import made
 
 

@@ -2,9 +2,9 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.report.details import epochs
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.page import document, explained
+from kerasbench.report.tables import epochs
 from kerasbench.results.record import Record
 from tests import made
 from tests.report.table import drawn

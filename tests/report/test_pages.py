@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.cli import main
+from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.exchange.options import DEFAULT, Options
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
-from kerasbench.results.asked import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.asked import SWEEP, Asked, Effort
-from kerasbench.results.record import Record
+from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.record import SWEEP, Asked, Effort, Record
 from kerasbench.results.store import Store
 from tests import made
 

@@ -13,7 +13,7 @@ from kerasbench.report import picture
 
 
 def test_a_figure_shows_in_a_notebook_and_is_saved_with_its_labels() -> None:
-    figure = picture.of(found(jax=1.0, torch=4.0))
+    figure = picture.figure_of(found(jax=1.0, torch=4.0))
     assert figure is not None
     assert figure._repr_png_().startswith(b"\x89PNG")
     image = io.BytesIO()
@@ -26,17 +26,17 @@ def test_ratios_are_drawn_where_there_are_any_and_times_where_there_is_one_colum
         (found(jax=1.0, torch=4.0), "in times of the fastest"),
         (found(jax=1.0), "training step, ms"),
     ):
-        figure = picture.of(several)
+        figure = picture.figure_of(several)
         assert figure is not None
         assert axis in figure.axes[0].get_xlabel()
 
 
 def test_of_nothing_there_is_no_figure() -> None:
-    assert picture.of(findings(made.record(made.trial(failure=made.FAILURE)))) is None
+    assert picture.figure_of(findings(made.record(made.trial(failure=made.FAILURE)))) is None
 
 
 def test_of_an_explanation_the_parts_of_an_epoch_are_drawn() -> None:
-    figure = picture.of_parts([ANATOMY])
+    figure = picture.figure_of_parts([ANATOMY])
     assert figure is not None
     assert "epoch" in figure.axes[0].get_xlabel()
-    assert picture.of_parts([]) is None
+    assert picture.figure_of_parts([]) is None

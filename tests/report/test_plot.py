@@ -3,9 +3,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.devices import Device
+from kerasbench.protocol.columns import Device
 from kerasbench.report import plot
-from kerasbench.report.colours import looks
+from kerasbench.report.charts import looks
 from kerasbench.results.record import Record
 from tests import made
 

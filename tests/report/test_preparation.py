@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kerasbench.report.preparation import Preparation
+from kerasbench.report.progress import Preparation
 
 
 def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:

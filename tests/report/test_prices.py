@@ -1,6 +1,6 @@
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.options import Options
-from kerasbench.report.prices import what_busy_cores_cost, what_keras_costs
+from kerasbench.protocol.columns import Options
+from kerasbench.report.tables import what_busy_cores_cost, what_keras_costs
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report import table

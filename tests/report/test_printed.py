@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.report.printed import print_page
+from kerasbench.report.console import print_page
 from kerasbench.report.sections import Page, Section
 
 

@@ -6,11 +6,11 @@ from rich.console import Console
 
 from kerasbench.analysis.cells import PREDICTED
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.messages import Code
+from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.duration import History, outlook
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.protocol.messages import Code
 from kerasbench.report.progress import ConsoleProgress, announce
-from kerasbench.results import asked
+from kerasbench.results import record
 from tests import made
 
 NOISE = Signal("blocks", Severity.WARN, "blocks spread by 12%")
@@ -20,7 +20,7 @@ TORCH, JAX = made.cell(backend="torch"), made.cell(backend="jax")
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, effort=asked.exactly(1)), made.record())
+    progress.run_began(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record())
     progress.trial_began(TORCH, 1)
     progress.phase_began(TORCH, "train")
     progress.tick()
@@ -44,7 +44,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, effort=asked.exactly(1)), made.record())
+    progress.run_began(made.plan(TORCH, effort=record.exactly(1)), made.record())
     progress.trial_ended(TORCH, trial)
     assert "torch cpu: 1.50 ms/prediction (" in out.getvalue()
     (cell,) = summarize(made.record(trial)).rows[0].cells.values()
@@ -88,7 +88,7 @@ def test_a_plan_without_a_history_says_that_it_guesses() -> None:
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, made.cell("conv"), effort=asked.exactly(4)), made.record())
+    progress.run_began(made.plan(TORCH, JAX, made.cell("conv"), effort=record.exactly(4)), made.record())
     for cell in (TORCH, JAX):
         progress.trial_ended(cell, made.trial(3, backend=cell.backend))
     progress.row_ended([TORCH, JAX], "every ratio is within ±2 %")
@@ -112,7 +112,7 @@ def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None
 def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
-    progress.run_began(made.plan(TORCH, JAX, effort=asked.exactly(1)), made.record())
+    progress.run_began(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record())
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
     progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), bout=1, crowded=True))
     progress.trial_ended(TORCH, made.in_bout(2, made.measurement(), round_index=1))

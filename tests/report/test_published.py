@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.published import Figure, Side
+from kerasbench.analysis.findings import Figure, Side
 from kerasbench.analysis.summary import summarize
-from kerasbench.report import published
-from kerasbench.report.published import beside_published
+from kerasbench.report import tables
 from kerasbench.report.sections import NOTHING
+from kerasbench.report.tables import beside_published
 from tests import made
 from tests.report import table
 from tests.report.table import drawn
@@ -21,7 +21,7 @@ def page(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense")
     known: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         known.setdefault((figure.scenario, figure.regime), []).append(figure)
-    monkeypatch.setattr(published, "figures", lambda: known)
+    monkeypatch.setattr(tables, "figures", lambda: known)
     trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
     return drawn(beside_published(summarize(made.record(*trials))))
 
@@ -77,7 +77,7 @@ def test_a_row_of_which_nothing_was_published_is_in_no_table(monkeypatch: pytest
 def test_nothing_was_published_of_one_s_own_scenario_of_the_same_name(
     monkeypatch: pytest.MonkeyPatch, suite: str | None, shown: bool
 ) -> None:
-    monkeypatch.setattr(published, "figures", lambda: {("dense", "default"): [FIGURE]})
+    monkeypatch.setattr(tables, "figures", lambda: {("dense", "default"): [FIGURE]})
     record = made.record(made.trial())
     record.scenarios = [dataclasses.replace(one, suite=suite) for one in record.scenarios]
     assert (beside_published(summarize(record)) is not None) is shown

@@ -1,6 +1,6 @@
 from kerasbench.analysis.findings import findings
 from kerasbench.report.page import brief, document
-from kerasbench.report.sittings import each_sitting
+from kerasbench.report.tables import each_sitting
 from tests.analysis.test_sittings import run
 from tests.report import table
 from tests.report.table import drawn

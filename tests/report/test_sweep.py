@@ -2,12 +2,11 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.cost_model import CostModel, Parameter
 from kerasbench.analysis.findings import findings
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Options
-from kerasbench.report import html, sweep, training
+from kerasbench.analysis.series import CostModel, Parameter
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.report import html, sweep, tables
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
@@ -121,7 +120,7 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
     text, alone = document(findings(both)), document(findings(made.record(*plain, rounds=3)))
     assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
-    assert drawn(training.training(findings(both).plain)) in alone
+    assert drawn(tables.training(findings(both).plain)) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:

@@ -5,11 +5,10 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.options import Options
+from kerasbench.protocol.columns import Options
 from kerasbench.report import console
 from kerasbench.report.page import brief, document, screen
-from kerasbench.results.asked import Asked
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.record import Asked, Record, TrialRecord
 from tests import made
 from tests.report import table
 

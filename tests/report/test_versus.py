@@ -3,8 +3,8 @@
 import dataclasses
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.exchange.options import Options
-from kerasbench.report import glance, page, versus
+from kerasbench.protocol.columns import Options
+from kerasbench.report import comparisons, html, page
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.record import Record
 from tests import made
@@ -50,9 +50,9 @@ def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
 
 
 def test_every_backend_has_its_own_mean() -> None:
-    one = versus.sentences(of(record(*trials(WORSE), *trials(ALIKE, name="conv"))).versus[0])[0]
+    one = comparisons.sentences(of(record(*trials(WORSE), *trials(ALIKE, name="conv"))).versus[0])[0]
     assert "geometric mean of the ratios 1.0" in one and "(" not in one
-    two = versus.sentences(of(record(*trials(WORSE), *trials(ALIKE, "jax"))).versus[0])[0]
+    two = comparisons.sentences(of(record(*trials(WORSE), *trials(ALIKE, "jax"))).versus[0])[0]
     assert two.endswith(("(torch cpu 1.096, jax cpu 1.000).", "(jax cpu 1.000, torch cpu 1.096)."))
 
 
@@ -98,17 +98,17 @@ def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> N
     ]
     failed = made.trial(1, backend="jax", failure=made.FAILURE, options=OLD)
     found = of(record(*changed, failed, made.trial(1, backend="jax", options=NEW)))
-    said = versus.sentences(found.versus[0])
+    said = comparisons.sentences(found.versus[0])
     assert said[0] == "No training step was measured with both versions."
     assert said[1].startswith("dense torch cpu: new computes something else than old: the loss of step 2 is 2, ")
     assert said[2].startswith("dense jax cpu: not compared, old has no figure: crash: ")
-    assert glance.of_results(found) == said
+    assert html.of_results(found) == said
 
 
 def test_a_head_that_fails_is_said_with_its_cause() -> None:
     kept = [one for one in trials(ALIKE) if one.options != NEW]
     found = of(record(*kept, made.trial(1, failure=made.FAILURE, options=NEW)))
-    (line,) = versus.worse(found.versus[0])
+    (line,) = comparisons.worse(found.versus[0])
     assert line.startswith("dense torch cpu: new fails, old does not: crash: ")
 
 
@@ -128,19 +128,19 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
 
 def test_it_can_be_quoted_as_one_section() -> None:
     found = of(record(*trials(SLOWER)))
-    whole = versus.whole(found.versus, found.summary)
+    whole = comparisons.whole(found.versus, found.summary)
     assert whole is not None
     assert [part.title for part in whole.parts] == [
         "Training step, base and head",
         "First step, prediction and memory, base and head",
     ]
-    assert versus.whole([], found.summary) is None
+    assert comparisons.whole([], found.summary) is None
 
 
 def test_figures_become_data() -> None:
     found = of(record(*trials(SLOWER)))
-    first, *_ = versus.rows(found.versus[0])
-    line = dict(zip(versus.COLUMNS, first, strict=True))
+    first, *_ = comparisons.rows(found.versus[0])
+    line = dict(zip(comparisons.COLUMNS, first, strict=True))
     assert (line["scenario"], line["backend"], line["options"], line["figure"]) == (
         "dense",
         "torch",

@@ -1,7 +1,7 @@
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.report.warned import LONGEST, advice, warned_cells, warnings
+from kerasbench.report.conditions import LONGEST, advice, warned_cells, warnings
 from tests import made
 
 

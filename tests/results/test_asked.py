@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol
-from kerasbench.results.asked import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Effort, exactly
-from kerasbench.worker.trial.blocks import STEADY_WINDOW
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Effort, exactly
+from kerasbench.worker.clock import STEADY_WINDOW
 
 
 def test_exactly_so_many_rounds_are_neither_fewer_nor_more_and_keep_the_protocol() -> None:

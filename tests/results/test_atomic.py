@@ -2,15 +2,15 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench import files
 from kerasbench.errors import ResultsError
-from kerasbench.results import atomic
 from kerasbench.text import MADE
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(b"a longer text than the new one")
-    atomic.replace(file, b"new")
+    files.replace(file, b"new")
     assert file.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -25,14 +25,14 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(fails, refuse)
     with pytest.raises(ResultsError, match=r"x\.json: cannot be written: No space left on device; what it held"):
-        atomic.replace(file, b"new")
+        files.replace(file, b"new")
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=r"gone/x\.json: cannot be written: No such file"):
-        atomic.replace(tmp_path / "gone" / "x.json", b"new")
+        files.replace(tmp_path / "gone" / "x.json", b"new")
 
 
 def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,19 +41,19 @@ def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypat
     file.write_bytes(b"old")
     seen: list[bytes] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))
-    atomic.replace(file, b"new")
+    files.replace(file, b"new")
     assert (seen, file.read_bytes()) == ([b"old"], b"new")
 
 
 def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
-    atomic.replace_page(page, f"# First\n\n{MADE}\n")
-    atomic.replace_page(page, f"# Second\n\n{MADE}\n")
+    files.replace_page(page, f"# First\n\n{MADE}\n")
+    files.replace_page(page, f"# Second\n\n{MADE}\n")
     assert page.read_text().startswith("# Second")
     for foreign in (b"# Mine\n", b"\xff\xfe"):
         page.write_bytes(foreign)
         with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not make this page"):
-            atomic.replace_page(page, "# Third\n")
+            files.replace_page(page, "# Third\n")
         assert page.read_bytes() == foreign
 
 
@@ -63,6 +63,6 @@ def test_a_link_stays_one_and_permissions_stay_what_they_were(tmp_path: Path) ->
     real.write_text("old")
     real.chmod(0o600)
     link.symlink_to(real)
-    atomic.replace(link, b"new")
+    files.replace(link, b"new")
     assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (True, "new", 0o600)
     assert list(real.parent.iterdir()) == [real]

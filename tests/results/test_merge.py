@@ -5,14 +5,12 @@ from pathlib import Path
 
 from kerasbench.analysis.cells import Row
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.options import Options
-from kerasbench.report import training
-from kerasbench.report.heading import heading, measured
-from kerasbench.report.warned import warnings
-from kerasbench.results import asked as results_asked
-from kerasbench.results.asked import Counted
-from kerasbench.results.merge import Outline, merge, merge_outlined, outline
-from kerasbench.results.record import Record
+from kerasbench.protocol.columns import Options
+from kerasbench.report import tables
+from kerasbench.report.conditions import heading, measured, warnings
+from kerasbench.results import record as results_asked
+from kerasbench.results.folder import Outline, merge, merge_outlined, outline
+from kerasbench.results.record import Counted, Record
 from tests import made
 from tests.report.table import drawn
 
@@ -120,7 +118,7 @@ def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough
     assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(summary))
     alone = summarize(merge([run(1.0, "conv", 1)]))
     assert alone.standings[0].first == ("torch", "cpu", "")
-    assert "nothing is proven" in drawn(training.training(alone))
+    assert "nothing is proven" in drawn(tables.training(alone))
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:

@@ -2,9 +2,8 @@ import dataclasses
 
 import pytest
 
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.options import Options
-from kerasbench.quiet.signals import Severity, Signal
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.protocol.columns import Device, Options
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, ScenarioRecord
 from tests import made
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError
-from kerasbench.results.shelf import Unread, records, refuse_damaged
+from kerasbench.results.folder import Unread, records, refuse_damaged
 from kerasbench.results.store import Store
 from tests import made
 

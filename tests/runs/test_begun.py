@@ -3,11 +3,10 @@ import dataclasses
 import pytest
 
 from kerasbench import text
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Options
-from kerasbench.runs import begun
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.runs import rows
 from tests import made
 
 CARD = Device("cuda", 0, "NVIDIA H200")
@@ -15,7 +14,7 @@ CARD = Device("cuda", 0, "NVIDIA H200")
 
 def test_a_trial_s_record_says_in_which_bout_it_was_and_how_it_was_started() -> None:
     outcome = dataclasses.replace(Outcome([], 7, measurement=made.measurement()), started_alone=False)
-    found = begun.record_of(made.cell(), 2, outcome, 5)
+    found = rows.trial_record(made.cell(), 2, outcome, 5)
     assert (found.round, found.bout, found.started_alone, found.wall_ns) == (2, 5, False, 7)
     assert found.cell == made.cell().key
 
@@ -37,17 +36,17 @@ def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_it
 ) -> None:
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     cell = dataclasses.replace(made.cell(), device=device)
-    assert begun.record_of(cell, 1, outcome, 1, beside).crowded is crowded
+    assert rows.trial_record(cell, 1, outcome, 1, beside).crowded is crowded
 
 
 def test_a_limit_of_its_own_is_no_crowd() -> None:
     failure = Failure(Code.OOM, "over its limit", "none", own_limit=True)
-    assert not begun.record_of(made.cell(), 1, Outcome([], 7, failure=failure), 1, True).crowded
+    assert not rows.trial_record(made.cell(), 1, Outcome([], 7, failure=failure), 1, True).crowded
 
 
 def test_what_is_not_tried_says_at_which_size_memory_ran_out() -> None:
     smaller, larger = (made.cell(options=Options(batch=batch)) for batch in (8, 16))
-    found = begun.not_tried(smaller, larger, Failure(Code.OOM, "no memory", "less"), 1)
+    found = rows.not_tried(smaller, larger, Failure(Code.OOM, "no memory", "less"), 1)
     assert found.failure == Failure(Code.OOM, "not tried: out of memory at batch 8", "less")
     assert (found.cell, found.bout) == (larger.key, 0)
 
@@ -55,7 +54,7 @@ def test_what_is_not_tried_says_at_which_size_memory_ran_out() -> None:
 def test_a_control_is_asked_for_as_such() -> None:
     planned = made.plan(made.cell(options=Options(control=True)))
     (cell,) = planned.cells
-    request = begun.request_of(cell, cell.protocol, planned)
+    request = rows.trial_request(cell, cell.protocol, planned)
     assert request.options == Options(control=True)
 
 
@@ -72,15 +71,15 @@ def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
     later_s: float, booted_s: float, sitting: int
 ) -> None:
     trials = [dataclasses.replace(made.trial(1), ended=NOON, sitting=2), dataclasses.replace(made.trial(1), sitting=1)]
-    assert begun.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
+    assert rows.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
 
 
 def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
     record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
-    assert begun.sitting(record, NOON_S + 10, 0) == 1
-    assert begun.sitting(record, NOON_S + 4_000, 0) == 2
+    assert rows.sitting(record, NOON_S + 10, 0) == 1
+    assert rows.sitting(record, NOON_S + 4_000, 0) == 2
 
 
 def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
-    assert begun.sitting(None, NOON_S, NOON_S) == 1
-    assert begun.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1
+    assert rows.sitting(None, NOON_S, NOON_S) == 1
+    assert rows.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.children.bout import Ear, Entrant, Rules
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.given import Given
-from kerasbench.exchange.measurement import Block, Usage
 from kerasbench.plan.cells import Cell
-from kerasbench.results.asked import exactly
+from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.measurement import Block, Usage
+from kerasbench.protocol.requests import Given
+from kerasbench.results.record import exactly
 from kerasbench.results.store import Store
-from kerasbench.runs.bouts import Bouts
+from kerasbench.runs.rounds import Bouts
 from kerasbench.runs.rows import rows_of
 from tests import made
 from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy

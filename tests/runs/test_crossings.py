@@ -4,12 +4,12 @@ import math
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.exchange.options import Options, Size
 from kerasbench.plan import request
 from kerasbench.plan.cells import Plan
-from kerasbench.results import asked
+from kerasbench.protocol.columns import Options, Size
+from kerasbench.results import record
 from kerasbench.results.record import INTERRUPTED, Record
-from kerasbench.runs import crossings
+from kerasbench.runs import schedule
 from tests import made
 
 BATCHES = (1, 8, 64, 512)
@@ -24,7 +24,7 @@ def swept_plan(budget_s: float | None = None) -> Plan:
         for one in options
         for backend in BACKENDS
     ]
-    return Plan(asked.Asked(options=options, effort=effort, refine=True), made.MACHINE, cells, [])
+    return Plan(record.Asked(options=options, effort=effort, refine=True), made.MACHINE, cells, [])
 
 
 def crossing(planted: float = 20.0, rounds: int = 3) -> Record:
@@ -51,7 +51,7 @@ def crossing(planted: float = 20.0, rounds: int = 3) -> Record:
 
 def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cross() -> None:
     planned = swept_plan()
-    found = crossings.finer(planned, crossing(), 100.0)
+    found = schedule.finer(planned, crossing(), 100.0)
     assert found is not None
     added = found.cells[len(planned.cells) :]
     assert [cell.label for cell in added] == [
@@ -66,7 +66,7 @@ def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cros
 def test_a_control_is_asked_for_once_for_all_rows() -> None:
     planned = swept_plan()
     with_control = dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, control=True))
-    found = crossings.finer(with_control, crossing(), 100.0)
+    found = schedule.finer(with_control, crossing(), 100.0)
     assert found is not None
     assert any(cell.options.control for cell in found.cells)
     assert not any(options.control for options in found.asked.options)
@@ -79,32 +79,32 @@ def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> Non
         step_ms = trial.measurement.training.median_ns / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
         record.trials[number] = dataclasses.replace(trial, measurement=slices, bout=1 + number // len(BACKENDS))
-    assert crossings.more_sizes(summarize(record))
-    assert crossings.finer(swept_plan(), record, 100.0) is None
+    assert schedule.more_sizes(summarize(record))
+    assert schedule.finer(swept_plan(), record, 100.0) is None
 
 
 def test_it_is_done_once() -> None:
     planned = swept_plan()
-    found = crossings.finer(planned, crossing(), 0.0)
+    found = schedule.finer(planned, crossing(), 0.0)
     assert found is not None
-    assert crossings.finer(found, crossing(), 0.0) is None
+    assert schedule.finer(found, crossing(), 0.0) is None
 
 
 def test_without_a_crossing_with_an_interval_nothing_is_added() -> None:
-    assert crossings.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
-    assert crossings.finer(swept_plan(), crossing(rounds=2), 0.0) is None
+    assert schedule.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
+    assert schedule.finer(swept_plan(), crossing(rounds=2), 0.0) is None
 
 
 def test_an_interrupted_run_is_not_refined() -> None:
     record = crossing()
     record.stopped_because = INTERRUPTED
-    assert crossings.finer(swept_plan(), record, 0.0) is None
+    assert schedule.finer(swept_plan(), record, 0.0) is None
 
 
 @pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
 def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
     planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cells of three trials, 9 s each
-    assert (crossings.finer(planned, crossing(), spent_s) is not None) is goes_on
+    assert (schedule.finer(planned, crossing(), spent_s) is not None) is goes_on
 
 
 def test_sizes_that_two_brackets_share_are_measured_once() -> None:
@@ -115,7 +115,7 @@ def test_sizes_that_two_brackets_share_are_measured_once() -> None:
             step_ms = (20 / (one.options.batch or 1)) ** 0.7
             scaled = made.measurement(step_ms * (1 + one.round / 1000))
             record.trials.append(dataclasses.replace(one, measurement=scaled))
-    found = crossings.more_sizes(summarize(record))
+    found = schedule.more_sizes(summarize(record))
     assert set(found) == {Size(16), Size(32)}
     assert all(len(columns) == 3 for columns in found.values())
 
@@ -123,20 +123,20 @@ def test_sizes_that_two_brackets_share_are_measured_once() -> None:
 def test_both_parts_are_one_record() -> None:
     first, going_on = crossing(), crossing()
     first.stopped_because, going_on.stopped_because = "every interval is within ±2%", "all 3 rounds are done"
-    joined = crossings.joined(first, going_on)
+    joined = schedule.joined(first, going_on)
     assert joined.stopped_because == "every interval is within ±2%"
     interrupted = dataclasses.replace(going_on, stopped_because=INTERRUPTED, rounds_completed=1)
-    assert crossings.joined(first, interrupted).stopped_because == INTERRUPTED
-    assert crossings.joined(first, interrupted).rounds_completed == 3
+    assert schedule.joined(first, interrupted).stopped_because == INTERRUPTED
+    assert schedule.joined(first, interrupted).rounds_completed == 3
 
 
 def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_for() -> None:
     planned = swept_plan(budget_s=1e6)
     first = dataclasses.replace(crossing(), asked=planned.asked)
-    finer = crossings.finer(planned, first, 100.0)
+    finer = schedule.finer(planned, first, 100.0)
     assert finer is not None
     going_on = dataclasses.replace(crossing(), asked=finer.asked)
-    joined = crossings.joined(first, going_on)
+    joined = schedule.joined(first, going_on)
     assert joined.asked == dataclasses.replace(finer.asked, effort=planned.effort)
     assert finer.effort != planned.effort
 
@@ -144,7 +144,7 @@ def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_fo
 def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     first = crossing()
-    finer = crossings.finer(planned, first, 100.0)
+    finer = schedule.finer(planned, first, 100.0)
     assert finer is not None
     tried = [
         made.trial(1, backend=cell.backend, options=cell.options) for cell in finer.cells if cell.options.batch != 32
@@ -155,13 +155,13 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
             dataclasses.replace(made.cell(backend=backend, options=one), protocol=planned.effort.protocol)
             for backend in BACKENDS
         )
-    again = crossings.as_begun(every, made.record(*tried))
+    again = schedule.as_begun(every, made.record(*tried))
     of_size = {size: [cell.backend for cell in again.cells if cell.options.batch == size] for size in (8, 16, 32)}
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
-    assert crossings.as_begun(planned, made.record(*tried[:1])) is planned
+    assert schedule.as_begun(planned, made.record(*tried[:1])) is planned
 
 
 def test_a_plan_s_absent_cells_are_not_carried() -> None:
     record = crossing()
     record.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))
-    assert len(crossings.earlier(record).trials) == len(record.trials) - 1
+    assert len(schedule.earlier(record).trials) == len(record.trials) - 1

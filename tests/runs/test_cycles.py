@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.exchange.measurement import Block
-from kerasbench.exchange.requests import Protocol
-from kerasbench.exchange.turns import STAGES
-from kerasbench.results.asked import SWEEP
-from kerasbench.runs import cycles
+from kerasbench.protocol.measurement import STAGES, Block
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import SWEEP
+from kerasbench.runs import schedule
 from tests import made
 
 PROTOCOL = Protocol()
-SHARES = cycles.shares(PROTOCOL, made.regime())
+SHARES = schedule.shares(PROTOCOL, made.regime())
 
 
 def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Block]:
@@ -21,7 +20,7 @@ def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Block
 
 
 def enough(stage: str, *columns: list[Block], protocol: Protocol = PROTOCOL) -> bool:
-    return cycles.enough(protocol, SHARES, stage, columns)
+    return schedule.enough(protocol, SHARES, stage, columns)
 
 
 def test_a_quiet_pair_stops_as_soon_as_it_may() -> None:
@@ -59,7 +58,7 @@ def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
 
 
 def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
-    there = int(cycles.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
+    there = int(schedule.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
     assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
     assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
 
@@ -78,7 +77,7 @@ def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
     protocol: Protocol, steps: int, batch: int, left_to_train: float, stages: tuple[str, ...]
 ) -> None:
     regime = dataclasses.replace(made.regime(steps=steps), batch=batch)
-    found = cycles.shares(protocol, regime)
+    found = schedule.shares(protocol, regime)
     assert tuple(found) == stages
     assert found["train"] == pytest.approx(left_to_train)
     assert sum(found.values()) == pytest.approx(1)
@@ -95,7 +94,7 @@ def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(
     batch: int, predicted: int | None, stages: list[str]
 ) -> None:
     regime = dataclasses.replace(made.regime(), predicts_only=True, batch=batch, predict_batch=predicted)
-    found = cycles.shares(PROTOCOL, regime)
+    found = schedule.shares(PROTOCOL, regime)
     assert list(found) == stages
     assert sum(found.values()) == pytest.approx(1)
 

@@ -10,12 +10,12 @@ import psutil
 import pytest
 from rich.console import Console
 
-from kerasbench.children import bout
-from kerasbench.children.bout import Ear, Entrant, Rules
-from kerasbench.children.trial import Outcome
-from kerasbench.quiet.gate import Gate
+from kerasbench.host.noise import Gate
+from kerasbench.processes import bout
+from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.outcome import Outcome
 from kerasbench.report.progress import ConsoleProgress
-from kerasbench.results import asked
+from kerasbench.results.record import exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.rounds import Run
 from kerasbench.runs.surroundings import Watch
@@ -45,7 +45,7 @@ class Counting:
 def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Path, count: int) -> None:
     stand_in.furnish(tmp_path)
     cells = [made.cell(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
-    planned = made.plan(*cells, effort=asked.exactly(count // len(cells)))
+    planned = made.plan(*cells, effort=exactly(count // len(cells)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
     watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
     launch = Counting()

@@ -3,12 +3,12 @@ from itertools import islice, pairwise
 
 import pytest
 
-from kerasbench.runs import orders
+from kerasbench.runs import schedule
 
 
 @pytest.mark.parametrize("columns", range(1, 9))
 def test_in_a_square_every_column_follows_every_other_and_has_every_place_equally_often(columns: int) -> None:
-    square = orders.williams(range(columns))
+    square = schedule.williams(range(columns))
     assert all(sorted(order) == list(range(columns)) for order in square)
     neighbours = Counter(pair for order in square for pair in pairwise(order))
     places = Counter((place, column) for order in square for place, column in enumerate(order))
@@ -18,8 +18,8 @@ def test_in_a_square_every_column_follows_every_other_and_has_every_place_equall
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 def test_every_column_has_one_turn_in_each_cycle_and_whole_squares_are_balanced(columns: int) -> None:
-    length = len(orders.williams(range(columns)))
-    found = list(islice(orders.drawn("7/1")(columns), 4 * length))
+    length = len(schedule.williams(range(columns)))
+    found = list(islice(schedule.draw_orders("7/1")(columns), 4 * length))
     assert all(sorted(order) == list(range(columns)) for order in found)
     neighbours = Counter(pair for order in found for pair in pairwise(order))
     assert len(set(neighbours.values())) <= 1
@@ -27,7 +27,7 @@ def test_every_column_has_one_turn_in_each_cycle_and_whole_squares_are_balanced(
 
 def test_orders_are_the_same_for_the_same_seed_and_others_for_another_and_for_the_next_stage() -> None:
     def first(seed: str, stages: int = 1) -> list[list[int]]:
-        draw = orders.drawn(seed)
+        draw = schedule.draw_orders(seed)
         return [list(order) for _ in range(stages) for order in islice(draw(4), 8)]
 
     assert first("7/1") == first("7/1")

@@ -4,29 +4,26 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.given import Given
-from kerasbench.exchange.messages import Code, Failure, ProbeReport
-from kerasbench.exchange.options import Options
-from kerasbench.machine import Machine
+from kerasbench.host import Machine
 from kerasbench.plan import live
 from kerasbench.plan.cells import Plan
-from kerasbench.results import asked, code, record
-from kerasbench.results.asked import Resumed
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.protocol.requests import Given
+from kerasbench.results.record import INTERRUPTED, Asked, Record, Resumed, TrialRecord, exactly, measuring_code
 from kerasbench.results.store import Store
-from kerasbench.runs import resume, stopping
+from kerasbench.runs import resume, schedule
 from tests import made
 
 JAX, TORCH = made.cell(backend="jax"), made.cell(backend="torch")
-PLANNED = made.plan(JAX, TORCH, effort=asked.exactly(3))
+PLANNED = made.plan(JAX, TORCH, effort=exactly(3))
 HERE = dataclasses.replace(made.MACHINE, identifier="a")
 PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
 
 
 def interrupted(*trials: TrialRecord) -> Record:
-    in_turn = [dataclasses.replace(trial, bout=trial.round, code=code.measuring()) for trial in trials]
-    return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=record.INTERRUPTED, machine=HERE)
+    in_turn = [dataclasses.replace(trial, bout=trial.round, code=measuring_code()) for trial in trials]
+    return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
 
 
 def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: dict[str, ProbeReport] = PROBES) -> list[bool]:
@@ -36,7 +33,7 @@ def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: dict[str, ProbeR
     return [trial in carried for trial in record.trials]
 
 
-ALONE = made.plan(TORCH, effort=asked.exactly(3))
+ALONE = made.plan(TORCH, effort=exactly(3))
 
 
 def test_what_is_complete_counts() -> None:
@@ -62,7 +59,7 @@ def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> 
 def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
     said = Failure(Code.PARITY, "the loss differs", "none")
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
-    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round, code=code.measuring()) for one in trials]
+    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round, code=measuring_code()) for one in trials]
     record = dataclasses.replace(interrupted(), trials=of_bouts, scenarios=made.record(*trials).scenarios)
     assert resume.carry(record, PLANNED, PROBES) == (of_bouts, [])
     newer = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
@@ -126,7 +123,7 @@ def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
 
 def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:
     ended = Store.create(tmp_path, "2026-01-02T00:00:00Z")
-    why = stopping.out_of_budget(15.0, 9.0, 9.0, 1)
+    why = schedule.out_of_budget(15.0, 9.0, 9.0, 1)
     ended.finish(dataclasses.replace(interrupted(made.trial(1)), stopped_because=why))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     assert resume.find(tmp_path, HERE, longer=True).file == ended.data
@@ -223,7 +220,7 @@ def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, lived = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
-    gone = dataclasses.replace(interrupted(made.trial(1)), asked=asked.Asked([f"/tmp/{live.FOLDER}x/net.keras"]))
+    gone = dataclasses.replace(interrupted(made.trial(1)), asked=Asked([f"/tmp/{live.FOLDER}x/net.keras"]))
     lived.begin(gone)
     with pytest.raises(ResultsError, match="measured a model object of a Python process, which is gone; measure it"):
         resume.find(tmp_path, HERE)
@@ -232,7 +229,7 @@ def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
     assert capsys.readouterr().err.endswith("which is gone; passed over\n")
 
 
-MODEL = asked.Asked(scenarios=["mnist_dense", "evil.keras"], given=Given(custom="own layers.py", trust=True))
+MODEL = Asked(scenarios=["mnist_dense", "evil.keras"], given=Given(custom="own layers.py", trust=True))
 
 
 @pytest.mark.parametrize(
@@ -242,11 +239,11 @@ MODEL = asked.Asked(scenarios=["mnist_dense", "evil.keras"], given=Given(custom=
         (MODEL, Resumed(scenarios=["evil.keras"], given=Given(custom="own layers.py")), "--trust"),
         (MODEL, Resumed(scenarios=["evil.keras"], given=Given(trust=True)), "--custom"),
         (MODEL, Resumed(scenarios=["other.keras"], given=MODEL.given), "--scenario evil.keras"),
-        (asked.Asked(scenarios=["mine.py/tiny"]), Resumed(), "--resume --scenario mine.py"),
-        (asked.Asked(), Resumed(scenarios=["mine.py"]), "this run had none"),
+        (Asked(scenarios=["mine.py/tiny"]), Resumed(), "--resume --scenario mine.py"),
+        (Asked(), Resumed(scenarios=["mine.py"]), "this run had none"),
     ],
 )
-def test_what_a_file_alone_names_is_not_executed(begun: asked.Asked, named: Resumed, advice: str) -> None:
+def test_what_a_file_alone_names_is_not_executed(begun: Asked, named: Resumed, advice: str) -> None:
     found = resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun))
     with pytest.raises(UsageError, match=r"some\.json: --resume runs files of a run only if") as raised:
         resume.require_named_again(found, named)
@@ -257,11 +254,11 @@ def test_what_a_file_alone_names_is_not_executed(begun: asked.Asked, named: Resu
     ("begun", "named"),
     [
         (MODEL, Resumed(scenarios=[str(Path("evil.keras").absolute())], given=MODEL.given)),
-        (asked.Asked(scenarios=["mnist_*", "keras.applications.ResNet50"]), Resumed()),
-        (asked.Asked(scenarios=["mine.py/tiny", "mine.py/large"]), Resumed(scenarios=["mine.py"])),
+        (Asked(scenarios=["mnist_*", "keras.applications.ResNet50"]), Resumed()),
+        (Asked(scenarios=["mine.py/tiny", "mine.py/large"]), Resumed(scenarios=["mine.py"])),
     ],
 )
-def test_what_is_named_again_or_built_in_goes_on(begun: asked.Asked, named: Resumed) -> None:
+def test_what_is_named_again_or_built_in_goes_on(begun: Asked, named: Resumed) -> None:
     resume.require_named_again(
         resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun)), named
     )

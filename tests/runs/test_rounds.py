@@ -7,20 +7,18 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.children.bout import Entrant
-from kerasbench.children.limits import Limits
-from kerasbench.children.trial import Outcome
 from kerasbench.errors import ResultsError
-from kerasbench.exchange.measurement import Measurement, Parity
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Options
-from kerasbench.exchange.requests import Protocol
 from kerasbench.plan.cells import Cell
-from kerasbench.plan.order import order
-from kerasbench.results.asked import PUBLISHED, SWEEP, Effort, exactly
-from kerasbench.results.record import TrialRecord
+from kerasbench.processes.bout import Entrant
+from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Measurement, Parity
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import PUBLISHED, SWEEP, Effort, TrialRecord, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rows
+from kerasbench.runs.schedule import order_cells
 from tests import made
 from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
 
@@ -80,7 +78,7 @@ def test_only_a_row_s_first_bouts_are_started_one_after_another(store: Store) ->
 
 def test_no_column_always_starts_first(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(made.plan(*THREE, effort=exactly(8)), store, worker, Silent(), in_order=order)
+    execute(made.plan(*THREE, effort=exactly(8)), store, worker, Silent(), in_order=order_cells)
     assert {bout[0] for bout in worker.bouts} == {bout[2] for bout in worker.bouts} == {"torch", "jax", "tensorflow"}
     assert all(len(bout) == 3 for bout in worker.bouts)
 
@@ -88,10 +86,10 @@ def test_no_column_always_starts_first(store: Store) -> None:
 def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
     planned = made.plan(*THREE, effort=exactly(4))
     worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    whole = execute(planned, store, worker, Silent(), in_order=order).trials
+    whole = execute(planned, store, worker, Silent(), in_order=order_cells).trials
     assert worker.bouts == worker.bouts[:2] * 4
     resumed = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(planned, store, resumed, Silent(), carried=whole[:4], in_order=order)
+    execute(planned, store, resumed, Silent(), carried=whole[:4], in_order=order_cells)
     assert resumed.bouts == worker.bouts[2:]
 
 

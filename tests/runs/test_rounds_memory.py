@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.children.bout import Ear, Entrant, Rules
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.exchange.options import Options
 from kerasbench.plan.cells import Cell
-from kerasbench.results.asked import SWEEP, exactly
-from kerasbench.results.record import Record
+from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.results.record import SWEEP, Record, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds, rows
 from tests import made

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.quiet.signals import Severity, Signal
-from kerasbench.results import asked
-from kerasbench.results.asked import Effort
+from kerasbench.host.noise import Severity, Signal
+from kerasbench.results.record import Effort, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds
 from tests import made
@@ -21,7 +20,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.mark.parametrize("bouts", range(6))
 def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, bouts: int) -> None:
-    planned, done = made.plan(*CELLS, effort=asked.exactly(4)), 2 * bouts
+    planned, done = made.plan(*CELLS, effort=exactly(4)), 2 * bouts
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
     worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
     resumed = execute(planned, store, worker, observer, carried=whole[:done])
@@ -36,7 +35,7 @@ def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, 
 def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
     signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
     earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
-    planned = made.plan(CELLS[0], effort=asked.exactly(2))
+    planned = made.plan(CELLS[0], effort=exactly(2))
     run = rounds.Run(
         planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier, between=by_round
     )
@@ -47,15 +46,15 @@ def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
 
 
 def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
-    planned = made.plan(CELLS[0], effort=asked.exactly(2))
-    first = execute(made.plan(CELLS[0], effort=asked.exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
+    planned = made.plan(CELLS[0], effort=exactly(2))
+    first = execute(made.plan(CELLS[0], effort=exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
     worker = FakeWorker(torch=noisy(1))
     execute(planned, store, worker, Silent(), carried=first)
     assert [request.protocol.steps_per_block for request in worker.requests] == [50]
 
 
 def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=asked.exactly(2))
+    planned = made.plan(*CELLS, effort=exactly(2))
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     failed = made.trial(1, backend="torch", failure=made.FAILURE)
     resumed = execute(planned, store, worker, Silent(), carried=[failed])
@@ -64,7 +63,7 @@ def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store)
 
 
 def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=asked.exactly(2))
+    planned = made.plan(*CELLS, effort=exactly(2))
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
     given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=0)
     worker = FakeWorker(jax=noisy(2))
@@ -74,7 +73,7 @@ def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(st
 
 
 def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store) -> None:
-    planned = made.plan(*CELLS, made.cell("conv"), made.cell("quiet"), effort=asked.exactly(3))
+    planned = made.plan(*CELLS, made.cell("conv"), made.cell("quiet"), effort=exactly(3))
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent())
     before = [one for one in whole.trials if one.bout <= 4]  # of three rows
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))

@@ -1,9 +1,8 @@
 import dataclasses
 
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Phase
-from kerasbench.exchange.options import Options
-from kerasbench.results.asked import PUBLISHED
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.messages import Phase
+from kerasbench.results.record import PUBLISHED
 from kerasbench.runs import rows
 from tests import made
 from tests.scripted import CELLS

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kerasbench import machine
+from kerasbench import host
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, ResultsError, UsageError
-from kerasbench.machine.lock import machine_lock
+from kerasbench.host.lock import machine_lock
 from kerasbench.plan.cells import Plan
-from kerasbench.report.audience import ConsoleAudience
-from kerasbench.results import code
-from kerasbench.results.asked import Asked, Effort, Resumed
-from kerasbench.results.record import Record
+from kerasbench.report.progress import ConsoleAudience
+from kerasbench.results import record
+from kerasbench.results.record import Asked, Effort, Record, Resumed
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from kerasbench.runs.rows import seconds
@@ -58,7 +57,7 @@ def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
 ) -> None:
     asked = Asked(keep_env={"OMP_PROC_BIND": "true"})
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=machine.fingerprint())
+    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=host.fingerprint())
     store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
     audience = ConsoleAudience(Console(file=io.StringIO()))
@@ -80,7 +79,7 @@ def test_more_time_is_added_to_what_the_trials_took_that_count() -> None:
 def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: Path) -> None:
     asked = Asked(environments=["torch", "torch@old"])
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=machine.fingerprint())
+    begun = dataclasses.replace(made.record(made.trial()), asked=asked, machine=host.fingerprint())
     store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
     audience = ConsoleAudience(Console(file=io.StringIO()))
     with (
@@ -127,7 +126,7 @@ def test_what_the_disk_refuses_is_kept_to_be_shown(tmp_path: Path, monkeypatch: 
 def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own, other = (dataclasses.replace(made.trial(1), code=one) for one in (code.measuring(), "other"))
+    own, other = (dataclasses.replace(made.trial(1), code=one) for one in (record.measuring_code(), "other"))
     run._keep_superseded(tmp_path, made.record(own, other))
     (file,) = tmp_path.glob("*.json")
     assert load(file).trials == [own, other]

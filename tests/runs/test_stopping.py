@@ -1,8 +1,8 @@
 import pytest
 
-from kerasbench.results.asked import Effort, exactly
-from kerasbench.runs import stopping
-from kerasbench.runs.stopping import Ending
+from kerasbench.results.record import Effort, exactly
+from kerasbench.runs import schedule
+from kerasbench.runs.schedule import Ending
 from tests import made
 from tests.scripted import by_round
 
@@ -23,7 +23,7 @@ FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
     ],
 )
 def test_when_a_row_has_enough(widths: list[list[float | None]], ending: Ending | None) -> None:
-    assert stopping.ending(FIVE, widths) is ending
+    assert schedule.ending(FIVE, widths) is ending
 
 
 @pytest.mark.parametrize(
@@ -39,26 +39,26 @@ def test_when_a_row_has_enough(widths: list[list[float | None]], ending: Ending 
 def test_a_row_is_given_up_when_three_bouts_have_gained_nothing(
     since: list[list[float | None]], ending: Ending | None
 ) -> None:
-    assert stopping.ending(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is ending
+    assert schedule.ending(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is ending
 
 
 def test_a_row_that_is_asked_for_so_many_bouts_has_them() -> None:
-    assert [stopping.ending(exactly(4), [[NARROW]] * done) for done in (3, 4)] == [None, Ending.ROUNDS]
+    assert [schedule.ending(exactly(4), [[NARROW]] * done) for done in (3, 4)] == [None, Ending.ROUNDS]
 
 
 def test_on_battery_a_run_aims_at_less() -> None:
-    assert stopping.ending(FIVE, [[0.04]] * 3, stopping.precision_of(0.05)) is Ending.PRECISE
-    assert stopping.ending(FIVE, [[0.04], [0.04], [0.03]], stopping.precision_of(0.03)) is None
+    assert schedule.ending(FIVE, [[0.04]] * 3, schedule.precision_of(0.05)) is Ending.PRECISE
+    assert schedule.ending(FIVE, [[0.04], [0.04], [0.03]], schedule.precision_of(0.03)) is None
 
 
 def test_a_run_says_which_of_its_rows_ended_why() -> None:
     three = [Ending.PRECISE, Ending.ROUNDS, Ending.PRECISE]
-    assert stopping.summed_up(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
-    assert stopping.summed_up(three, FIVE, 0.02) == ("2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done")
-    assert stopping.summed_up([Ending.NO_GAIN], FIVE, 0.02, several=False) == (
+    assert schedule.summed_up(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
+    assert schedule.summed_up(three, FIVE, 0.02) == ("2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done")
+    assert schedule.summed_up([Ending.NO_GAIN], FIVE, 0.02, several=False) == (
         "no interval that is still too wide has shrunk in the last 3 rounds"
     )
-    assert stopping.summed_up([Ending.ROUNDS], exactly(1), 0.02) == "one round was asked for"
+    assert schedule.summed_up([Ending.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_run_says_which_of_its_rows_ended_why() -> None:
 def test_a_budget_allows_no_round_that_it_would_not_hold(
     spent_s: float, another_s: float, done: int, reason: str
 ) -> None:
-    assert stopping.out_of_budget(100.0, spent_s, another_s, done) == reason
-    assert stopping.out_of_budget(None, spent_s, another_s, done) == ""
+    assert schedule.out_of_budget(100.0, spent_s, another_s, done) == reason
+    assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
 
 
 def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -> None:
@@ -87,15 +87,15 @@ def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -
         for backend, found in steps.items()
         for index, step in enumerate(found, start=1)
     ]
-    assert len(stopping.half_widths(trials, by_round)) == 3
+    assert len(schedule.half_widths(trials, by_round)) == 3
     failed = made.trial(4, backend="torch", failure=made.FAILURE)
-    (width,) = stopping.half_widths([*trials, failed], by_round)
+    (width,) = schedule.half_widths([*trials, failed], by_round)
     assert width is not None and width < 0.1
 
 
 def test_a_row_of_one_column_has_its_own_interval() -> None:
     trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    (width,) = stopping.half_widths(trials, by_round)
+    (width,) = schedule.half_widths(trials, by_round)
     assert width is not None and 0 < width < 0.1
-    assert stopping.half_widths(trials[:1], by_round) == [None]
-    assert stopping.half_widths([made.trial(failure=made.FAILURE)], by_round) == []
+    assert schedule.half_widths(trials[:1], by_round) == [None]
+    assert schedule.half_widths([made.trial(failure=made.FAILURE)], by_round) == []

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.children import process
-from kerasbench.children.trial import Outcome
-from kerasbench.exchange.devices import Device
-from kerasbench.exchange.messages import Code, Failure
-from kerasbench.machine import nvidia
-from kerasbench.machine.nvidia import Sample
-from kerasbench.quiet.gate import Gate
-from kerasbench.quiet.signals import Surroundings
+from kerasbench.host import nvidia
+from kerasbench.host.noise import Gate, Surroundings
+from kerasbench.host.nvidia import Sample
+from kerasbench.processes import process
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.runs.surroundings import Judge, Watch, on_card
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml

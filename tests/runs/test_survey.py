@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kerasbench.children import questions
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UnusableScenario
-from kerasbench.exchange.messages import Code, Failure, ProbeReport
 from kerasbench.plan import catalog
 from kerasbench.plan.cells import Cell
-from kerasbench.report.preparation import Preparation
-from kerasbench.results.asked import Asked
-from kerasbench.runs import survey
+from kerasbench.processes import questions
+from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.report.progress import Preparation
+from kerasbench.results.record import Asked
+from kerasbench.runs import run
 from tests import made
 
 
@@ -37,12 +37,12 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
         went.append(f"{suite} described by {describer}")
         return [made.selected()]
 
-    monkeypatch.setattr(survey, "observe", observe)
+    monkeypatch.setattr(run, "observe", observe)
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     out = io.StringIO()
     asked = Asked(backends=["jax", "torch"])
-    found = survey.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
+    found = run.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
     assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "published described by torch")
     assert (found.here, found.probes["jax"], found.selected) == (made.MACHINE, made.FAILURE, [made.selected()])
     assert out.getvalue() == "asking jax, torch what they see\n"
@@ -67,7 +67,7 @@ def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_th
     monkeypatch.setattr(questions, "fetch", fetch)
     planned = made.plan(*map(with_real_rows, ("Iris", "MNIST", "MNIST")))
     with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
-        survey.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
+        run.fetch_all(planned, Interpreters(), Preparation(Console(file=out, width=200)))
     assert seen == [1, 2]
     assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["Iris", "MNIST"]
 
@@ -84,12 +84,12 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
         described.append((python, describer))
         return [made.selected()]
 
-    monkeypatch.setattr(survey, "observe", lambda sample_s: made.state())
+    monkeypatch.setattr(run, "observe", lambda sample_s: made.state())
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     interpreters = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"})
     asked = Asked(environments=["torch@old", "torch@new"])
-    found = survey.survey(asked, made.MACHINE, interpreters, Preparation(Console(file=io.StringIO())))
+    found = run.survey(asked, made.MACHINE, interpreters, Preparation(Console(file=io.StringIO())))
     assert found.probes["torch@old"] == made.FAILURE
     assert found.probes["torch@new"] == ProbeReport("torch", "/new/python", {}, [made.CPU])
     assert described == [("/new/python", "torch")]
@@ -102,9 +102,9 @@ def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
     file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "function": {"class_name": "__lambda__"}}
     with zipfile.ZipFile(file, "w") as content:
         content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
-    monkeypatch.setattr(survey, "observe", lambda seconds: made.state())
-    monkeypatch.setattr(survey, "probe_all", lambda *given: pytest.fail("a backend was asked"))
+    monkeypatch.setattr(run, "observe", lambda seconds: made.state())
+    monkeypatch.setattr(run, "probe_all", lambda *given: pytest.fail("a backend was asked"))
     asked = Asked(scenarios=[str(file)])
     telling: Any = None
     with pytest.raises(UnusableScenario, match=r"a Lambda layer .*; make it a layer of a file .*--trust"):
-        survey.survey(asked, made.MACHINE, Interpreters(), telling)
+        run.survey(asked, made.MACHINE, Interpreters(), telling)

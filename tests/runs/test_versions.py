@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.environments import layers
+from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
-from kerasbench.machine.lock import machine_lock
-from kerasbench.runs import versions
+from kerasbench.host.lock import machine_lock
+from kerasbench.runs import run
 from kerasbench.settings import Settings
 
 
@@ -18,11 +18,11 @@ def _made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def built(python: str, wanted: Sequence[str], say: object) -> str:
         return "/bin/sh"
 
-    monkeypatch.setattr(layers, "built", built)
+    monkeypatch.setattr(sides, "built", built)
 
 
 def asked(base: str, head: str, **said: object) -> list[str]:
-    found, chosen = versions.asked_for(
+    found, chosen = run.asked_for(
         Settings(base=base, head=head, **said),  # type: ignore[arg-type]
         Interpreters(),
         print,
@@ -56,13 +56,13 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
 def test_what_means_nothing_is_refused_before_anything_is_made(
     words: tuple[str, str], said: Settings, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
+    monkeypatch.setattr(sides, "built", lambda *_: pytest.fail("it was made"))
     both = dataclasses.replace(said, base=words[0], head=words[1])
     with pytest.raises(UsageError, match=complaint):
-        versions.asked_for(both, Interpreters(), print)
+        run.asked_for(both, Interpreters(), print)
 
 
 def test_nothing_is_made_while_another_run_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "built", lambda *_: pytest.fail("it was made"))
+    monkeypatch.setattr(sides, "built", lambda *_: pytest.fail("it was made"))
     with machine_lock(), pytest.raises(MachineBusy, match="another kerasbench run is measuring"):
-        versions.asked_for(Settings(base="keras==3.14", head="keras==3.15"), Interpreters(), print)
+        run.asked_for(Settings(base="keras==3.14", head="keras==3.15"), Interpreters(), print)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from kerasbench.exchange.messages import Message, Phase, ProbeReport
+from kerasbench.protocol.messages import Message, Phase, ProbeReport
 from tests import made
 from tests.untraced import untraced
 

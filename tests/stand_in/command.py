@@ -16,12 +16,12 @@ from pathlib import Path
 
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
-from kerasbench import cli
-from kerasbench.exchange.devices import Device
-from kerasbench.machine import lock
-from kerasbench.quiet.signals import Surroundings
-from kerasbench.report import audience, drawn, page  # noqa: F401
-from kerasbench.runs import begun, survey
+from kerasbench.cli.main import main
+from kerasbench.host import lock
+from kerasbench.host.noise import Surroundings
+from kerasbench.protocol.columns import Device
+from kerasbench.report import page, pages, progress  # noqa: F401
+from kerasbench.runs import rows
 from kerasbench.runs import run as runs_run
 from kerasbench.runs.surroundings import Outcomes
 from tests import made
@@ -38,15 +38,15 @@ class Watch:
     def __call__(
         self, devices: Sequence[Device], bout: Callable[[], Outcomes], on_wait: Callable[[str], None], /
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        busy_s = 10.0 * begun.processors() if self._rng.random() < DISTURBED else 1.0
+        busy_s = 10.0 * rows.processors() if self._rng.random() < DISTURBED else 1.0
         return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
-    vars(survey).update(observe=lambda sample_s: made.state())
     vars(runs_run).update(
+        observe=lambda sample_s: made.state(),
         Watch=partial(Watch, random.Random(seed)),
         product_canary=lambda: lambda: 1,
     )
@@ -60,7 +60,7 @@ def run(folder: Path, seed: int, arguments: list[str]) -> int:
     furnish(folder, seed)
     for descriptor, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-    code = cli.main(arguments)
+    code = main(arguments)
     sys.stdout.flush()
     return code
 
@@ -80,5 +80,5 @@ def serve() -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         furnish(Path(sys.argv[1]), int(sys.argv[2]))
-        sys.exit(cli.main(sys.argv[3:]))
+        sys.exit(main(sys.argv[3:]))
     serve()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.exchange.messages import Code
+from kerasbench.protocol.messages import Code
 from kerasbench.worker.failure import failure_of
 
 

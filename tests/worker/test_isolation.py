@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.worker.isolation import Hiding, refuse_other_frameworks
+from kerasbench.worker.failure import Hiding, refuse_other_frameworks
 
 
 def test_a_child_sees_its_own_framework_alone(monkeypatch: pytest.MonkeyPatch) -> None:

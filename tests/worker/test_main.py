@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from kerasbench.exchange.messages import Code, Message
+from kerasbench.protocol.messages import Code, Message
 from kerasbench.worker.__main__ import refuse_old_python
 
 

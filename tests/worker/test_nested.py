@@ -1,6 +1,6 @@
 import numpy as np
 
-from kerasbench.worker.nested import first, in_tuples, is_nested, leaves, mapped
+from kerasbench.worker.inputs import first, in_tuples, is_nested, leaves, mapped
 
 ONE, TWO, THREE = np.zeros(1), np.ones(2), np.full(3, 2.0)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from kerasbench.exchange.messages import EXIT_PIPE_LOST, Code, Failure, Message
+from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message
 from kerasbench.worker.pipe import Pipe
 
 TOKEN = b"t0ken"

@@ -10,9 +10,9 @@ import msgspec
 import psutil
 import pytest
 
-from kerasbench.children import process
-from kerasbench.exchange.messages import Code, Failure, Message
-from kerasbench.exchange.requests import DescribeRequest, FetchRequest, Request, encode_request
+from kerasbench.processes import process
+from kerasbench.protocol.messages import Code, Failure, Message
+from kerasbench.protocol.requests import DescribeRequest, FetchRequest, Request, encode_request
 
 pytestmark = pytest.mark.processes
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from kerasbench.exchange.measurement import Block
-from kerasbench.exchange.messages import Message
-from kerasbench.exchange.turns import Turn, encode_turn
-from kerasbench.worker import turns as module
-from kerasbench.worker.turns import Turns
+from kerasbench.protocol.measurement import Block, Turn, encode_turn
+from kerasbench.protocol.messages import Message
+from kerasbench.worker import pipe as module
+from kerasbench.worker.pipe import Turns
 
 ROOT = Path(__file__).parents[2]
-LISTENS = "from kerasbench.worker.turns import listen; lines = listen(); {}"
+LISTENS = "from kerasbench.worker.pipe import listen; lines = listen(); {}"
 
 
 class Parent:

@@ -1,0 +1,428 @@
+"""Commands that measure: each calls the function of ``api`` and prints what that returns.
+
+Commands that read what there is: list, report and compare.
+
+Commands before anything is measured: doctor, new and env create.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerasbench.cli import EXIT_FAILED_CELLS, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
+from kerasbench.cli.interrupts import EXIT_INTERRUPTED
+from kerasbench.cli.options import (
+    FAIL_ON,
+    Argument,
+    Option,
+    as_json,
+    command,
+    measuring,
+    offering,
+    require_regression,
+    setting,
+)
+from kerasbench.errors import UsageError
+from kerasbench.settings import ENVIRONMENTS, EXPERTS, EXPLAIN, FILES, RUN, SHOW, SUITES, SWEEP, VERSUS, listed
+from kerasbench.text import print_document
+
+if TYPE_CHECKING:
+    from kerasbench.analysis.versus import Versus
+    from kerasbench.api import Explained, Results, Versions
+    from kerasbench.report.pages import Drawn
+    from kerasbench.results.folder import Tell
+    from kerasbench.results.record import Record
+
+
+@measuring(RUN)
+def run(**given: Any) -> int:
+    """Measure scenarios on backends and devices, print the tables and save the results.
+
+    An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
+    """
+    from kerasbench import api
+
+    return _tell(api.measure(RUN, given))
+
+
+@measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
+def sweep(scenario: str, **given: Any) -> int:
+    """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
+
+    `kerasbench run --resume` continues a sweep that was interrupted.
+    """
+    from kerasbench import api
+
+    return _tell(api.measure(SWEEP, given, scenarios=[scenario]))
+
+
+@measuring(
+    EXPLAIN,
+    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
+    more=[as_json()],
+)
+def explain(scenario: Sequence[str], as_json: bool, **given: Any) -> int:
+    """Show where the time of an epoch goes, and what would make it shorter."""
+    from kerasbench import api
+
+    found: Explained = api.measure(EXPLAIN, given, scenarios=list(scenario))
+    if not as_json:
+        return _tell(found)
+    import json
+
+    from kerasbench.report import markdown, page
+
+    besides = page.beside(found.findings)
+    if besides.sections:
+        print(markdown.rendered(besides), file=sys.stderr)
+    print(json.dumps(found.to_data(), indent=2))
+    return _finish(found.files)
+
+
+@measuring(
+    VERSUS,
+    Argument(["base"], metavar="BASE", text="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
+    Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
+    more=[FAIL_ON],
+)
+def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
+    """Compare two versions of Keras or of a backend side by side: what became faster or slower?
+
+    Each is measured in the same bouts as the other, on every backend that has both. What has to be installed is put on
+    top of the backend's interpreter, and kept for the next time.
+    """
+    from kerasbench import api
+
+    require_regression(fail_on)
+    found: Versions = api.measure(VERSUS, given, base=base, head=head)
+    code = _tell(found)
+    return gated(found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+
+
+def gated(found: "Sequence[Versus]") -> int:
+    """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
+    from kerasbench.analysis.versus import require_decided
+
+    if any(one.is_worse for one in found):
+        return EXIT_REGRESSION
+    if any(pair.baseless for one in found for pair in one.pairs):
+        return EXIT_FAILED_CELLS
+    require_decided(found)
+    return EXIT_OK
+
+
+def _tell(found: "Results") -> int:
+    """Print what was measured, and return its exit code."""
+    from kerasbench.report.console import print_page
+
+    print_page(found.page)
+    return _finish(found.files)
+
+
+def _finish(drawn: "Drawn | None") -> int:
+    """Say where a run's files are, or why they are not, and return its exit code."""
+    assert drawn is not None  # it has just been measured
+    if drawn.unsaved:
+        print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
+        return EXIT_USAGE
+    print(f"all tables: {drawn.tables}\nraw results: {drawn.data}", file=sys.stderr)
+    if drawn.plot is not None:
+        print(f"plot: {drawn.plot}", file=sys.stderr)
+    if drawn.interrupted:
+        from kerasbench.runs.resume import to_name_again
+
+        words = (
+            f"run --resume --results {shlex.quote(str(drawn.data.parent))} {to_name_again(drawn.found.record.asked)}"
+        )
+        print(f"go on: python -m kerasbench {words.strip()}", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED_CELLS if drawn.found.summary.failures else EXIT_OK
+
+
+FORMATS = ("markdown", "csv", "json", "html")
+
+
+@command(
+    "list",
+    Option(
+        ["--suite"],
+        metavar="NAME",
+        default="",
+        help="published, tiny or modern. Default: all.",
+        group=SHOW,
+        shell_complete=offering(SUITES),
+    ),
+    as_json(),
+)
+def list_(suite: str, as_json: bool) -> int:
+    """List the scenarios of each suite: what each is, and its size."""
+    import json
+
+    from kerasbench.plan import catalog
+    from kerasbench.report import listing
+
+    files = catalog.suite_files(suite) if suite else catalog.builtin_files()
+    entries = catalog.describe_all(files, sys.executable)
+    if as_json:
+        print_document(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) + "\n")
+    else:
+        print(listing.as_table(entries))
+    return EXIT_OK
+
+
+@command(
+    "report",
+    Argument(
+        ["places"],
+        metavar="[DIR|FILE]...",
+        nargs=-1,
+        type=Path,
+        text="Folders, result files or pages. Default: results, README.md and docs.",
+    ),
+    Option(["--check"], is_flag=True, help="Write nothing. Exit with 1 if a page differs from its data.", group=SHOW),
+    Option(
+        ["--format", "form"],
+        metavar="KIND",
+        default="markdown",
+        help="markdown (files next to the data), or csv, json or html (printed).",
+        group=SHOW,
+        shell_complete=offering(FORMATS),
+    ),
+    Option(
+        ["--plot", "plots"],
+        metavar="DIR",
+        type=Path,
+        help="Draw each machine's plots as PNG in this folder.",
+        group=FILES,
+    ),
+)
+def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None) -> int:
+    """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
+    from kerasbench.report import pages
+    from kerasbench.report.console import print_page
+    from kerasbench.results.folder import Unread, say_passed_over
+
+    chosen = places or pages.default_places(Path())
+    if form not in FORMATS:
+        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
+    if check and (form != "markdown" or plots is not None):
+        raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
+    if plots is not None and form != "markdown":
+        raise UsageError(f"--plot draws pictures and --format {form} prints: ask for one after the other")
+    damaged: list[Path] = []
+
+    def tell(unread: Unread) -> None:
+        damaged.extend([unread.file] if unread.is_damaged else [])
+        say_passed_over(unread)
+
+    if plots is not None:
+        code = _written(pages.draw(chosen, plots, tell))
+    elif form == "markdown":
+        made = pages.made_from(chosen, tell)
+        code = _check(pages.stale(made)) if check else _written(pages.write(made))
+        several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
+        if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
+            print_page(abreast)
+    else:
+        print_document(_document(chosen, form, tell))
+        code = EXIT_OK
+    return EXIT_USAGE if damaged else code
+
+
+def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
+    """Return what goes to stdout in one piece: csv, json or html."""
+    from kerasbench.analysis.summary import summarize
+    from kerasbench.report import csv, html, pages
+    from kerasbench.results import store
+
+    if form == "html":
+        return html.document(pages.named(pages.machines(places, tell)))
+    records = [record for _, record in pages.among(places, tell)]
+    return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
+
+
+def _written(made: list[Path]) -> int:
+    print("\n".join(map(str, made)) or "all pages are up to date")
+    return EXIT_OK
+
+
+def _check(differing: list[Path]) -> int:
+    for tables in differing:
+        print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
+    return EXIT_USAGE if differing else EXIT_OK
+
+
+@command(
+    "compare",
+    Argument(
+        ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
+    ),
+    FAIL_ON,
+)
+def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
+    """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
+    from kerasbench.analysis import versus
+    from kerasbench.analysis.summary import summarize
+    from kerasbench.report import comparisons
+    from kerasbench.report.console import print_page
+    from kerasbench.report.sections import Page
+    from kerasbench.results.folder import merge
+
+    require_regression(fail_on)
+    if len(places) < 2:
+        raise UsageError("compare takes two or more result files or folders: OLD NEW")
+    sides = [_side(place) for place in places]
+    if len(places) > 2:
+        if fail_on:
+            raise UsageError("--fail-on needs two sets of results, OLD and NEW")
+        summaries = [(name, summarize(merge(side))) for name, side in zip(_names(places), sides, strict=True)]
+        print_page(Page("", [comparisons.side_by_side(summaries)]))
+        return EXIT_OK
+    found = versus.compare(*sides)
+    print_page(comparisons.changes(found, *(str(place) for place in places)))
+    if fail_on:
+        found.require_decided()
+    return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
+
+
+def _side(place: Path) -> "list[Record]":
+    """Return the runs of a folder or a file; raise UsageError where they are of several machines."""
+    from kerasbench.results import folder
+
+    found = [record for _, record in folder.records(place)]
+    machines = list({record.machine.identity: record.machine.title for record in found}.values())
+    if len(machines) > 1:
+        raise UsageError(f"{place} has runs of {len(machines)} machines ({'; '.join(machines)}): name files of one")
+    return found
+
+
+def _names(places: "Sequence[Path]") -> list[str]:
+    """Return what each place is called in a table; the same place twice is numbered."""
+    words = [str(place) for place in places]
+    return [
+        word if words.count(word) == 1 else f"{word} ({1 + words[:index].count(word)})"
+        for index, word in enumerate(words)
+    ]
+
+
+@command("doctor", setting("backends"), setting("python"), as_json("Print JSON, with all details."))
+def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) -> int:
+    """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
+    import json
+
+    from kerasbench import backends as known
+    from kerasbench.environments import interpreters
+    from kerasbench.environments.doctor import Severity, diagnose
+    from kerasbench.environments.facts import gather
+    from kerasbench.host.lock import machine_lock
+    from kerasbench.plan import request
+    from kerasbench.report.listing import diagnosis_as_data, diagnosis_as_text
+    from kerasbench.report.progress import Preparation, to_stderr
+
+    names = request.parse_backends(listed(backends), known.names()) or known.names()
+    chosen = interpreters.find(listed(python), known.names())
+    # The lock, because starting every framework would disturb a run.
+    with machine_lock(), Preparation(to_stderr()).asking(names):
+        facts = gather(names, chosen)
+    findings = diagnose(facts)
+    data = diagnosis_as_data(facts, findings)
+    print_document(
+        (json.dumps(data, indent=2, ensure_ascii=False) if as_json else diagnosis_as_text(facts, findings)) + "\n"
+    )
+    return EXIT_USAGE if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
+
+
+@command("new", Argument(["file"], metavar="FILE.py", type=Path, text="The file to write. It must not exist yet."))
+def new(file: Path) -> int:
+    """Write a commented scenario file for a model of your own. It can be measured at once."""
+    from kerasbench.plan import catalog
+
+    catalog.begin_file(file)
+    said = shlex.quote(str(file))
+    print(f"{file}: put your model and data into it\npython -m kerasbench --scenario {said} --quick  # measures it")
+    return EXIT_OK
+
+
+def _of_environments(*names: str, text: str, **more: Any) -> Option:
+    return Option(list(names), help=text, **({"group": ENVIRONMENTS} | more))
+
+
+@command(
+    "create",
+    setting("backends"),
+    _of_environments(
+        "--name",
+        metavar="LABEL",
+        default="",
+        text="A label, such as keras-3.14: a further environment of each backend, and a column `torch cpu @LABEL`.",
+    ),
+    _of_environments(
+        "--with",
+        "extra",
+        metavar="REQUIREMENT",
+        multiple=True,
+        text="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
+    ),
+    _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA driver."),
+    _of_environments("--cpu", is_flag=True, text="Install CPU builds only."),
+    _of_environments(
+        "--interpreter",
+        metavar="PATH",
+        default=sys.executable,
+        text="Python that creates the environment. Default: the one that runs kerasbench.",
+    ),
+    _of_environments("--constraint", metavar="FILE", type=Path, group=EXPERTS, text="Constraints file for pip."),
+    _of_environments(
+        "--index", metavar="URL", group=EXPERTS, text="One more package index for pip, such as torch's for CPU builds."
+    ),
+    _of_environments("--locked", is_flag=True, text="Install exactly the versions in the existing .lock file."),
+    _of_environments("--force", is_flag=True, text="Replace an existing environment."),
+)
+def create(
+    backends: "Sequence[str]",
+    name: str,
+    extra: "Sequence[str]",
+    cuda: bool,
+    cpu: bool,
+    interpreter: str,
+    constraint: Path | None,
+    index: str | None,
+    locked: bool,
+    force: bool,
+) -> int:
+    """Create a virtual environment for each backend in .venvs/. Later runs use it."""
+    from kerasbench import backends as known
+    from kerasbench.environments import interpreters, venvs
+    from kerasbench.plan import cells, request
+    from kerasbench.processes import questions
+    from kerasbench.protocol.columns import subject
+    from kerasbench.protocol.messages import ProbeReport
+
+    if cuda and cpu:
+        raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
+    interpreters.find([], known.names())  # a file that cannot be used is found out before the downloads
+    if name:
+        interpreters.require_label(name)
+    if locked and extra:
+        raise UsageError("--locked installs exactly what the lock names: leave out --with, or --locked")
+    gpu = True if cuda else False if cpu else None
+    wanted = tuple(venvs.parse(one) for one in extra)
+    wish = venvs.Wish(interpreter, gpu, constraint, index, locked, force, name, wanted)
+    code = EXIT_OK
+    for one in request.parse_backends(listed(backends), known.names()) or known.names():
+        whom = subject(one, name)
+        if venvs.is_there(whom) and not force:
+            print(f"{whom}: {venvs.FOLDER / whom} already exists, skipped; use --force to rebuild it")
+            continue
+        python = venvs.create(one, wish)
+        file = venvs.remember({whom: python})
+        report = questions.probe(one, python)
+        if isinstance(report, ProbeReport):
+            labelled = f" @{name}" if name else ""
+            print(f"{cells.describe_probe(report)}{labelled}; {file} names it")
+        else:
+            print(f"{whom}: made, but {report.cause}; python -m kerasbench doctor says more")
+            code = EXIT_USAGE
+    return code

@@ -1,0 +1,259 @@
+"""What ``--help`` shows: commands and options grouped by purpose, then examples. And what a shell completes.
+
+Options of a shell, made of the settings that are declared in ``settings.py``; and a command's own few.
+"""
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from kerasbench import settings
+from kerasbench.errors import UsageError
+from kerasbench.settings import (
+    BACKENDS,
+    COLUMNS,
+    DEVICES,
+    ENVIRONMENTS,
+    EXPERTS,
+    FILES,
+    LONG,
+    MODEL,
+    SHOW,
+    SUITES,
+    WHAT,
+    Settings,
+)
+
+WIDTH = 100  # characters at most: wider lines are hard to read
+CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "kerasbench": (
+        ("kerasbench --quick", "a first look: every scenario, backend and device"),
+        ("kerasbench --scenario mnist_dense --backend jax,torch", "two backends, with intervals and verdicts"),
+    ),
+    "run": (
+        ("kerasbench --backend torch --device gpu", "one backend on one device"),
+        ("kerasbench --suite tiny --quick", "small models of 2020 to 2026, one short round"),
+    ),
+    "sweep": (
+        ("kerasbench sweep mnist_dense --batch-size 1..4096", "where does one backend overtake another?"),
+        ("kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick", "narrower and wider layers"),
+    ),
+    "explain": (
+        ("kerasbench explain mnist_dense", "every backend and device"),
+        ("kerasbench explain cifar10_cnn --backend jax --device cpu --quick", "one column, a first look"),
+    ),
+    "versus": (
+        ("kerasbench versus 'keras==3.14.*' 'keras==3.15.*'", "what became faster or slower?"),
+        ("kerasbench versus old ./keras --backend torch --fail-on regression", "a label and a checkout, for a script"),
+    ),
+    "report": (
+        ("kerasbench report --check", "are all pages up to date?"),
+        ("kerasbench report results --format html > results.html", "one page to send to others"),
+    ),
+    "compare": (
+        ("kerasbench compare results-old results-new", "what became faster or slower?"),
+        ("kerasbench compare old/ new/ --fail-on regression", "for a script: three runs in each, by turns"),
+    ),
+    "doctor": (
+        ("kerasbench doctor", "every backend"),
+        ("kerasbench doctor --backend torch --json", "one backend, for a script"),
+    ),
+    "list": (
+        ("kerasbench list", "a table of all suites"),
+        ("kerasbench list --suite tiny --json", "one suite, for a script"),
+    ),
+    "new": (
+        ("kerasbench new my_model.py", "a scenario of 30 lines that can be measured at once"),
+        ("kerasbench new models/first.py", "in an existing folder"),
+    ),
+    "env": (
+        ("kerasbench env create", "one environment for each backend"),
+        ("kerasbench env create --backend jax --cuda", "JAX with CUDA"),
+    ),
+    "create": (
+        ("kerasbench env create --backend torch --name old --with 'keras==3.14.*'", "one more, with another Keras"),
+        ("kerasbench env create --backend torch --locked --force", "rebuild it with the same versions"),
+    ),
+}
+
+# What options are for, in the order of --help. What only an expert needs comes last.
+GENERAL = "Options"
+OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, GENERAL)
+
+
+class Option(click.Option):
+    """An option with its ``group`` in ``--help``."""
+
+    def __init__(self, *arguments: Any, group: str = GENERAL, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.group = group
+
+
+class Argument(click.Argument):
+    """An argument that ``--help`` explains."""
+
+    def __init__(self, *arguments: Any, text: str, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.text = text
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return self.make_metavar(ctx), self.text
+
+
+class Command(click.Command):
+    """A command whose ``--help`` has its options by purpose, and examples."""
+
+    def __init__(self, name: str, **more: Any) -> None:
+        super().__init__(name, context_settings=CONTEXT, **more)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in options_of(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(ctx, formatter)
+
+
+def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], Command]:
+    """Make a command of a function, whose docstring is its help."""
+    return lambda act: Command(name, params=list(parameters), callback=act, help=inspect.getdoc(act))
+
+
+class Group(click.Group):
+    """A command that has commands, by ``purposes``. A shell completes the options of ``run`` where none is named."""
+
+    def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:
+        self.purposes = purposes
+        commands = [one for several in purposes.values() for one in several]
+        super().__init__(name, commands=commands, context_settings=CONTEXT, **more)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in options_of(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+        for title, commands in self.purposes.items():
+            with formatter.section(title):
+                formatter.write_dl([(one.name or "", (one.help or "").split("\n\n")[0]) for one in commands])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        completing = ctx.resilient_parsing and "run" in self.commands
+        return super().parse_args(ctx, with_default_command(args) if completing and args else args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        found = super().shell_complete(ctx, incomplete)
+        run = self.commands.get("run")
+        if run is None or not incomplete.startswith("-"):
+            return found
+        known = {item.value for item in found}
+        return found + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
+
+
+def with_default_command(arguments: list[str]) -> list[str]:
+    """Put ``run`` before options that name no command."""
+    names_none = bool(arguments) and arguments[0].startswith("-") and arguments[0] not in ("--help", "--version")
+    return ["run", *arguments] if names_none else arguments
+
+
+def is_completing(name: str) -> bool:
+    """Tell whether a shell asks what a command line can go on with; its script says so in a variable."""
+    return f"_{name.upper()}_COMPLETE" in os.environ
+
+
+def examples_of(name: str) -> Iterable[str]:
+    """Return the example command lines of a command, each with what it is for."""
+    shown = EXAMPLES.get(name, ())
+    longest = max((len(line) for line, _ in shown), default=0)
+    return [f"{line:{longest}}  # {purpose}" for line, purpose in shown]
+
+
+def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
+    found: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
+    for parameter in command.get_params(ctx):
+        written = parameter.get_help_record(ctx)
+        if written is not None:
+            group = "Arguments" if isinstance(parameter, click.Argument) else getattr(parameter, "group", GENERAL)
+            found[group].append(written)
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    with formatter.section("Examples"):
+        for line in examples_of(ctx.info_name or ""):
+            formatter.write(f"  {line}\n")
+
+
+def backend_names() -> list[str]:
+    """Return what a shell offers for --backend."""
+    from kerasbench import backends
+
+    return backends.names()
+
+
+def suite_names() -> list[str]:
+    """Return what a shell offers for --suite."""
+    from kerasbench.plan import catalog
+
+    return list(catalog.suites())
+
+
+OFFERS: dict[str, Callable[[], Iterable[str]]] = {BACKENDS: backend_names, SUITES: suite_names, DEVICES: lambda: ()}
+
+
+def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[str]]:
+    """Return what completes a value in a shell."""
+
+    def complete(context: Any, parameter: Any, incomplete: str) -> list[str]:
+        names = OFFERS[offers]() if isinstance(offers, str) else offers
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def setting(name: str) -> Option:
+    """Return a setting as an option of a shell."""
+    found = settings.option(name)
+    default = Settings.__dataclass_fields__[name].default
+    kind: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": found.metavar}
+    if settings.is_list(name):
+        kind["multiple"] = True
+    elif name in ("rounds", "batch_size", "seed"):
+        kind["type"] = int
+    if not settings.is_list(name):
+        kind["default"] = default
+    complete = offering(found.offers) if found.offers else None
+    return Option([found.flag, name], help=found.help, group=found.group, shell_complete=complete, **kind)
+
+
+def measuring(name: str, *arguments: click.Argument, more: Iterable[Option] = ()) -> Callable[[Any], Command]:
+    """Make a command of all settings that it takes, of its arguments and of further options."""
+    parameters = [*arguments, *map(setting, settings.options_of(name)), *more]
+    return command(name, *parameters)
+
+
+FAIL_ON = Option(
+    ["--fail-on"],
+    metavar="regression",
+    help="Exit with 3 if something became significantly worse or fails now, and with 1 if nothing could be judged.",
+    group=SHOW,
+    shell_complete=offering(("regression",)),
+)
+
+
+def as_json(text: str = "Print JSON.") -> Option:
+    return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)
+
+
+def require_regression(fail_on: str | None) -> None:
+    """Raise UsageError for anything else that a command cannot fail on."""
+    if fail_on not in (None, "regression"):
+        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")

@@ -1,0 +1,247 @@
+"""One bout: a child for each column of a row, all alive together, of which one runs at a time, in turns.
+
+::
+
+    SETTING_UP --ready--> WAITING --turn--> MEASURING --slice--> WAITING
+        ^                    |
+        +--- stage is over --+            its answer and its end may come whenever it is not WAITING
+
+A child that is WAITING is parked: stopped, with its process group.
+"""
+
+import dataclasses
+import errno
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Protocol as Interface
+
+from kerasbench.files import scratch_folder
+from kerasbench.processes import group
+from kerasbench.processes.outcome import Limits, Outcome, Received, not_started, outcome_of, task_of
+from kerasbench.processes.process import Child, Listener
+from kerasbench.processes.variables import NOTHING
+from kerasbench.protocol.columns import CPU, GPU
+from kerasbench.protocol.measurement import STAGES, Block, Turn, encode_turn
+from kerasbench.protocol.messages import Failure, Message
+from kerasbench.protocol.requests import TrialRequest
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One column of a bout: which interpreter is asked for what, and what it may take."""
+
+    python: str
+    request: TrialRequest
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By what a bout goes.
+
+    ``orders`` yields, for so many columns, the order of each cycle; ``enough`` tells whether a stage can end, by the
+    slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child. Nobody
+    runs for ``rest_s`` before each turn.
+    """
+
+    orders: Callable[[int], Iterator[Sequence[int]]]
+    enough: Callable[[str, Sequence[Sequence[Block]]], bool]
+    fits: Callable[[], bool]
+    rest_s: float = 0.0
+
+
+class Ear(Interface):
+    """Who is told how a bout goes; its columns are numbered as its entrants are."""
+
+    def began(self, index: int, /) -> None: ...
+    def phase(self, index: int, name: str, /) -> None: ...
+    def tick(self) -> None: ...
+
+
+def measure(
+    entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
+) -> list[Outcome | None]:
+    """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
+
+    Or of processes or open files, which the others have taken.
+
+    ``alone``: each starts while no other runs, for cold figures. Before each one but the first ``rules.fits`` is asked;
+    one that does not fit is passed over. ``kept`` are the variables that a user lets in. Whatever is raised
+    meanwhile (KeyboardInterrupt) stops all children and everything that they have started, the parked ones too.
+
+    Raises:
+        UsageError: there is no place for the data sets that are asked for.
+    """
+    with ExitStack() as held:
+        try:
+            tell = held.enter_context(group.guarded())
+        except OSError as error:  # without it, none is started
+            return [Outcome([], 0, failure=not_started(error, one.python)) for one in entrants]
+        bout = _Bout(rules, ear, kept, held, held.enter_context(Listener(ear.tick)), tell)
+        bout.start(entrants, alone)
+        for stage in STAGES:
+            bout.hold(stage)
+        started_alone = alone or len(bout.columns) == 1
+        outcomes = {column.index: column.outcome(started_alone) for column in bout.columns}
+    return [outcomes.get(index) for index in range(len(entrants))]
+
+
+# A card that has idled through the turns of other columns is at its clocks again after about so long.
+LEAD_IN_NS = 500_000_000
+
+# A child that cannot be started for want of these may be when the others of its bout have ended.
+_SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+
+
+class _State(Enum):
+    SETTING_UP = "runs up to its next ready, or to its end"
+    WAITING = "is parked until its next turn"
+    MEASURING = "has its turn"
+
+
+@dataclass
+class _Column:
+    """One column in its bout: ``index`` is its place among the entrants.
+
+    ``stage`` is what it has last said ready for, ``slices`` what it has measured of it.
+    """
+
+    index: int
+    entrant: Entrant
+    received: Received
+    state: _State = _State.SETTING_UP
+    stage: str = ""
+    slices: list[Block] = field(default_factory=list)
+    child: Child | None = None
+    failure: Failure | None = None
+    had_turn: bool = False
+
+    def take(self, line: bytes) -> bool:
+        """Take in what its child says; one that waits says nothing."""
+        return self.state is not _State.WAITING and self.received.take(line)
+
+    def turned(self, message: Message) -> bool:
+        """Take in that a stage or a slice is ready, and park the child; return False where that was not to come."""
+        if message.ready is not None:
+            if self.state is not _State.SETTING_UP or message.ready not in STAGES[_after(self.stage) :]:
+                return False
+            self.stage, self.slices = message.ready, []
+        elif message.slice is not None:
+            if self.state is not _State.MEASURING or message.slice.count < 1 or message.slice.ns < 1:
+                return False
+            self.slices.append(message.slice)
+            self.had_turn = True
+        assert self.child is not None
+        self.state = _State.WAITING
+        self.child.park()
+        return True
+
+    @property
+    def kind(self) -> str:
+        return self.entrant.request.device.kind
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process has been started and has not ended."""
+        return self.child is not None and self.child.exit is None
+
+    def waits_for(self, stage: str) -> bool:
+        """Tell whether it could have a turn of this stage now."""
+        return self.lives and self.state is _State.WAITING and self.stage == stage
+
+    def give(self, turn: Turn | None) -> None:
+        """Let it measure a slice; None: let it go on to its next stage."""
+        assert self.child is not None
+        self.state = _State.SETTING_UP if turn is None else _State.MEASURING
+        self.child.resume()
+        self.child.say(encode_turn(turn))
+
+    def outcome(self, started_alone: bool) -> Outcome:
+        if self.failure is not None:
+            return Outcome([], 0, failure=self.failure, started_alone=started_alone)
+        assert self.child is not None and self.child.exit is not None
+        found = outcome_of(self.child.exit, self.received, self.entrant.limits, started_alone)
+        return dataclasses.replace(found, had_turn=self.had_turn)
+
+
+def _by_device(columns: Sequence[_Column]) -> list[_Column]:
+    """Return columns on the CPU first, then those on GPUs: a card that idles in between lowers its clocks."""
+    return sorted(columns, key=lambda column: column.kind == GPU)
+
+
+def _after(stage: str) -> int:
+    """Return the place of the stage that follows; of the first where there was none."""
+    return STAGES.index(stage) + 1 if stage else 0
+
+
+@dataclass
+class _Bout:
+    rules: Rules
+    ear: Ear
+    kept: Mapping[str, str]
+    held: ExitStack
+    listener: Listener
+    guard: Callable[[str], None]
+    columns: list[_Column] = field(default_factory=list)
+
+    def start(self, entrants: Sequence[Entrant], alone: bool) -> None:
+        """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
+        for index, entrant in enumerate(entrants):
+            if index and not self.rules.fits():
+                continue
+            column = _Column(index, entrant, Received(partial(self.ear.phase, index)))
+            column.received.on_turn = column.turned
+            self.columns.append(column)
+            self.ear.began(index)
+            self._spawn(column)
+            if alone:
+                self.listener.listen()
+        self.listener.listen()
+
+    def hold(self, stage: str) -> None:
+        """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
+        columns = self._waiting(stage)
+        orders = self.rules.orders(len(columns))
+        before = GPU
+        for cycle in itertools.count() if columns else ():
+            for position, column in enumerate(_by_device([columns[place] for place in next(orders)])):
+                time.sleep(self.rules.rest_s)
+                lead_ns = LEAD_IN_NS if (before, column.kind) == (CPU, GPU) else 0
+                self._let(column, stage, Turn(cycle, position, lead_ns))
+                before = column.kind
+            left = self._waiting(stage)
+            if len(left) < len(columns):
+                columns, orders = left, self.rules.orders(len(left))
+            if not columns or self.rules.enough(stage, [column.slices for column in columns]):
+                break
+        for column in columns:
+            self._let(column, stage, None)
+
+    def _spawn(self, column: _Column) -> None:
+        one = column.entrant
+        try:
+            scratch = self.held.enter_context(scratch_folder())
+            task = task_of(one.python, one.request, one.limits, column.received.token, self.kept, scratch)
+            column.child = self.held.enter_context(Child(task, column.take, self.guard))
+        except OSError as error:
+            if error.errno in _SCARCE and any(other.lives for other in self.columns):
+                self.columns.remove(column)
+            else:
+                column.failure = not_started(error, one.python)
+        else:
+            column.child.begin()
+            self.listener.add(column.child)
+
+    def _waiting(self, stage: str) -> list[_Column]:
+        return [column for column in self.columns if column.waits_for(stage)]
+
+    def _let(self, column: _Column, stage: str, turn: Turn | None) -> None:
+        """Give one column its turn, unless it has gone, and wait until nobody runs."""
+        if column.waits_for(stage):
+            column.give(turn)
+            self.listener.listen()

@@ -1,0 +1,124 @@
+"""What is done to a child's process group, and to what has left it: stop, go on, kill, count, sweep up.
+
+The parent's side of the guardian: start it, tell it what to kill when the parent is gone.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
+SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
+
+
+def stop(group: int) -> None:
+    """Have no process of the group run any more until it is resumed or killed; none can refuse."""
+    _send(group, signal.SIGSTOP)
+
+
+def resume(group: int) -> None:
+    """Have all that was stopped go on."""
+    _send(group, signal.SIGCONT)
+
+
+def kill(group: int) -> None:
+    """Kill all of it, stopped or not, unless its leader has been reaped: then the number may be another's.
+
+    SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
+    """
+    if _is_unreaped(group):
+        _send(group, signal.SIGKILL)
+
+
+def has_ended(child: int) -> bool:
+    """Tell whether a child has ended, without reaping it: until then its number, its group's too, is no other's."""
+    try:
+        return psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def left_cpu_s(child: int, mark: str) -> float:
+    """Return the processor time, in s, of all that a child has started and that is there still.
+
+    Ended children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
+    """
+    spent_s = 0.0
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
+            process = psutil.Process(number)
+            if number != child and (os.getpgid(number) == child or process.environ().get(MARK) == mark):
+                times = process.cpu_times()
+                spent_s += times.user + times.system + times.children_user + times.children_system
+    return spent_s
+
+
+def sweep(mark: str) -> None:
+    """Kill what carries the mark, such as a daemon in a session of its own."""
+    for _ in range(SWEEPS):
+        if not _kill_marked(mark):
+            return
+
+
+def _kill_marked(mark: str) -> bool:
+    """Kill what carries the mark and tell whether there was any."""
+    found = False
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
+            process = psutil.Process(number)
+            if process.environ().get(MARK) == mark:
+                process.kill()
+                found = True
+    return found
+
+
+def _send(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+        os.killpg(group, number)
+
+
+def _is_unreaped(child: int) -> bool:
+    """Tell whether a number is still our child's; where SIGCHLD is ignored, the kernel has given it back already."""
+    try:
+        return psutil.Process(child).ppid() == os.getpid()
+    except psutil.NoSuchProcess:
+        return False
+
+
+GUARDIAN = Path(__file__).with_name("guardian.py")
+
+
+@contextmanager
+def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
+    """Have a guardian stand by meanwhile, and return what tells it a line (guardian.py says which).
+
+    It is there when this goes on: nothing that is measured pays for its start.
+
+    Raises:
+        OSError: it cannot be started, or ends at once.
+    """
+    command = [python, "-I", "-S", str(GUARDIAN), MARK]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,  # a line that reaches nobody is lost, not kept for the end
+        start_new_session=True,  # it outlives what ends its parent's
+    ) as guardian:
+        stdin, stdout = guardian.stdin, guardian.stdout
+        assert stdin is not None and stdout is not None
+        if not stdout.readline():
+            raise OSError("the guardian process ended at once")
+
+        def tell(line: str) -> None:
+            with suppress(BrokenPipeError):  # somebody has killed it
+                stdin.write(line.encode() + b"\n")
+
+        yield tell

@@ -1,0 +1,418 @@
+"""What a child and its process group hold in memory, and what speaks for its having been killed for that.
+
+One child process: start it, hear it, park it, stop it in time, leave nothing of it behind.
+
+The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
+never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
+"""
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+import psutil
+
+from kerasbench.host import linux
+from kerasbench.host.linux import Kills
+from kerasbench.processes import group
+
+LOOK_S = 1.0  # a look costs a third of a millisecond of one core
+# earlyoom kills at 5 % (its -m); the kernel later still, and systemd-oomd by pressure, which comes below that.
+SCARCE_SHARE = 0.05
+
+
+class MemoryWatch:
+    """Look once a second at what a child's process group holds, and at what the machine has left."""
+
+    def __init__(self, group: int, limit_bytes: int | None) -> None:
+        self._group = group
+        self._limit_bytes = limit_bytes
+        self._kills = linux.oom_kills()
+        self._looked_s: float | None = None
+        self._left_share = 1.0
+        self.exceeded_bytes: int | None = None
+
+    def exceeds(self) -> bool:
+        """Tell whether the child has been seen to hold more than it may, with a new look if a second has passed."""
+        now_s = time.monotonic()
+        if self._looked_s is None or now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            self._look()
+        return self.exceeded_bytes is not None
+
+    def _look(self) -> None:
+        machine = psutil.virtual_memory()
+        self._left_share = machine.available / machine.total
+        if self._limit_bytes is not None:
+            held_bytes = group_bytes(self._group)
+            if held_bytes > self._limit_bytes:
+                self.exceeded_bytes = held_bytes
+
+    def shortage(self) -> str:
+        """Return what speaks for the child's having been killed because memory ran out; empty where nothing does."""
+        return shortage(self._kills, linux.oom_kills(), self._left_share)
+
+
+def available_bytes() -> int:
+    """Return how much more memory may be taken: what the machine has, or what a control group leaves of it."""
+    left_bytes = linux.memory_left()
+    available = psutil.virtual_memory().available
+    return available if left_bytes is None else min(available, left_bytes)
+
+
+def group_bytes(group: int) -> int:
+    """Return the resident memory of a process group; pages that its processes share count for each of them."""
+    held_bytes = 0
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):  # gone meanwhile
+            if os.getpgid(number) == group:
+                held_bytes += psutil.Process(number).memory_info().rss
+    return held_bytes
+
+
+def shortage(before: Kills, after: Kills, left_share: float) -> str:
+    """Return why memory is to blame for a SIGKILL that nobody admits to; empty where nothing says so.
+
+    ``left_share`` is how much of the machine's memory was available at the last look, at most a second before. It
+    stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
+    """
+    if _rose(before.group, after.group):
+        return "the kernel killed a process of its control group, whose memory was used up"
+    if _rose(before.machine, after.machine):
+        return "the kernel killed a process of this machine, whose memory was used up"
+    if left_share < SCARCE_SHARE:
+        return f"{left_share:.1%} of the machine's memory was left just before"
+    return ""
+
+
+def _rose(before: int | None, after: int | None) -> bool:
+    return before is not None and after is not None and after > before
+
+
+WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
+KEEP_BYTES = 16_384  # of each output stream: a traceback and what came before it
+MAX_LINE_BYTES = 64 << 20  # ten times the longest message of a real trial
+READ_BYTES = 65_536
+KILLED = -9  # what is said of a process that was killed and has not gone
+LEAVE_S = 10.0  # a process that was killed is gone in milliseconds, unless the kernel cannot let go of it
+POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
+QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
+LATE_NS = 1_000_000_000  # by which a wait may be longer than asked for on a busy machine
+DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
+PAUSE_S = 0.0005  # until the first look whether a child that has closed its pipes has ended; then twice that, and so on
+SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too old and shall say so
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child is started with and for, and at what it is stopped. ``memory_bytes`` None: at no memory."""
+
+    python: str
+    environment: Mapping[str, str]
+    request: bytes
+    timeout_s: float
+    memory_bytes: int | None = None
+    worker: Path = WORKER
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a child ended. ``status`` is its exit status, negative for a signal.
+
+    ``exceeded_bytes`` is what it held when that was found to be more than its limit, and it was stopped; ``shortage``
+    what speaks for memory having run out. ``left_cpu_s`` is the processor time of what it had started and was stopped
+    with it: nobody waits for those, so that no count of ended children has it.
+    """
+
+    status: int
+    timed_out: bool
+    broke_protocol: bool
+    exceeded_bytes: int | None
+    shortage: str
+    left_cpu_s: float
+    spawned_ns: int
+    wall_ns: int
+    stdout: str
+    stderr: str
+
+
+class Child:
+    """One child, which waits for its request; a ``with`` leaves nothing of it.
+
+    ::
+
+        RUNNING --park--> PARKED (stopped with all of its group; its time stands still)
+         |    <--resume--   |
+         +------ end -------+---> ENDED: killed, reaped, swept up; ``exit`` says how
+
+    ``on_line`` gets each line from its pipe and returns False for one that is no message: it is to be ended then.
+    ``guard`` is told of its process group and its mark, as a guardian understands it.
+    """
+
+    def __init__(
+        self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda said: None
+    ) -> None:
+        self.exit: Exit | None = None
+        self._task = task
+        self._on_line = on_line
+        self._guard = guard
+        self._spawned_ns = time.monotonic_ns()
+        self._ran_ns = 0
+        self._since_ns: int | None = self._spawned_ns  # None: it is parked
+        self._gone_ns: int | None = None
+        self._pause_s = PAUSE_S
+        self._timed_out = self._broke_protocol = False
+        self._partial = bytearray()
+        self._mark = f"{os.getpid()}-{self._spawned_ns}"
+        guard(f"+{self._mark}")
+        self._process, messages = _spawn(task, self._mark)
+        guard(f"+{self.number}")
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._input: IO[bytes] = self._process.stdin
+        self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
+        self._messages = messages
+        self.open: set[IO[bytes]] = {messages, *self._kept}
+        self._memory = MemoryWatch(self.number, task.memory_bytes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self.exit is None:
+            self._leave()
+
+    def begin(self) -> None:
+        """Give it its request, after which it never blocks who says something to it."""
+        with suppress(BrokenPipeError):  # it died at once; its exit says more
+            self._input.write(self._task.request)
+            self._input.flush()
+        os.set_blocking(self._input.fileno(), False)
+
+    @property
+    def number(self) -> int:
+        """Its process, and the group that it leads."""
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is neither parked nor ended."""
+        return self.exit is None and self._since_ns is not None
+
+    def read(self, pipe: IO[bytes]) -> None:
+        """Take what there is in one of its open pipes, which is closed then if that was its end."""
+        content = os.read(pipe.fileno(), READ_BYTES)
+        if not content:
+            self.open.discard(pipe)
+        elif pipe is self._messages:
+            self._take(content)
+        else:
+            kept = self._kept[pipe]
+            kept += content
+            del kept[:-KEEP_BYTES]
+
+    def say(self, line: bytes) -> None:
+        """Write a line to its input. One that has left so many unread that they fill the pipe breaks the protocol."""
+        try:
+            os.write(self._input.fileno(), line)
+        except BrokenPipeError:
+            pass  # it has gone; its exit says more
+        except BlockingIOError:
+            self._broke_protocol = True
+
+    def park(self) -> None:
+        """Stop it with all of its group."""
+        group.stop(self.number)
+        self._ran_ns, self._since_ns = self._spent_ns(), None
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._since_ns = time.monotonic_ns()
+        group.resume(self.number)
+
+    def forgive(self, ns: int) -> None:
+        """Leave so much of its time out of account: nobody could have heard it."""
+        if self._since_ns is not None:
+            self._since_ns += ns
+
+    def is_over(self) -> bool:
+        """Tell whether it is to be ended: nothing more can be heard of it, or it may not go on."""
+        self._timed_out = self._spent_ns() > self._task.timeout_s * 1e9
+        if self._timed_out or self._broke_protocol or self._memory.exceeds():
+            return True
+        now_ns = time.monotonic_ns()
+        if self._gone_ns is None and group.has_ended(self.number):
+            self._gone_ns = now_ns
+        # Where pipes are open still, a grandchild may hold them.
+        return self._gone_ns is not None and (not self.open or now_ns - self._gone_ns > DRAIN_S * 1e9)
+
+    def wait_s(self) -> float:
+        """Return after how long to ask again whether it is over, if nothing is heard of it before."""
+        if self._gone_ns is not None:
+            return DRAIN_S
+        left_s = self._task.timeout_s - self._spent_ns() / 1e9 if self.runs else self._task.timeout_s
+        if not self.open:
+            left_s = min(left_s, self._pause_s)
+            self._pause_s = min(2 * self._pause_s, QUICK_POLL_S)
+        return max(0.0, left_s)
+
+    def end(self) -> None:
+        """Kill it with all that it started, reap it, and keep how it ended in ``exit``."""
+        left_cpu_s = group.left_cpu_s(self.number, self._mark)
+        self._leave()
+        self.exit = Exit(
+            status=KILLED if self._process.returncode is None else self._process.returncode,
+            timed_out=self._timed_out,
+            broke_protocol=self._broke_protocol,
+            exceeded_bytes=self._memory.exceeded_bytes,
+            shortage=self._memory.shortage(),
+            left_cpu_s=left_cpu_s,
+            spawned_ns=self._spawned_ns,
+            wall_ns=time.monotonic_ns() - self._spawned_ns,
+            stdout=self._said(self._process.stdout),
+            stderr=self._said(self._process.stderr),
+        )
+
+    def _take(self, content: bytes) -> None:
+        ended, newline, begun = content.rpartition(b"\n")
+        if newline:
+            lines = (self._partial + ended).split(b"\n")
+            self._partial.clear()
+            self._broke_protocol = self._broke_protocol or not all(self._on_line(bytes(line)) for line in lines)
+        self._partial += begun
+        self._broke_protocol = self._broke_protocol or len(self._partial) > MAX_LINE_BYTES
+
+    def _spent_ns(self) -> int:
+        """Return how long it has run, without the time in which it was parked."""
+        return self._ran_ns + (0 if self._since_ns is None else time.monotonic_ns() - self._since_ns)
+
+    def _said(self, stream: IO[bytes] | None) -> str:
+        return "" if stream is None else self._kept[stream].decode("utf-8", "replace")
+
+    def _leave(self) -> None:
+        """Kill its group and reap it, then what has left the group; close what leads to it."""
+        try:
+            group.kill(self.number)
+            self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's
+            with suppress(subprocess.TimeoutExpired):  # a driver or a file system that hangs lets nobody kill it
+                self._process.wait(LEAVE_S)
+            group.sweep(self._mark)
+            self._guard(f"-{self._mark}")
+        finally:  # a second Ctrl-C: the end of its input ends the child as well, and its guardian does if it is parked
+            for pipe in (self._messages, self._input, *self._kept):
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+class Listener:
+    """Serves the pipes of all children that were added and have not ended; a ``with`` closes what it takes itself.
+
+    ``on_tick`` is called every ``poll_s`` at least.
+    """
+
+    def __init__(self, on_tick: Callable[[], None] = lambda: None, poll_s: float = POLL_S) -> None:
+        self._on_tick = on_tick
+        self._poll_s = poll_s
+        self._children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._selector.close()
+
+    def add(self, child: Child) -> None:
+        """Listen to one more."""
+        self._children.append(child)
+        for pipe in child.open:
+            self._selector.register(pipe, selectors.EVENT_READ, child)
+
+    def listen(self) -> None:
+        """Take in what they say until none of them runs: each has been parked by what it said, or has ended.
+
+        Those that are over are ended, the parked ones too.
+        """
+        while any(child.runs for child in self._children):
+            over = [child for child in self._children if child.is_over()]
+            for child in over:
+                self._end(child)
+            if not over:
+                self._read(min(self._poll_s, *(child.wait_s() for child in self._children)))
+            self._on_tick()
+
+    def _read(self, wait_s: float) -> None:
+        began_ns = time.monotonic_ns()
+        ready = self._selector.select(wait_s)
+        late_ns = time.monotonic_ns() - began_ns - round(wait_s * 1e9)
+        for one in self._children if late_ns > LATE_NS else ():  # this process was stopped meanwhile, by Ctrl-Z
+            one.forgive(late_ns)
+        for key, _ in ready:
+            child: Child = key.data
+            child.read(key.fileobj)  # type: ignore[arg-type]
+            if key.fileobj not in child.open:
+                self._selector.unregister(key.fileobj)
+
+    def _end(self, child: Child) -> None:
+        for pipe in child.open:
+            self._selector.unregister(pipe)
+        self._children.remove(child)
+        child.end()
+
+
+def run(
+    python: str,
+    environment: Mapping[str, str],
+    request: bytes,
+    timeout_s: float,
+    on_line: Callable[[bytes], bool],
+    on_tick: Callable[[], None] = lambda: None,
+    worker: Path = WORKER,
+    poll_s: float = POLL_S,
+) -> Exit:
+    """Run the worker on one request that is no trial, and return how it ended.
+
+    ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
+    then. ``on_tick`` is called every ``poll_s`` at least. Whatever is raised meanwhile (KeyboardInterrupt) stops the
+    child and everything that it started.
+    """
+    task = Task(python, environment, request, timeout_s, worker=worker)
+    with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
+        child.begin()
+        listener.add(child)
+        listener.listen()
+    assert child.exit is not None  # nobody has parked it
+    return child.exit
+
+
+def _spawn(task: Task, mark: str) -> tuple["subprocess.Popen[bytes]", IO[bytes]]:
+    """Start the worker and return it with the end of its pipe on which its messages come."""
+    read_end, write_end = os.pipe()
+    messages = os.fdopen(read_end, "rb", buffering=0)
+    try:
+        process = subprocess.Popen(
+            [task.python, str(task.worker), str(write_end)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**task.environment, group.MARK: mark, SAFE_PATH: "1"},
+            pass_fds=(write_end,),
+            start_new_session=True,  # one group to stop; and Ctrl-C reaches the parent alone
+        )
+    except BaseException:
+        messages.close()
+        raise
+    finally:
+        os.close(write_end)
+    return process, messages
+
+
+def last_lines(exit_: Exit, count: int = 40) -> str:
+    """Return the end of what the child printed: stderr, or stdout where stderr is empty."""
+    said = exit_.stderr.strip() or exit_.stdout.strip()
+    return "\n".join(said.splitlines()[-count:])

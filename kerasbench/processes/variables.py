@@ -1,0 +1,128 @@
+"""The environment that a child starts in: what programs need in order to run, and nothing that changes a figure."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+
+from kerasbench import backends
+from kerasbench.errors import UsageError
+from kerasbench.processes.group import MARK
+from kerasbench.processes.process import SAFE_PATH
+from kerasbench.protocol.columns import BELOW, CPU, DEFAULT, VISIBILITY, Device
+
+# A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
+# slower, or another one than it would be, stays out, unless a user lets it in by its name.
+PASSED_ON = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "CONDA_PREFIX"),
+    *("*_proxy", "*_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    # Where libraries lie; DYLD_INSERT_LIBRARIES and LD_PRELOAD would bring others along.
+    *("LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
+    *("DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_FRAMEWORK_PATH", "DEVELOPER_DIR", "SDKROOT"),
+    *("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"),
+    *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+    *("ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_DEVICE_LIB_PATH", "GPU_DEVICE_ORDINAL"),
+    "HSA_OVERRIDE_GFX_VERSION*",  # without it, ROCm does not run at all on the cards that need it
+    *("PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONUTF8", "PYTHONIOENCODING"),
+)
+# Where CUDA and ROCm keep what they have compiled for this very card, and MIOpen which of its kernels it has found to
+# be the quickest: a first step is to find them empty. Metal's cache has no such variable.
+CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR")
+# These lead one interpreter to its packages, and another one astray.
+OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
+# What is known to change devices, threads, precision, compilation, kernels, allocators, caches or the number of epochs,
+# beside each backend's VARIABLES: none of it reaches a child, and the doctor names what is set.
+CHANGE_FIGURES = (
+    *("ATEN_*", "CC", "CXX", "CFLAGS", "CXXFLAGS", "CUBLAS*", "CUDNN_*", "DNNL_*", "DYLD_*", "GLIBC_TUNABLES"),
+    *("CUDA_CACHE_*", "CUDA_DEVICE_*", "CUDA_DISABLE_*", "CUDA_FORCE_*", "CUDA_LAUNCH_*", "CUDA_MODULE_*"),
+    *("CUDA_MPS_*", "CUDA_SCALE_*", "CUDA_VISIBLE_*", "GOMP_*", "HIP_*", "HIPBLASLT_*", "HSA_*", "INDUCTOR_*"),
+    *("KERAS_*", "KMP_*", "LD_*", "MALLOC_*", "METAL_*", "MIMALLOC_*", "MIOPEN_*", "MKL_*", "MTL_*", "NCCL_*"),
+    *("NUMEXPR_*", "NVIDIA_TF32*", "OMP_*", "ONEDNN_*", "OPENBLAS_*", "PYTHONDEVMODE", "PYTHONMALLOC*"),
+    *("PYTHONOPTIMIZE", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHON_JIT", "ROCBLAS_*", "ROCR_*", "TCMALLOC_*"),
+    *("TRITON_*", "VECLIB_*", "XLA_*"),
+)
+KEEP = "--keep-env"
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def clean(
+    python: str = sys.executable, kept: Mapping[str, str] = NOTHING, inherited: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return the inherited variables that a child of an interpreter needs, and those that a user lets in."""
+    passed_on = PASSED_ON + OF_THIS_INTERPRETER if python == sys.executable else PASSED_ON
+    return {name: value for name, value in inherited.items() if _is_one(name, passed_on)} | dict(kept)
+
+
+def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the inherited variables that change figures, and therefore do not reach a child."""
+    known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
+    passed_on = clean(inherited=inherited)
+    return {name: value for name, value in inherited.items() if _is_one(name, known) and name not in passed_on}
+
+
+def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that a user lets in, each with its value; raise UsageError for one that cannot be."""
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise UsageError(f"{KEEP} takes the names of variables, such as OMP_PROC_BIND, not {name!r}")
+        if name in own_names():
+            raise UsageError(f"{KEEP} {name}: kerasbench sets this variable itself, for each trial; leave it out")
+        if name not in inherited:
+            raise UsageError(f"{KEEP} {name}: this variable is not set here; export it, or leave it out")
+        if not inherited[name].isprintable():
+            raise UsageError(f"{KEEP} {name}: its value cannot be written down, for not all of it is text")
+    return {name: inherited[name] for name in names}
+
+
+def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.environ) -> None:
+    """Raise UsageError where a variable that an interrupted run has let in has another value now, or none."""
+    for name, value in kept.items():
+        if inherited.get(name) != value:
+            here = f"is {inherited[name]!r} here" if name in inherited else "is not set here"
+            raise UsageError(f"the interrupted run let in {name}={value}, which {here}; set it so again to go on")
+
+
+def own_names() -> frozenset[str]:
+    """Return the variables that kerasbench sets for every trial, or heeds in a way of its own."""
+    found = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
+    for name in backends.names():
+        found |= backends.get(name).ALWAYS.keys()
+        for device in (Device(CPU), Device("cuda")):
+            found |= backends.get(name).environment(device, DEFAULT, "").keys()
+    return frozenset(found)
+
+
+def _is_one(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:
+    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once.
+
+    Raises:
+        UsageError: there is no such folder and it cannot be made.
+    """
+    home = inherited.get("KERAS_HOME") or "~/.keras"
+    shared = Path(home).expanduser() / "datasets"
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{shared}: no place for data sets: {error.strerror}; set KERAS_HOME to another folder"
+        ) from None
+    Path(folder, "datasets").symlink_to(shared.resolve())
+
+
+def for_scratch(folder: str) -> dict[str, str]:
+    """Return the variables that make a child keep its files and caches in one folder and show where a crash happened.
+
+    A private KERAS_HOME, because an existing keras.json overrides floatx and the image data format even where
+    KERAS_BACKEND is set.
+    """
+    kept = dict.fromkeys(("KERAS_HOME", "TMPDIR", *CACHES), folder)
+    return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}

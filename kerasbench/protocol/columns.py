@@ -1,0 +1,238 @@
+"""Devices as kerasbench names them, and how CUDA devices are hidden or shown.
+
+Imported by the worker: standard library only.
+
+What a cell's number depends on beside its scenario, backend and device: compilation, precision, threads, size.
+
+Imported by the worker: standard library only.
+"""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+CPU = "cpu"
+GPU = "gpu"
+CUDA = "cuda"
+CUDA_FAMILY = (CUDA, "rocm")
+APPLE = ("mps", "metal", "METAL", "mtl")  # torch and jax-mps, tensorflow-metal and metaljax, and others of JAX
+# HIP, which ROCm builds use, has a variable of its own and heeds CUDA's too; ROCR's is of the layer below both.
+VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+BELOW = "ROCR_VISIBLE_DEVICES"
+LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device of one backend.
+
+    ``platform`` is what the backend calls it (``cpu``, ``cuda``, ``rocm``, ``mps``, ``metal``),
+    ``index`` counts within the platform, ``name`` is the chip (``NVIDIA H200``) where it is known.
+    """
+
+    platform: str
+    index: int = 0
+    name: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``cpu`` or ``gpu``: what a user asks for."""
+        return CPU if self.platform == CPU else GPU
+
+    @property
+    def title(self) -> str:
+        """The chip, with the platform where the chip's name does not tell it: ``NVIDIA H200``, ``Apple M1 (mps)``."""
+        if self.platform in (CPU, "cuda") or not self.name:
+            return self.name
+        return f"{self.name} ({self.platform})"
+
+    @property
+    def label(self) -> str:
+        """``cpu``, ``gpu`` or, from the second one on, ``gpu:1``."""
+        return self.kind if self.index == 0 else f"{self.kind}:{self.index}"
+
+    @property
+    def described(self) -> str:
+        """The label with the chip where it is known: ``gpu (NVIDIA H200)``."""
+        return f"{self.label} ({self.title})" if self.title else self.label
+
+
+def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that show a process every CUDA or ROCm device that the user has left visible."""
+    # Without PCI order, CUDA numbers "fastest first" and gpu:1 is another card than nvidia-smi's.
+    shown = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    return shown | {name: inherited[name] for name in (*VISIBILITY, BELOW) if name in inherited}
+
+
+def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that show one CUDA or ROCm device to a process, or none of them for any other device.
+
+    ``gpu:1`` is the second of those that the user has left visible: the others may be somebody else's.
+    """
+    if device.platform in CUDA_FAMILY:
+        heeded = VISIBILITY[:1] if device.platform == "cuda" else VISIBILITY[::-1]  # HIP heeds both, its own first
+        left = next((inherited[name] for name in heeded if name in inherited), None)
+        chosen = str(device.index) if left is None else left.split(",")[device.index].strip()
+        below = {BELOW: inherited[BELOW]} if BELOW in inherited else {}
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} | dict.fromkeys(VISIBILITY, chosen) | below
+    # "-1", not "": an empty value is easily lost in a shell and then shows everything.
+    return dict.fromkeys(VISIBILITY, "-1")
+
+
+def parse_label(text: str) -> tuple[str, int]:
+    """Split ``cpu``, ``gpu`` or ``gpu:1`` into kind and index.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    found = LABEL.fullmatch(text)
+    if found is None:
+        raise ValueError(f"no device label: {text!r}")
+    return found["kind"], int(found["index"] or 0)
+
+
+def processors() -> int:
+    """Return how many logical processors this process may use; macOS knows no affinity and has them all."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Fp32 = Literal["ieee", "tf32", "framework-default"]
+Axis = Literal["batch", "width"]
+AXES: tuple[Axis, ...] = ("batch", "width")
+IEEE = "ieee"
+MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
+CONTROL = "control=on"  # the last of a label's terms
+AT = "@"  # stands before the label of an interpreter
+DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a sweep varies: the samples of a batch, and a factor on the hidden layers. None: as the regime has it."""
+
+    batch: int | None = None
+    width: float | None = None
+
+    @property
+    def label(self) -> str:
+        """``batch=64 width=2``."""
+        return _label({"batch": self.batch, "width": None if self.width is None else f"{self.width:g}"})
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """What sizes are sorted by."""
+        return (self.batch or 0, self.width or 0.0)
+
+    def along(self, axis: Axis) -> float | None:
+        """Return the batch, or the width."""
+        return self.batch if axis == "batch" else self.width
+
+    def exceeds(self, other: "Size") -> bool:
+        """Tell whether nothing of it is smaller than the other's, and something larger."""
+        return self != other and all(a >= b for a, b in zip(self.order, other.order, strict=True))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of a cell.
+
+    ``jit``: compile the training step or not; None is the backend's normal default on the device. ``dtype``: the
+    Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
+    the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
+    ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
+    backend's own framework, without Keras. ``control``: the same cell a second time, which should measure the same.
+    ``busy_cores``: how many processors kerasbench itself keeps busy in the cell's turns.
+    ``environment``: the label of the interpreter that runs it; empty where that has none.
+    """
+
+    jit: bool | None = None
+    dtype: str | None = None
+    fp32: Fp32 = "ieee"
+    threads: int | None = None
+    batch: int | None = None
+    width: float | None = None
+    native: bool = False
+    control: bool = False
+    environment: str = ""
+    busy_cores: int = 0
+
+    @property
+    def label(self) -> str:
+        """What differs from the default, ``@keras-3.14 jit=off batch=64``; empty where nothing does."""
+        return " ".join(part for part in (self.terms, self.size.label if self.size else "") if part)
+
+    @property
+    def terms(self) -> str:
+        """The label without the size: what the cells of a series have in common."""
+        differing = _label(
+            {
+                "jit": None if self.jit is None else ("on" if self.jit else "off"),
+                "dtype": self.dtype,
+                "fp32": None if self.fp32 == "ieee" else self.fp32,
+                "threads": self.threads,
+                "native": "on" if self.native else None,
+                "busy-cores": self.busy_cores or None,
+                "control": "on" if self.control else None,
+            }
+        )
+        return " ".join(part for part in (f"{AT}{self.environment}" if self.environment else "", differing) if part)
+
+    @property
+    def size(self) -> Size | None:
+        """The size in a sweep, None outside of one."""
+        return None if self.batch is None and self.width is None else Size(self.batch, self.width)
+
+    def at(self, size: Size) -> "Options":
+        """Return the same terms at that size."""
+        return dataclasses.replace(self, batch=size.batch, width=size.width)
+
+
+def _label(parts: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
+
+
+DEFAULT = Options()
+
+
+def is_native(label: str) -> bool:
+    """Tell whether a label of options is that of a native twin."""
+    return "native=on" in label.split()
+
+
+def is_beside_busy_cores(label: str) -> bool:
+    """Tell whether a label of options is that of a column beside which kerasbench keeps processors busy."""
+    return "busy-cores=" in label
+
+
+def competes(label: str) -> bool:
+    """Tell whether a column of these options is asked who is fastest: no twin, no control, nothing that was slowed."""
+    return not (is_native(label) or is_control(label) or is_beside_busy_cores(label))
+
+
+def is_control(label: str) -> bool:
+    """Tell whether a label of options is that of a column that was measured a second time."""
+    return CONTROL in label.split()
+
+
+def environment_of(label: str) -> str:
+    """Return the label of the interpreter in a label of options, empty where it has none."""
+    return next((word.removeprefix(AT) for word in label.split() if word.startswith(AT)), "")
+
+
+def without_environment(label: str) -> str:
+    """Return a label of options but for that of the interpreter."""
+    return " ".join(word for word in label.split() if not word.startswith(AT))
+
+
+def subject(backend: str, environment: str) -> str:
+    """Return whom an interpreter is for: ``torch``, or ``torch@keras-3.14`` where it has a label."""
+    return f"{backend}{AT}{environment}" if environment else backend
+
+
+def parted(subject: str) -> tuple[str, str]:
+    """Return the backend and the label of an interpreter, which is empty where it has none."""
+    backend, _, label = subject.partition(AT)
+    return backend, label

@@ -1,0 +1,165 @@
+"""What a scenario file says of itself: a message's part that is remembered, and listed without all the others.
+
+What a child says to its parent: JSON lines, each one message.
+
+The child builds these from standard-library types; the parent validates every line against them. Times are
+nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Block, Measurement
+
+
+@dataclass(frozen=True)
+class RegimeDescription:
+    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
+
+    ``predicts_only``: its model is not trained, because it was saved without what training takes.
+    ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
+    ``large``: it is for a GPU, and measured on a CPU only if it is named. ``predict_batch`` is what a prediction takes
+    at once.
+    """
+
+    name: str
+    train: int
+    batch: int
+    full_batch: bool
+    steps: int
+    epochs: int
+    validation: int
+    test: int
+    data: str
+    has_real_data: bool
+    keras_only: str = ""
+    predicts_only: bool = False
+    parameters: int | None = None
+    operations: int | None = None
+    large: bool = False
+    predict_batch: int | None = None
+
+    @property
+    def predicts_batches(self) -> bool:
+        """Whether predictions of a batch are measured besides those of single samples."""
+        return (self.predict_batch or self.batch) > 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scenario file says of itself."""
+
+    name: str
+    title: str
+    text: str
+    source: str
+    parameters: int | None
+    learnable: bool
+    regimes: list[RegimeDescription]
+    scalable: bool = False
+
+
+EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
+FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
+
+
+class Code(StrEnum):
+    """Why a cell has no number."""
+
+    UNAVAILABLE = "unavailable"  # the backend or the device is not there
+    UNSUPPORTED = "unsupported"  # the backend cannot do this on that device
+    OOM = "oom"  # memory ran out
+    TIMEOUT = "timeout"  # the child was stopped at its time limit
+    CRASH = "crash"  # the child died from a signal or left without a word
+    WRONG_DEVICE = "wrong-device"  # it ran, but not where it was asked to
+    NONFINITE = "nonfinite"  # a loss that is not a number
+    PARITY = "parity"  # it computed something else than the other backends
+    INVALID = "invalid"  # the scenario file cannot be used, or the child broke the protocol
+    ERROR = "error"  # the scenario or the backend raised an exception
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One span of a trial. ``start_ns`` and ``end_ns`` are readings of the monotonic clock.
+
+    ``waited_ns`` of it went by while other columns had their turns.
+    """
+
+    name: str
+    start_ns: int
+    end_ns: int
+    waited_ns: int = 0
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it took, without the turns of others."""
+        return self.end_ns - self.start_ns - self.waited_ns
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no measurement: a code, one line each of cause and remedy, and what the child said last.
+
+    ``own_limit``: it passed a limit that was set for it alone, whatever the machine had left.
+    """
+
+    code: Code
+    cause: str
+    remedy: str
+    phase: str = ""
+    detail: str = ""
+    own_limit: bool = False
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """What a backend said when it was imported."""
+
+    backend: str
+    python: str
+    versions: dict[str, str]
+    devices: list[Device]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What an interpreter is and has installed. ``packages`` has versions by normalised name.
+
+    ``tags`` say for which interpreters and systems the backend's own wheel was built.
+    """
+
+    python: str
+    prefix: str
+    architecture: str
+    packages: dict[str, str]
+    tags: list[str]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One line on the pipe: exactly one of its fields is set.
+
+    ``ready`` names the stage (``turns.STAGES``) whose slices a child can measure now; ``slice`` is one that it has
+    measured. After each of the two it waits for its next turn.
+    """
+
+    ready: str | None = None
+    slice: Block | None = None
+    phase: Phase | None = None
+    begun: str | None = None
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    descriptions: list[Description] | None = None
+    fetched: str | None = None
+    counted: float | None = None
+    probe: ProbeReport | None = None
+    inventory: Inventory | None = None
+
+    def encode(self) -> bytes:
+        """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
+        said = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
+        line = json.dumps(said, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return line.encode("utf-8", "replace") + b"\n"  # a file name that is no text has lone surrogates, JSON has none

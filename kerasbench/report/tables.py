@@ -1,0 +1,430 @@
+"""The tables of the training step: who is fastest, the verdicts, the table while a run goes on.
+
+The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions.
+
+What Keras costs, where native twins were measured, and what busy processors cost: a section each.
+
+The published figures beside what is measured here.
+
+Sittings of a run that was continued later: the ratios that each of them found.
+"""
+
+from collections.abc import Sequence
+
+from kerasbench.analysis.cells import HEADLINE, Row
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
+from kerasbench.analysis.findings import Figure, Findings, Side, figures
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.standings import CONTROL_BOUND, Comparison, Price, Sittings, sittings
+from kerasbench.analysis.summary import Summary
+from kerasbench.report.conditions import advice
+from kerasbench.report.figures import (
+    column_name,
+    column_names,
+    corrected,
+    estimated,
+    first_step,
+    metric_section,
+    paired,
+    significant,
+    timed,
+    timed_in,
+    times,
+    training_notes,
+    value,
+    whole_steps,
+    with_interval,
+)
+from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, number, texts
+from kerasbench.results.record import Column, Record, TrialRecord
+from kerasbench.text import label
+
+SCARCE_ROUNDS = 30  # more rounds than that are no advice
+
+
+def training(summary: Summary) -> Section:
+    """Return the headline table: what a training step costs, its share of the epoch's overhead included.
+
+    Of a model that is not trained it has a prediction.
+    """
+    what = timed_in(summary.rows)
+    title = "Time of a prediction" if what == "prediction" else what.capitalize()
+    if not summary.rows:
+        return Section(title, lines=["Nothing was measured."])
+    body = [
+        [Cell(row.label), *(timed(row, column, standing) for column in summary.columns)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+    ]
+    table = Table(["scenario", *column_names(summary.columns)], body)
+    return Section(title, table=table, notes=training_notes(summary), picture="step_times")
+
+
+def verdicts(summary: Summary) -> Section | None:
+    """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
+    rows = [
+        [*texts(row.label, column_name(standing.fastest)), *_compared(comparison)]
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+        if standing.fastest is not None and standing.proven
+        for comparison in standing.comparisons
+    ]
+    if not rows:
+        return None
+    table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
+    effect = f"{summary.record.minimal_effect:.0%}"
+    notes = [
+        f"The fastest cell's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
+        f"Faster: significantly, by more than {effect}. Same: significantly within {effect}.",
+        "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
+    ]
+    return Section("Verdicts", table=table, notes=notes, folded=True)
+
+
+def controls(summary: Summary) -> Section | None:
+    """Return what this machine cannot tell apart: each row's control against the column that it repeats."""
+    lines = [
+        f"{row.label}: {column_name(one.column)} against itself: {with_interval(one.ratio)}"
+        f"{'; this is not 1, so the row has no verdicts' if one.is_off else ''}."
+        for row, standing in zip(summary.rows, summary.standings, strict=True)
+        if (one := standing.control) is not None
+    ]
+    if not lines:
+        return None
+    notes = [
+        "One column of each row was measured twice in every bout. The ratio of the two should be 1; its interval is "
+        "what cannot be told apart here.",
+        f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
+    ]
+    return Section("What this machine cannot tell apart", lines=lines, notes=notes)
+
+
+def _compared(one: Comparison) -> list[Cell]:
+    made, decides = one.ratio.trials, one.decides
+    if one.verdict is not Verdict.INCONCLUSIVE:
+        rounds = Cell(str(made), made)
+    elif decides is None or decides > SCARCE_ROUNDS:
+        rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
+    else:
+        needed = max(decides, made + 1)  # one that Holm's correction took back needs more than it has
+        rounds = Cell(str(needed), needed)
+    return [Cell(column_name(one.rival)), estimated(one.ratio), Cell(one.verdict), rounds]
+
+
+def epochs(summary: Summary) -> Section | None:
+    """Return what the headline is made of: a (each epoch), b (each step), and the epoch a + b * steps."""
+    return metric_section(
+        summary,
+        "Epoch",
+        ("train_step_ms", "epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
+        [
+            "An epoch of the published length is its overhead plus its steps. Overhead: starting the input pipeline, "
+            "validation, a partial last batch.",
+            "The overhead and the steps are not measured in turn: where the machine's speed changes in between, the "
+            "overhead is off by that share of a short epoch. Ratios are not.",
+            "Where an epoch is one step, the two cannot be told apart.",
+        ],
+    )
+
+
+def full_epochs(summary: Summary) -> Section | None:
+    """Return what the published protocol adds: all epochs, run in full."""
+    return metric_section(
+        summary,
+        "All published epochs",
+        (
+            "total_s",
+            "epoch_s",
+            "train_loss",
+            "train_accuracy",
+            "val_accuracy",
+            "predict_s",
+        ),
+        ["Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch."],
+        needed="total_s",
+    )
+
+
+def predicted(summary: Summary) -> Section | None:
+    """Return real epochs beside what a + b * steps says of them."""
+    return metric_section(
+        summary,
+        "Real epochs and a + b · steps",
+        ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
+        [
+            "Measured: the mean of all epochs after the first, which compiles. Predicted: a + b · steps, where a is "
+            "what an epoch costs once and b the time of a step. They are measured seconds apart."
+        ],
+        needed="total_s",
+    )
+
+
+def prediction(summary: Summary) -> Section | None:
+    return metric_section(
+        summary,
+        "Prediction",
+        (
+            "predict_p50_ms",
+            "predict_p90_ms",
+            "predict_p99_ms",
+            "predict_batch_p50_ms",
+            "predict_batch_p90_ms",
+            "predict_samples_per_s",
+        ),
+        [
+            "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the "
+            "whole data set, or if the publication used 32).",
+            "Throughput: predict over the test samples.",
+        ],
+    )
+
+
+MEMORY = (
+    "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: it copies "
+    "the arrays that fit is given, and JAX and torch do not."
+)
+
+
+def cold_start(summary: Summary) -> Section | None:
+    return metric_section(
+        summary,
+        "Before the first result",
+        ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
+        ["Start-up: from starting the process to a first operation on the device.", *first_step(summary), MEMORY],
+    )
+
+
+def repaid(found: Findings) -> Section | None:
+    """Return after how many steps a longer first step has paid, where that is significant."""
+    if not found.break_evens:
+        return None
+    lines = [
+        f"{one.row.label}: {column_name(one.slow_start)} starts {significant(one.extra_ms / 1e3)} s slower than "
+        f"{column_name(one.rival)}, and has made up for it after {whole_steps(one.steps)}."
+        for one in found.break_evens
+    ]
+    explanation = (
+        "Steps: the extra time of the first step, over the time that each later step saves. Only where both are "
+        "significant, corrected for the number of pairs by Holm's method."
+    )
+    return Section("When compiling has paid", lines=lines, notes=[explanation], folded=True)
+
+
+def devices(found: Findings) -> Section | None:
+    """Return CPU against GPU, for each backend that was measured on both."""
+    if not found.speed_ups:
+        return None
+    rows = [
+        [
+            *texts(one.row.label, column_name(one.cpu)),
+            Cell(column_name(one.gpu) + _named(one.row.cells[one.gpu].device_title)),
+            estimated(one.ratio),
+            Cell(f"GPU {one.verdict}"),
+        ]
+        for one in found.speed_ups
+    ]
+    table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
+    note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
+    return Section("CPU against GPU", table=table, notes=[note], picture="speed_ups")
+
+
+def _named(title: str) -> str:
+    return f", {title}" if title else ""
+
+
+def learning(summary: Summary) -> Section | None:
+    return metric_section(
+        summary,
+        "Learning",
+        ("final_loss", "final_accuracy"),
+        [
+            "After the same few steps from the same weights on the same batches: near-equal figures mean that the "
+            "backends computed the same thing.",
+            "They say nothing of the model at the end of its training.",
+            "On samples that were not trained on, where the publication had any.",
+        ],
+    )
+
+
+def phases(summary: Summary) -> Section | None:
+    """Return where the time of a trial went, on average, by column."""
+    if not summary.phases_s:
+        return None
+    rows = [
+        [Cell(name), *(_seconds(by_column.get(column)) for column in summary.columns)]
+        for name, by_column in summary.phases_s.items()
+    ]
+    table = Table(["phase (s)", *column_names(summary.columns)], rows)
+    notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
+    return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases", folded=True)
+
+
+def _seconds(duration_s: float | None) -> Cell:
+    return EMPTY if duration_s is None else Cell(f"{duration_s:.3f}", duration_s)
+
+
+def disturbances(summary: Summary) -> Section | None:
+    """Return every trial that something disturbed, and what it was."""
+    rows = [
+        [
+            Cell(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
+            Cell(column_name(trial.column)),
+            number(trial.round),
+            Cell("; ".join(signal.reason for signal in trial.noise)),
+            Cell("badly" if trial.disturbed else NOTHING),
+        ]
+        for trial in summary.record.trials
+        if trial.noise
+    ]
+    if not rows:
+        return None
+    table = Table(["scenario", "column", "round", "what disturbed it", ""], rows)
+    selected = "No trial is repeated or left out for its noise: the others of its bout had it too."
+    found = dict.fromkeys(signal.name for trial in summary.record.trials for signal in trial.noise)
+    return Section("Noise", table=table, lines=[advice(name) for name in found], notes=[selected], folded=True)
+
+
+def _size(trial: TrialRecord) -> str:
+    return trial.options.size.label if trial.options.size else ""
+
+
+TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
+
+
+def what_keras_costs(found: Findings) -> Section | None:
+    """Return each model's time over its twin's, of a step and of an epoch; nothing where no twin was measured."""
+    if not found.prices:
+        return None
+    headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
+    table = Table(
+        headers,
+        [
+            [*texts(one.row.label, column_name(one.paying), TITLES[one.metric]), *_figures(one, one.paying, one.free)]
+            for one in found.prices
+        ],
+    )
+    steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
+    agreeing = "; their first six losses agree" if steady else ""
+    notes = [
+        "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
+        f"{agreeing}.",
+        f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
+        _meaning(found.prices, found.effect),
+        "docs/method.md says what is equal and what is not.",
+    ]
+    return Section("What Keras costs", table=table, notes=notes)
+
+
+def what_busy_cores_cost(found: Findings) -> Section | None:
+    """Return each column's time while processors were kept busy over that without; nothing where none were."""
+    if not found.busy_cores:
+        return None
+    headers = ["scenario", "column", "undisturbed", "beside busy cores", "times as long", "it is"]
+    table = Table(
+        headers,
+        [
+            [*texts(one.row.label, column_name(one.paying)), *_figures(one, one.free, one.paying)]
+            for one in found.busy_cores
+        ],
+    )
+    notes = [
+        "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
+        "The undisturbed column takes turns with it.",
+        _meaning(found.busy_cores, found.effect),
+    ]
+    return Section("What busy cores cost", table=table, notes=notes)
+
+
+def _figures(one: Price, first: Column, second: Column) -> list[Cell]:
+    unit = BY_NAME[one.metric].unit
+    values = (value(one.row, column, one.metric, unit) for column in (first, second))
+    return [*values, estimated(one.ratio), Cell(str(one.verdict))]
+
+
+def _meaning(found: Sequence[Price], effect: float) -> str:
+    """Return what the verdicts say, or that there are none."""
+    if not any(one.ratio.has_interval for one in found):
+        return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
+    many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > 1 else ""
+    return f"Slower or faster: significantly, by more than {effect:.0%}. Same: significantly within {effect:.0%}{many}."
+
+
+def beside_published(summary: Summary) -> Section | None:
+    """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
+    known = figures()
+    shown = [
+        (row, figure)
+        for row in summary.rows
+        if not row.own
+        for figure in known.get((row.scenario.name, row.regime.name), [])
+    ]
+    rows = [_beside(row, figure, summary.columns) for row, figure in shown]
+    if not rows:
+        return None
+    names = ["published CPU", "published GPU", "GPU / CPU", "their machine"]
+    table = Table(["scenario", *names, *column_names(summary.columns)], rows)
+    lines = [f"{row.label}: {'; '.join(remarks)}." for row, figure in shown if (remarks := figure.remarks)]
+    notes = [
+        "All figures are milliseconds a step, with validation and everything else in an epoch. A published total or "
+        "epoch is divided by its steps.",
+        "GPU / CPU above 1: the author's GPU was the slower one. ⚠ at a published figure: it cannot be right.",
+    ]
+    return Section("Published figures", table=table, lines=lines, notes=notes, folded=True)
+
+
+def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[Cell]:
+    steps = row.regime.steps
+    ratio = figure.gpu_over_cpu(steps)
+    return [
+        Cell(row.label),
+        _side(figure.cpu, steps),
+        _side(figure.gpu, steps),
+        EMPTY if ratio is None else Cell(f"{ratio:.2f}", ratio),
+        Cell("; ".join(_machine(figure))),
+        *(value(row, column, HEADLINE) for column in columns),
+    ]
+
+
+def _machine(figure: Figure) -> list[str]:
+    batch = [] if figure.batch is None else [f"batch {figure.batch}"]
+    return [figure.hardware, figure.software, *batch, *([figure.precision] if figure.precision else [])]
+
+
+def _side(side: Side | None, steps: int) -> Cell:
+    span = side.ms_per_step(steps) if side else None
+    if side is None or span is None:
+        return EMPTY
+    low, high = (significant(value) for value in span)
+    return Cell(low if low == high else f"{low}–{high}", span[0], warned=bool(side.flag))
+
+
+def each_sitting(found: Findings) -> Section | None:
+    """Return the ratios of each sitting, and by how much two of them differ; nothing for a run that had one."""
+    summary = found.summary
+    pairs = zip(summary.rows, summary.standings, strict=True)
+    lines = [one for row, standing in pairs for one in sittings(row, standing)]
+    if not lines:
+        return None
+    numbers = sorted({number for one in lines for number in one.ratios})
+    headers = ["scenario", "column", "against", *(f"sitting {number}" for number in numbers), "apart"]
+    notes = [
+        "The run went on after more than an hour, or after the machine had been started again. The time over that of "
+        "the fastest, in each sitting.",
+        *(f"Sitting {number}: {_when(found.record, number)}." for number in numbers),
+        "With three sittings or more the intervals of all tables are over sittings. With two they are over rounds, and "
+        "know little of what two days differ by.",
+    ]
+    return Section("Sittings", table=Table(headers, [_line(one, numbers) for one in lines]), notes=notes)
+
+
+def _line(one: Sittings, numbers: list[int]) -> list[Cell]:
+    ratios = [one.ratios.get(number) for number in numbers]
+    apart = EMPTY if one.apart is None else Cell(f"{one.apart.value - 1:.0%}", one.apart.value - 1, warned=one.differ)
+    return [
+        *texts(one.row.label, column_name(one.column), column_name(one.fastest)),
+        *(EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios),
+        apart,
+    ]
+
+
+def _when(record: Record, sitting: int) -> str:
+    ended = sorted(trial.ended for trial in record.trials if trial.sitting == sitting and trial.measurement)
+    return f"its rounds ended from {ended[0]} to {ended[-1]}"

@@ -1,0 +1,311 @@
+"""Calibration and warm-up: how many steps a slice has, and when a model is as quick as it gets (owns no clock).
+
+Fed with steps and clock readings, so that tests can feed it sequences. METHOD: blocks of K steps inside an epoch; K
+calibrated once; warm-up kept.
+
+A slice: what is discarded at its beginning, what is measured, and where in an epoch it fits (owns no clock).
+
+Fed with steps and readings, as ``blocks`` is, so that tests can feed it sequences.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.requests import Protocol
+from kerasbench.worker.usage import Meter, Reading
+
+LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
+SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a block
+STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
+STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
+WARMUP_MAX_BLOCKS = 30
+LONGEST_BLOCKS = 10  # times as long as asked for, so that a hiccup while K is looked for makes no slice endless
+
+
+def is_steady(step_ns: Sequence[float]) -> bool:
+    """Tell whether the last ten blocks show no trend: their two halves agree and the first is no outlier."""
+    if len(step_ns) < 2 * STEADY_WINDOW:
+        return False
+    last_ten = step_ns[-2 * STEADY_WINDOW :]
+    before, after = statistics.median(last_ten[:STEADY_WINDOW]), statistics.median(last_ten[STEADY_WINDOW:])
+    low, _, high = statistics.quantiles(last_ten, n=4)
+    fence = 1.5 * (high - low)  # Tukey's fence
+    return abs(before - after) <= STEADY_TOLERANCE * after and low - fence <= last_ten[0] <= high + fence
+
+
+def refill_ns(blocks: Sequence[Block]) -> float:
+    """Return what blocks cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
+
+    A block of k steps takes r + k * s. So r is what twice the smaller one takes beyond the larger one, where that has
+    twice as many steps.
+    """
+    quickest: dict[int, int] = {}
+    for block in blocks:
+        quickest[block.count] = min(block.ns, quickest.get(block.count, block.ns))
+    if len(quickest) < 2:
+        return math.inf
+    small, large = sorted(quickest)[-2:]
+    times = large / small
+    return max(0.0, (times * quickest[small] - quickest[large]) / (times - 1))
+
+
+class WarmUpClock:
+    """Find K, where the protocol has none, and warm up in blocks of K steps.
+
+    ``steps_per_epoch`` bounds a block (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
+    the clock with its synchronisation costs on an idle device. ``asynchronous``: the device works through a queue,
+    which a synchronisation drains. What refilling it costs is to be as small a part of a block as the clock is. Call
+    ``begin_epoch``, then ``mark`` at each step that it ``wants``, until it is ``warm``.
+    """
+
+    def __init__(
+        self, protocol: Protocol, steps_per_epoch: int | None, sync_ns: int, asynchronous: bool = False
+    ) -> None:
+        self._protocol = protocol
+        self._asynchronous = asynchronous
+        self._calibrated: list[Block] = []
+        self._target_ns = max(protocol.block_ns, int(sync_ns / SYNC_SHARE))
+        self._calibrating = protocol.steps_per_block is None
+        self._reached_target_once = False
+        self._next_mark: int | None = None
+        self._open: tuple[int, int] | None = None
+        self._steady_candidates: list[float] = []
+        self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1
+        self.steps_per_block = protocol.steps_per_block or 1
+        self.blocks: list[Block] = []
+        self.steady = False
+        self.warm = False
+
+    @property
+    def unit_ns(self) -> float:
+        """The time of a step (or epoch), once it is warm: the median over the blocks of K."""
+        return statistics.median(block.unit_ns for block in self.blocks if block.count == self.steps_per_block)
+
+    def begin_epoch(self) -> None:
+        """Forget the open block (a block never spans two epochs) and look out for the first step to mark."""
+        self._open = None
+        self._next_mark = LEAD_STEPS
+
+    def wants(self, step: int) -> bool:
+        """Tell whether this step is to be marked."""
+        return step == self._next_mark
+
+    def mark(self, step: int, now_ns: int) -> None:
+        """Close the block that ends before this step and open the next one."""
+        if self._open is not None:
+            opened_at, since_ns = self._open
+            self._close(Block(step - opened_at, now_ns - since_ns))
+        end = step + self.steps_per_block
+        fits = self.last_step is None or end <= self.last_step
+        self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
+
+    def _close(self, block: Block) -> None:
+        self.blocks.append(block)
+        if self._calibrating:
+            self._calibrate(block)
+        else:
+            self._steady_candidates.append(block.unit_ns)
+        if not self._calibrating:
+            self._judge_warmth()
+
+    def _calibrate(self, block: Block) -> None:
+        self._calibrated.append(block)
+        target_ns: float = self._target_ns
+        if self._asynchronous:
+            needed_ns = max(target_ns, refill_ns(self._calibrated) / SYNC_SHARE)
+            target_ns = min(needed_ns, max(target_ns, LONGEST_BLOCKS * self._protocol.block_ns))
+        # Twice at the same size: one hiccup must not freeze a K that is far too small.
+        if block.ns >= target_ns and self._reached_target_once:
+            self._calibrating = False
+        elif block.ns >= target_ns:
+            self._reached_target_once = True
+        elif self._fits_epoch(2 * self.steps_per_block):
+            self.steps_per_block *= 2
+            self._reached_target_once = False
+        else:
+            self._calibrating = False
+
+    def _fits_epoch(self, steps: int) -> bool:
+        return self.last_step is None or LEAD_STEPS + steps <= self.last_step
+
+    def _judge_warmth(self) -> None:
+        done = len(self._steady_candidates)  # of the frozen size, those that calibration made not counted
+        self.steady = is_steady(self._steady_candidates)
+        if self._protocol.warmup_blocks is not None:
+            self.warm = done >= self._protocol.warmup_blocks
+            return
+        spent_ns = sum(block.ns for block in self.blocks)
+        enough = spent_ns >= self._protocol.warmup_min_ns
+        too_long = done >= WARMUP_MAX_BLOCKS or spent_ns >= self._protocol.warmup_max_ns
+        self.warm = (enough and self.steady) or (done >= 1 and too_long)
+
+
+Ask = Callable[[Block | None], Turn | None]  # says what was measured (None: nothing yet), and waits for the next turn
+
+MS = 1_000_000
+SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
+FIRST = Turn(0, 0)
+LEAST_STEPS = 2  # the first refills what was prefetched
+SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
+SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each.
+
+    ``meter`` reads the clock and the counters at both ends of a slice. ``asynchronous``: the device has a queue.
+    """
+
+    protocol: Protocol
+    synchronize: Callable[[Any], None]
+    settle_ns: int
+    meter: Meter = field(default_factory=Meter)
+    asynchronous: bool = False
+
+    def discarded(self, unit_ns: float, least: int = LEAST_STEPS) -> int:
+        """Return how many steps (or epochs, or calls) of this duration are discarded at the beginning of a slice."""
+        if unit_ns > SLOWEST_NS:
+            return 0
+        return 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns))
+
+    def counted(self, unit_ns: float) -> int:
+        """Return how many calls of this duration a slice measures."""
+        return math.ceil(self.protocol.block_ns / unit_ns)
+
+
+def settle_ns(device: Device) -> int:
+    """Return how long a child settles after it was parked."""
+    return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
+
+
+def granted(turns: int, turn: Turn = FIRST) -> Ask:
+    """Return what grants so many turns by itself, where slices are measured without other columns."""
+    left = itertools.repeat(turn, turns)
+    return lambda measured: next(left, None)
+
+
+def measured(ask: Ask, measure: Callable[[Turn], Block]) -> list[Block]:
+    """Measure slice after slice, as long as there are turns."""
+    slices: list[Block] = []
+    turn = ask(None)
+    while turn is not None:
+        slices.append(measure(turn))
+        turn = ask(slices[-1])
+    return slices
+
+
+class State(Enum):
+    """What a clock of slices is doing."""
+
+    WARMING = auto()  # calibration and warm-up
+    WAITING = auto()  # for a step from which a slice fits into the epoch, and there for a turn
+    DISCARDING = auto()  # what comes first in a turn
+    MEASURING = auto()
+    OVER = auto()  # there are no more turns
+
+
+class SliceClock:
+    """Warm up, then measure slices of K steps, each in its turn.
+
+    No slice crosses an epoch's end, nor has an epoch's first step. Call ``begin_epoch``; then, as long as it ``wants``
+    a step: ``take`` a turn (None: there are no more) where it is ``waiting``, else ``mark`` the step.
+
+    What a slice discards goes by the slice before it. The first one discards K steps: others may have run during the
+    warm-up, whose steps then took longer than they do in a turn. ``alone``: nothing else ran during this one's.
+    """
+
+    def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
+        self._pace = pace
+        self._least = least  # discarded of what is quick
+        self._alone = alone
+        self._discard = 0
+        self._turn = FIRST
+        self._next: int | None = None
+        self._began = Reading(0, 0, 0)
+        self.warmup = warmup
+        self.state = State.WARMING
+        self.slices: list[Block] = []
+        self.switches = 0
+
+    @property
+    def waiting(self) -> bool:
+        return self.state is State.WAITING
+
+    @property
+    def over(self) -> bool:
+        return self.state is State.OVER
+
+    @property
+    def last(self) -> Block | None:
+        """The slice that was measured last."""
+        return self.slices[-1] if self.slices else None
+
+    def begin_epoch(self) -> None:
+        """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""
+        self.warmup.begin_epoch()
+        if self.state in (State.DISCARDING, State.MEASURING):
+            self._begin(0)
+
+    def wants(self, step: int) -> bool:
+        """Tell whether something is to be done before this step."""
+        match self.state:
+            case State.WARMING:
+                return self.warmup.wants(step)
+            case State.WAITING:
+                return self._measured_from(step) is not None
+            case _:
+                return step == self._next
+
+    def take(self, step: int, turn: Turn | None) -> None:
+        """Begin a slice before this step, or end."""
+        if turn is None:
+            self.state, self._next = State.OVER, None
+        else:
+            self._turn = turn
+            self._begin(step)
+
+    def mark(self, step: int, now: Reading) -> None:
+        """Go on to the next state, at a step that was wanted."""
+        match self.state:
+            case State.WARMING:
+                self.warmup.mark(step, now.ns)
+                if self.warmup.warm:
+                    self._discard = self.warmup.steps_per_block
+                    if self._alone:
+                        self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
+                    self.state = State.WAITING
+            case State.DISCARDING:
+                self._began, self._next = now, step + self.warmup.steps_per_block
+                self.state = State.MEASURING
+            case State.MEASURING:
+                ended = now.since(self._began, self.warmup.steps_per_block, self._turn)
+                self.slices.append(self._pace.meter.with_card(ended))
+                self._discard = self._pace.discarded(self.slices[-1].unit_ns, self._least)
+                self.switches += now.switches - self._began.switches
+                self.state, self._next = State.WAITING, None
+            case _:
+                raise AssertionError(f"no step is marked while {self.state}")
+
+    def _begin(self, step: int) -> None:
+        self.state, self._next = State.DISCARDING, self._measured_from(step)
+
+    def _measured_from(self, step: int) -> int | None:
+        """Return from where a slice is measured whose turn comes before this step; None where the epoch is too short.
+
+        An epoch's first step is discarded besides. Where no epoch has room for all that is to be discarded, less is.
+        """
+        first = step + self._discard
+        if self.warmup.last_step is None:
+            return first
+        latest = self.warmup.last_step - self.warmup.steps_per_block
+        if step == 0:
+            first = max(LEAD_STEPS, min(first + LEAD_STEPS, latest))
+        return first if first <= latest else None

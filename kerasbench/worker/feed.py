@@ -1,0 +1,305 @@
+"""The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend.
+
+A regime at a size of a sweep: its batch, its width, and rows for enough whole steps of them.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kerasbench.datasets import Dataset
+from kerasbench.protocol.columns import Size
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS
+from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.text import size as in_words
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.inputs import first, in_tuples, is_nested, leaves, mapped
+
+# Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
+POOL_BYTES = 64 << 20
+POOL_MIN_STEPS = 64
+EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
+SHUFFLES = 5
+ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
+ALLOWED_DTYPES = ("float32", "int32", "uint8")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Inputs and targets that belong together, and where there are any the weights of the samples.
+
+    Each is an array or a structure of arrays, which all have as many rows.
+    """
+
+    x: Any
+    y: Any
+    weights: Any = None
+
+    def __len__(self) -> int:
+        array = first(self.x)
+        return 0 if array is None else len(array)
+
+    def __getitem__(self, chosen: slice) -> "Rows":
+        return self._each(lambda array: array[chosen])
+
+    @property
+    def row_bytes(self) -> int:
+        """What one row's inputs take."""
+        return sum(array[:1].nbytes for _, array in leaves(self.x))
+
+    def repeated(self, samples: int) -> "Rows":
+        """Return that many rows, over again from the first where there are too few: a pass costs the same."""
+        if samples <= len(self):
+            return self[:samples]
+        return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
+
+    def _each(self, change: Callable[[Any], Any]) -> "Rows":
+        return Rows(*(mapped(change, one) for one in (self.x, self.y, self.weights)))
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Training rows, and validation and test rows in their published numbers; and how `fit` takes them.
+
+    ``draws``: the regime's pipeline gives other batches of the same rows each time, so no two backends get the same.
+    """
+
+    regime: Regime
+    train: Rows
+    validation: Rows
+    test: Rows
+    class_weight: Mapping[int, float] | None = None
+    draws: bool = False
+
+    @property
+    def batch(self) -> int:
+        return self.regime.batch_size
+
+    @property
+    def predict_batch(self) -> int:
+        return self.regime.predict_batch_size
+
+    @property
+    def evaluated(self) -> Rows:
+        """Unseen rows to judge learning by; training rows where the publication had no others."""
+        rows = self.test or self.train
+        return rows[: min(EVALUATED_SAMPLES, max(1, POOL_BYTES // max(1, rows.row_bytes)))]
+
+    def arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the regime's pipeline."""
+        if self.regime.feed is not None:
+            return {"x": self.regime.feed(rows.x, rows.y, self.batch)}
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
+        return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
+
+    def training_arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` takes for these rows: ``arguments``, and the weights of the classes."""
+        weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
+        return self.arguments(rows) | weights
+
+    def step(self, rows: Rows) -> tuple[Any, ...]:
+        """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
+        x, y, *weights = in_tuples(
+            (rows.x, rows.y, *([] if rows.weights is None else [rows.weights]))
+            if self.regime.feed is None
+            else tuple(self.regime.feed(rows.x, rows.y, len(rows))[0])
+        )
+        if self.class_weight is not None and not weights:
+            weights = [weights_of(y, self.class_weight)]
+        return (x, y, *weights)
+
+    def validation_arguments(self) -> dict[str, Any]:
+        """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
+        if not len(self.validation):
+            return {}
+        if self.regime.feed is None:
+            unseen = self.validation
+            return {"validation_data": (unseen.x, unseen.y, *([] if unseen.weights is None else [unseen.weights]))}
+        return {"validation_data": self.regime.feed(self.validation.x, self.validation.y, self.batch)}
+
+    def inputs(self, rows: Rows) -> Any:
+        """Return the x of these rows as the model takes it, through the regime's pipeline where it has one."""
+        return self.together(rows)[0]
+
+    def together(self, rows: Rows) -> tuple[Any, Any]:
+        """Return x and y of these rows in one batch: a pipeline may have them in another order."""
+        if self.regime.feed is None:
+            return rows.x, rows.y
+        x, y, *_ = self.regime.feed(rows.x, rows.y, len(rows))[0]
+        return x, y
+
+
+def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
+    """Draw the rows; all that the publication had where ``whole``, else as many training rows as are needed to measure.
+
+    Raises:
+        ScenarioError: the data are not that many rows of float32, int32 or uint8 arrays.
+        DataError: real rows cannot be had.
+    """
+    dataset, weights = scenario.dataset(regime), scenario.class_weight
+    if whole:
+        rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
+        draws = check_pipeline(regime, rows)
+        train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
+        return Feed(regime, train, validation, rows[regime.train + regime.validation :], weights, draws)
+    count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").row_bytes)
+    test = regime.test if regime.test_each_epoch else min(regime.test, EVALUATED_SAMPLES)
+    fresh = min(test, EVALUATED_SAMPLES)
+    rows = draw(dataset, count + fresh, seed, kind)
+    draws = check_pipeline(regime, rows)
+    train = rows[:count]
+    unseen = rows[count:].repeated(test) if test else rows[:0]
+    return Feed(regime, train, train.repeated(regime.validation), unseen, weights, draws)
+
+
+def check_pipeline(regime: Regime, rows: Rows) -> bool:
+    """Have the regime's pipeline, if it has one, make two batches of these rows; return whether they differ each time.
+
+    Raises:
+        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the regime's batch,
+            or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    """
+    if regime.feed is None:
+        return False
+    if rows.weights is not None:
+        raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
+    wanted = min(2, len(rows) // regime.batch_size)
+    rows = rows[: wanted * regime.batch_size]
+    made = regime.feed(rows.x, rows.y, regime.batch_size)
+    if not hasattr(made, "__getitem__"):
+        raise ScenarioError(
+            f"feed() must make a keras.utils.PyDataset, which gives any batch, not {type(made).__name__}"
+        )
+    count = len(made) if hasattr(made, "__len__") else getattr(made, "num_batches", None)
+    if count != wanted:
+        raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
+    first = made[0]
+    _check_batch(first, regime.batch_size)
+    return not (_equal(first, made[0]) and _equal(first, regime.feed(rows.x, rows.y, regime.batch_size)[0]))
+
+
+def _equal(batch: Any, other: Any) -> bool:
+    found, wanted = list(leaves(batch)), list(leaves(other))
+    return len(found) == len(wanted) and all(np.array_equal(a, b) for (_, a), (_, b) in zip(found, wanted, strict=True))
+
+
+def _check_batch(batch: Any, samples: int) -> None:
+    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+        raise ScenarioError(
+            f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {type(batch).__name__}"
+        )
+    for name, given in zip(("x", "y", "sample_weight"), batch, strict=False):
+        for place, array in leaves(given, name):
+            if np.shape(array)[:1] != (samples,):
+                found = f"{place} of shape {np.shape(array)}"
+                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {found}")
+            if getattr(array, "dtype", None) == np.float64:
+                raise ScenarioError(
+                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
+                )
+
+
+def pool_samples(regime: Regime, row_bytes: int) -> int:
+    """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
+    fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * regime.batch_size)
+    if regime.batch is None or regime.train <= fit_in_pool:
+        return regime.train
+    return fit_in_pool // regime.batch_size * regime.batch_size
+
+
+def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
+    """Draw rows with a fresh generator and check what comes."""
+    drawn = dataset.rows(kind, samples, np.random.default_rng(seed))
+    for name, given in zip(("x", "y", "sample_weight"), drawn, strict=False):
+        for place, array in leaves(given, name):
+            _check(place, array, samples)
+    rows = Rows(*drawn)
+    if first(rows.x) is None or first(rows.y) is None:
+        raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
+    return rows
+
+
+def _check(place: str, array: Any, samples: int) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
+        found = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ScenarioError(f"data() must return NumPy arrays of {', '.join(ALLOWED_DTYPES)}; {place} is {found}")
+    if len(array) != samples:
+        raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+
+
+def shuffle_ns(rows: int, few: int, batch: int) -> int:
+    """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
+
+    It does so before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that only
+    their order costs. The quickest of several counts: what else the machine does makes it longer.
+    """
+    import keras
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+    def begin_ns(count: int) -> int:
+        x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
+        adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+        began_ns = time.perf_counter_ns()
+        next(iter(getattr(adapter, ITERATORS[keras.config.backend()])()))
+        return time.perf_counter_ns() - began_ns
+
+    begin_ns(few)  # the first also loads what it needs
+    both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
+    return max(0, min(many for many, _ in both) - min(one for _, one in both))
+
+
+def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
+    """Return each sample's weight by its class, as `fit` makes it of ``class_weight``; 1 for a class without one."""
+    if is_nested(targets):
+        raise ScenarioError("class_weight is for one array of classes; with several targets use sample weights")
+    classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets.reshape(len(targets))
+    return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)
+
+
+ENOUGH_STEPS = 16  # of an epoch, whose first step is in no block: blocks of eight fit
+MAX_BYTES = 1 << 30  # of rows; TensorFlow holds them twice
+
+
+def prepare_sized(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str) -> Feed:
+    """Return the regime at that size: steps alone, without validation and test, on its rows over and over again.
+
+    Raises:
+        TrialFailure: too few steps of the batch fit into MAX_BYTES (unsupported).
+        ScenarioError: the scenario does not scale, or its rows cannot be used. DataError: real rows cannot be had.
+    """
+    if size.width is not None and not scenario.scalable:
+        raise ScenarioError("no layer follows regime.width: use regime.scaled(units), and say Scenario(scalable=True)")
+    dataset = scenario.dataset(regime)
+    batch = size.batch or regime.batch_size
+    samples = batch * steps(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
+    at_size = dataclasses.replace(
+        regime,
+        batch=batch,
+        width=size.width or regime.width,
+        train=samples,
+        validation=0,
+        test=0,
+        test_each_epoch=False,
+    )
+    rows = draw(dataset, min(samples, regime.train), seed, kind).repeated(samples)
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
+
+
+def steps(batch: int, row_bytes: int) -> int:
+    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them.
+
+    Raises:
+        TrialFailure: fewer than blocks can be made of fit into MAX_BYTES.
+    """
+    batch_bytes = batch * row_bytes
+    count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
+    if count < MIN_STEPS_FOR_BLOCKS:
+        needed, allowed = in_words(MIN_STEPS_FOR_BLOCKS * batch_bytes), in_words(MAX_BYTES)
+        cause = f"the rows of {MIN_STEPS_FOR_BLOCKS} steps of batch {batch:,} take {needed}, more than {allowed}"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches", "data"))
+    return count

@@ -1,0 +1,306 @@
+"""The weights that a model begins with: what is random is drawn by NumPy, the same for every backend.
+
+A twin in the place of a Keras model: what the phases use of one, and nothing else.
+
+Windows, blocks, prediction and proof are the same code for both. A twin's loop runs its own steps; it is told of
+callbacks only what a clock needs: that an epoch or a step begins, that an epoch or training is over.
+
+The model of a trial: the scenario's own, as it is to be measured, or a twin in its place.
+"""
+
+import gc
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kerasbench.backends import Backend
+from kerasbench.native import Logs, Start, Stops, Twin
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import TrialRequest
+from kerasbench.scenario import Regime, Scenario, ScenarioError, execute, require_unchanged, twin_file
+from kerasbench.worker.checks import random_layers
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.feed import Feed
+
+Origin = Literal["random", "given", "unknown"]
+
+ORIGIN = "_kerasbench_origin"  # the attribute of a variable that keeps it
+RANDOM = "RandomInitializer"  # what all of Keras' initializers have for a base that draw random numbers
+# Keras' others, by their names now and in older versions; they give the same on every backend.
+CONSTANT = frozenset({"Constant", "Zeros", "Ones", "Identity", "IdentityInitializer", "STFT", "STFTInitializer"})
+# The same on every backend as well; a backend's own tensor may have been drawn by the backend.
+NUMPY_OR_PYTHON = (np.ndarray, np.generic, list, tuple, int, float)
+
+
+def remember_origins() -> None:
+    """Have every variable that is made from now on keep where its first value came from: Keras forgets that."""
+    import keras
+
+    initialize = keras.Variable.__init__
+
+    def remember(self: Any, initializer: Any, *args: Any, **named: Any) -> None:
+        initialize(self, initializer, *args, **named)
+        named_one = isinstance(initializer, str)
+        setattr(self, ORIGIN, origin(keras.initializers.get(initializer) if named_one else initializer))
+
+    keras.Variable.__init__ = remember
+
+
+def origin(initializer: Any) -> Origin:
+    """Return where a first value comes from: Keras' random numbers, the scenario's own value, or who knows."""
+    classes = {one.__name__ for one in type(initializer).__mro__}
+    if RANDOM in classes:
+        return "random"
+    return "given" if classes & CONSTANT or isinstance(initializer, NUMPY_OR_PYTHON) else "unknown"
+
+
+def share_weights(model: Any, seed: int) -> None:
+    """Draw a model's random weights with NumPy: the same seed gives different ones on each backend."""
+    rng = np.random.default_rng(seed)
+    weights = model.get_weights()
+    for position, (variable, weight) in enumerate(zip(model.weights, weights, strict=True)):
+        if is_drawn(getattr(variable, ORIGIN, "unknown"), str(variable.dtype), weight.ndim):
+            limit = glorot_limit(weight.shape)
+            weights[position] = rng.uniform(-limit, limit, weight.shape).astype(weight.dtype)
+    model.set_weights(weights)
+
+
+def is_drawn(found: Origin, dtype: str, dimensions: int) -> bool:
+    """Tell whether a weight is to be drawn.
+
+    A function may draw random numbers, or give what is no noise, such as an LSTM's bias: of what it makes, matrices
+    are drawn, because they are mostly random, and what has fewer dimensions is left.
+    """
+    return "float" in dtype and (found == "random" or (found == "unknown" and dimensions > 1))
+
+
+def glorot_limit(shape: Sequence[int]) -> float:
+    """Return Glorot & Bengio's uniform limit, sqrt(6 / (fan_in + fan_out)) (AISTATS 2010), Keras' own default.
+
+    A vector has its length for both, as in Keras; a scalar 1.
+    """
+    if len(shape) < 2:
+        return math.sqrt(3 / math.prod(shape))
+    return math.sqrt(6 / (math.prod(shape[:-2]) * (shape[-2] + shape[-1])))
+
+
+def build_twin(request: TrialRequest, regime: Regime, model: Any) -> "NativeModel":
+    """Return the scenario's twin with the weights of its Keras model, which the caller then lets go.
+
+    Raises:
+        TrialFailure: what the twin computes could not be compared. ScenarioError: its file has no ``build``, or has
+            changed. Whatever the file itself raises passes through.
+    """
+    if random_layers(model):
+        cause = "its layers draw random numbers: a twin's losses could not be compared with Keras'"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "build"))
+    file = twin_file(Path(request.file), request.backend)
+    require_unchanged(file, request.twin_hash)
+    build = getattr(execute(f"kerasbench_twin_{file.stem}", file), "build", None)
+    if not callable(build):
+        raise ScenarioError(f"{file}: a twin has a function build(start) at its top level")
+    place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
+    twin = build(Start([weight.copy() for weight in model.get_weights()], regime, place, model.jit_compile))
+    return NativeModel(twin)
+
+
+@dataclass(frozen=True)
+class History:
+    """What ``fit`` returns: the logs of each epoch by name."""
+
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, logs: Logs) -> None:
+        for name, value in logs.items():
+            self.history.setdefault(name, []).append(value)
+
+
+@dataclass(frozen=True)
+class Array:
+    """One of a twin's arrays where proof and terms look for a Keras variable."""
+
+    value: Any
+
+    @property
+    def _value(self) -> Any:
+        return self.value  # where JAX is asked what to wait for
+
+    @property
+    def dtype(self) -> str:
+        return str(getattr(self.value.dtype, "name", self.value.dtype)).removeprefix("torch.")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A twin's weights where terms look for layers; it computes in what they are kept in."""
+
+    weights: list[Array]
+
+    @property
+    def compute_dtype(self) -> str:
+        return self.weights[0].dtype
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A twin's optimizer where proof looks for Keras'."""
+
+    variables: list[Array]
+
+
+class NativeModel:
+    """Train, evaluate and predict with a twin as the phases do with a Keras model."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.twin = twin
+        self.jit_compile = twin.jit
+        self.stop_training = False
+        self._placed: dict[int, tuple[Any, Any, Any]] = {}  # by identity: with the arrays, so that none is taken over
+
+    @property
+    def variables(self) -> list[Array]:
+        return [Array(one) for one in self.twin.weights()]
+
+    weights = variables
+
+    @property
+    def optimizer(self) -> Slots:
+        return Slots([Array(one) for one in self.twin.slots()])
+
+    def count_params(self) -> int:
+        return sum(math.prod(array.value.shape) for array in self.variables)
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        batch_size: int,
+        epochs: int = 1,
+        shuffle: bool = True,
+        callbacks: Sequence[Any] = (),
+        validation_data: tuple[Any, Any] | None = None,
+        verbose: int = 0,
+    ) -> History:
+        """Train as ``keras.Model.fit`` does with these arguments; rows are placed on the device once, before."""
+        self.stop_training = False
+        for callback in callbacks:
+            callback.set_model(self)
+        begin_epoch, end_epoch = _hook(callbacks, "on_epoch_begin"), _hook(callbacks, "on_epoch_end")
+        begin_step = _hook(callbacks, "on_train_batch_begin")
+        self._placed.clear()
+        history, rows = History(), self._place(x, y)
+        unseen = validation_data and self._place(*validation_data)
+        for epoch in range(epochs):
+            begin_epoch(epoch)
+            if self.stop_training:
+                break
+            logs = self.twin.train_epoch(*rows, batch_size, shuffle, self._stops(begin_step))
+            if unseen:
+                logs |= {f"val_{name}": value for name, value in self.twin.evaluate(*unseen, batch_size).items()}
+            history.add(logs)
+            end_epoch(epoch)
+            if self.stop_training:
+                break
+        _hook(callbacks, "on_train_end")()
+        self._placed.clear()
+        return history
+
+    def evaluate(self, x: Any, y: Any, batch_size: int, verbose: int = 0, return_dict: bool = True) -> Logs:
+        return self.twin.evaluate(*self._place(x, y), batch_size)
+
+    def predict(self, x: Any, batch_size: int, verbose: int = 0) -> Any:
+        return self.twin.predict(x, batch_size)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        return self.twin.predict(x, len(x))
+
+    def forward(self, x: Any) -> Any:
+        return self.twin.forward(x)
+
+    def _flatten_layers(self, include_self: bool = True) -> list[Layer]:
+        return [Layer([array]) for array in self.variables]
+
+    def _place(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Return rows on the device; the same arrays are placed once in a ``fit``, as a test set is in each epoch."""
+        found = self._placed.get(id(x))
+        if found is None:
+            found = self._placed[id(x)] = (x, *self.twin.place(x, y))
+        return found[1:]
+
+    def _stops(self, begin_step: Callable[..., object]) -> Stops:
+        def stops(step: int) -> bool:
+            if self.stop_training:  # asked for at the step before, which is trained all the same, as by Keras
+                return True
+            begin_step(step)
+            return False
+
+        return stops
+
+
+def _hook(callbacks: Sequence[Any], name: str) -> Callable[..., object]:
+    """Return a call of that hook of every callback; of one callback its own, which costs no loop at each step."""
+    hooks: list[Callable[..., object]] = [getattr(callback, name) for callback in callbacks]
+    if len(hooks) == 1:
+        return hooks[0]
+
+    def call(*given: Any) -> None:
+        for hook in hooks:
+            hook(*given)
+
+    return call
+
+
+def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
+    """Return the Keras model, or where it is asked for its twin, which begins with the same weights.
+
+    Raises:
+        ScenarioError: neither can be measured as it is. TrialFailure: the twin could not be compared.
+    """
+    model = build_keras(scenario, feed, backend, request)
+    if not request.options.native:
+        return model
+    twin = build_twin(request, feed.regime, model)
+    del model
+    gc.collect()  # the Keras model is held by cycles, and holds memory on the device
+    return twin
+
+
+def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
+    """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
+    regime = feed.regime
+    model = scenario.build(regime)
+    if scenario.trains and not getattr(model, "compiled", False):
+        raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
+    if model.run_eagerly or model.steps_per_execution != 1:
+        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
+    make_weights(model, feed)
+    counted, wanted = model.count_params(), scenario.parameters_of(regime)
+    if wanted is not None and counted != wanted and regime.width == 1:
+        raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")
+    # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
+    asked = request.options.jit
+    model.jit_compile = jit_default(model, backend, request.device) if asked is None else asked
+    if not scenario.keeps_weights:
+        share_weights(model, request.seed)
+    return model
+
+
+def make_weights(model: Any, feed: Feed) -> None:
+    """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
+
+    A model of one's own class may call itself built before its layers are.
+    """
+    if model.built and all(layer.built for layer in model._flatten_layers()):
+        return
+    x, *_ = feed.step(feed.train[:1])
+    model(x)
+
+
+def jit_default(model: Any, backend: Backend, device: Device) -> bool:
+    """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
+    return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())

@@ -1,1 +1,0 @@
-"""What a child answers that measures nothing: describe a file, probe a backend, take an inventory, fetch, count."""

@@ -1,0 +1,129 @@
+"""``--help`` by purpose with examples, and what bash, zsh and fish complete."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerasbench.cli import main
+from kerasbench.cli import options as shown
+from kerasbench.cli.options import examples_of, options_of, with_default_command
+
+ROOT = main.app
+COMPLETE = "_KERASBENCH_COMPLETE"
+
+
+def commands(group: Any) -> dict[str, Any]:
+    """Return every command of a group, those of its groups included, by name."""
+    found = {group.name or "kerasbench": group}
+    for name, command in getattr(group, "commands", {}).items():
+        found |= {name: command} | commands(command)
+    return found
+
+
+ALL = {name or "kerasbench": command for name, command in commands(ROOT).items()}
+
+
+def asked(variables: dict[str, str]) -> str:
+    """Return what a shell is told."""
+    environment = os.environ | variables
+    command = [sys.executable, "-c", "from kerasbench.__main__ import main; main()"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> None:
+    lines = [shlex.split(line, comments=True) for line in examples_of(name)]
+    assert len(lines) == 2
+    for line in lines:
+        program, *arguments = with_default_command(line[1:])
+        command = ALL[program]
+        if program == "env":
+            program, *arguments = arguments
+            command = ALL[program]
+        taken = [word for word in arguments if word != ">"]
+        command.make_context(program, taken, resilient_parsing=False)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
+    command = ALL[name]
+    context = command.make_context(name, [], resilient_parsing=True)
+    groups = options_of(command, context)
+    general = {"--version", "--help"}
+    assert {option.split()[0] for option, _ in groups["Options"]} <= general
+    text = command.get_help(context)
+    assert "Examples:" in text
+    assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_the_commands_of_the_first_page_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    found = [text.index(f"\n{title}:\n") for title in main.app.purposes]
+    assert found == sorted(found)
+    assert "..." not in text.partition("Measure:")[2]  # no sentence is cut off
+
+
+def test_help_is_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["run", "--help"]) == 0
+    text = capsys.readouterr().out
+    titles = [f"\n{title}:\n" for title in shown.OPTIONS if f"\n{title}:\n" in text]
+    assert [text.index(title) for title in titles] == sorted(text.index(title) for title in titles)
+    assert titles[-2:] == ["\nFor experts:\n", "\nOptions:\n"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "complete -o nosort -F _kerasbench_completion kerasbench"),
+        ("zsh", "compdef _kerasbench_completion kerasbench"),
+        ("fish", "complete --no-files --command kerasbench"),
+    ],
+)
+def test_each_shell_has_its_script(shell: str, line: str) -> None:
+    script = asked({COMPLETE: f"{shell}_source"})
+    assert line in script
+    assert f"{COMPLETE}={shell}_complete" in script
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("kerasbench sw", {"sweep"}),
+        ("kerasbench --qu", {"--quick"}),
+        ("kerasbench --vers", {"--version"}),
+        ("kerasbench --quick --scen", {"--scenario"}),
+        ("kerasbench --quick --backend t", {"tensorflow", "torch"}),
+        ("kerasbench explain mnist_dense --device c", {"cpu"}),
+        ("kerasbench env cr", {"create"}),
+    ],
+)
+def test_bash_is_offered_what_the_line_can_go_on_with(typed: str, offered: set[str]) -> None:
+    words = len(typed.split()) - 1
+    found = asked({COMPLETE: "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(words)})
+    assert {line.partition(",")[2] for line in found.split()} == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_zsh_and_fish_are_offered_it_with_its_help(shell: str) -> None:
+    variables = {"COMP_WORDS": "kerasbench sweep --batch", "COMP_CWORD": "2" if shell == "zsh" else "--batch"}
+    found = asked({COMPLETE: f"{shell}_complete"} | variables)
+    assert "--batch-size" in found and "1..4096" in found
+
+
+def test_bash_runs_its_script(tmp_path: Path) -> None:
+    program = tmp_path / "kerasbench"
+    code = "from kerasbench.__main__ import main; main()"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}"\n')
+    program.chmod(0o755)
+    script = asked({COMPLETE: "bash_source"})
+    asks = 'COMP_WORDS=(kerasbench comp); COMP_CWORD=1; _kerasbench_completion kerasbench; echo "${COMPREPLY[@]}"'
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", "--norc", "-c", f"{script}\n{asks}"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["compare"]

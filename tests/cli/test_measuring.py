@@ -1,0 +1,333 @@
+"""Commands that explain and compare, from their words to what a user reads; their children are a stand-in."""
+
+import dataclasses
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.versus import versus
+from kerasbench.cli import commands, main
+from kerasbench.errors import Undecided, UsageError
+from kerasbench.plan import cells
+from kerasbench.plan.catalog import Selected
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Message, ProbeReport
+from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS
+from kerasbench.report.explanation import sentences
+from kerasbench.report.markdown import escape
+from kerasbench.results import record
+from kerasbench.results.record import TrialRecord
+from kerasbench.results.store import Store, load
+from kerasbench.runs.run import Ended
+from tests import made, stand_in
+from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
+from tests.analysis.test_versus import record as record_of
+from tests.stand_in import Command
+
+pytestmark = pytest.mark.processes
+
+SHORT = made.regime("short", steps=MIN_STEPS_FOR_BLOCKS - 1)
+TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
+
+
+def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
+    """Run the command and return its exit code and what it wrote to stdout and stderr."""
+    command.start("explain", str(command.folder / "mine.py"), "--rounds", "3", *arguments)
+    return command.ended(), *command.output()
+
+
+def describe(folder: Path, *others: str) -> None:
+    """Have the scenario say that it has a short regime, beside the others."""
+    regimes = [*(made.regime(name) for name in others), SHORT]
+    found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
+    stand_in.answer(folder, "describe", Message(descriptions=[found]))
+
+
+def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
+    code, out, err = explain(command, "--backend", "jax,torch")
+    assert code == 0, err
+    assert out.startswith("## Where the time goes\n")
+    assert [line for line in out.splitlines() if line.startswith("###")] == ["### mine, jax cpu", "### mine, torch cpu"]
+    feeding = [line.partition(" (")[0] for line in out.splitlines() if line.startswith("- Feeding")]
+    assert feeding == ["- Feeding: 0.250 ms a step", "- Feeding: 0.500 ms a step"]  # a quarter of a step
+    assert "Failures" not in out
+    assert "## How this was measured\n" in out
+
+
+def test_it_says_the_same_as_json(command: Command) -> None:
+    code, out, _ = explain(command, "--json", "--backend", "jax")
+    (found,) = json.loads(out)
+    assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.25))
+
+
+def test_a_regime_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
+    describe(command.folder)
+    code, out, err = explain(command)
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].startswith("kerasbench: nothing here can be explained")
+    assert "measured" not in err and "Traceback" not in err
+    assert f"mine/short ({SHORT.steps})" in err and "`kerasbench run --scenario mine/short`" in err
+    assert not command.results.exists()
+
+
+def test_a_regime_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(command: Command) -> None:
+    describe(command.folder, "long")
+    code, out, _ = explain(command, "--backend", "jax")
+    assert code == 2
+    assert "### mine/long, jax cpu" in out
+    (row,) = [line for line in out.splitlines() if line.startswith("| mine/short")]
+    assert "unsupported" in row and TOO_SHORT in row
+    code, out, err = explain(command, "--backend", "jax", "--json")
+    assert (code, [found["regime"] for found in json.loads(out)]) == (2, ["long"])
+    assert TOO_SHORT in err
+
+
+def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None:
+    for name in ("trial", "parts"):
+        stand_in.answer(command.folder, f"{name}-jax", Message(failure=made.FAILURE))
+    code, out, _ = explain(command, "--backend", "jax")
+    assert code == 2
+    assert "## Failures" in out and "died from SIGSEGV" in out
+    code, out, err = explain(command, "--backend", "jax", "--json")
+    assert (code, json.loads(out)) == (2, [])
+    assert "died from SIGSEGV" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "control", "rounds"),
+    [
+        (["run", "--control"], True, 12),
+        (["run", "--rigorous"], True, 12),
+        (["sweep", "mnist_dense", "--control"], True, 12),
+        (["run"], False, 12),
+        (["explain", "mnist_dense", "--backend", "torch", "--quick"], False, 1),
+    ],
+)
+def test_a_control_and_a_quick_explanation_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], control: bool, rounds: int
+) -> None:
+    said: list[record.Asked] = []
+
+    def measured(what: record.Asked, *rest: object) -> None:
+        said.append(what)
+        raise UsageError("that is all")
+
+    monkeypatch.setattr("kerasbench.runs.run.measured", measured)
+    assert main.main(arguments) == 1
+    assert [(one.control, one.effort.max_rounds) for one in said] == [(control, rounds)]
+
+
+def test_a_disk_that_takes_no_file_takes_no_explanation_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = made.record(*(made.trial(index, found=made.with_parts()) for index in (1, 2, 3)), rounds=3)
+    store = Store.create(tmp_path, record.started)
+    full = f"{store.data}: cannot be written: no space"
+    monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(Ended(record, store, full)))
+    assert main.main(["explain", "dense", "--backend", "torch"]) == 1
+    out, err = capsys.readouterr()
+    found = findings(record).anatomies
+    assert all(escape(sentence) in out for one in found for sentence in sentences(one))
+    assert err == f"kerasbench: {full}\n"
+    assert not store.tables.exists()
+
+
+def test_a_short_regime_has_no_rivals_that_might_help() -> None:
+    entry = made.entry()
+    chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
+    probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
+    found = cells.make(record.Asked(explain=True), chosen, {"jax": probe}, made.MACHINE)
+    assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
+    assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
+        ("dense/short jax cpu", True)
+    ]
+
+
+def other(command: Command, step_ms: float, name: str = "new") -> Path:
+    """Make one more stand-in, whose steps on torch take so long, and return its interpreter."""
+    folder = command.folder / name
+    folder.mkdir()
+    stand_in.furnish(folder)
+    said = dataclasses.replace(made.measurement(step_ms), prediction=[])
+    stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    return folder / "python"
+
+
+def compare(command: Command, *arguments: str) -> tuple[int, str, str]:
+    """Compare the stand-in with another, and return the exit code and what was written to stdout and stderr."""
+    scenario = str(command.folder / "mine.py")
+    command.start("versus", *arguments, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
+    return command.ended(), *command.output()
+
+
+def labelled(command: Command, step_ms: float) -> list[str]:
+    old, new = command.folder / "python", other(command, step_ms)
+    return ["old", "new", "--python", f"torch@old={old}", "--python", f"torch@new={new}"]
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "more", "code", "verdict"),
+    [
+        (2.2, ["--fail-on", "regression"], 3, "slower"),
+        (2.2, ["--fail-on", "regression", "--threshold", "20%"], 0, "same"),
+        (2.2, [], 0, "slower"),
+        (1.6, ["--fail-on", "regression"], 0, "faster"),
+        (2.0, ["--fail-on", "regression"], 0, "same"),
+    ],
+)
+def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
+    command: Command, step_ms: float, more: list[str], code: int, verdict: str
+) -> None:
+    ended, out, err = compare(command, *labelled(command, step_ms), *more)
+    assert ended == code, err
+    (line,) = [line for line in out.splitlines() if line.startswith("| mine") and "First step" not in line][:1]
+    assert line.strip("| ").split(" | ")[-1].strip().strip("*") == verdict
+    assert " 1.00 ±0.0 % " in line  # base / base
+    (data,) = command.results.glob("*.json")
+    record = load(data)
+    assert (record.asked.versus, record.asked.environments) == (["old", "new"], ["torch@old", "torch@new"])
+    assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
+    written = (data.read_text(), data.with_suffix(".md").read_text())
+    assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
+
+
+def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
+    return [made.trial(1, backend=backend, failure=made.FAILURE, options=one) for one in options]
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (trials(SLOWER), 3),
+        (trials(ALIKE), 0),
+        ([*trials(ALIKE), *failing(OLD, NEW, AGAIN)], 0),  # what fails with both is no difference
+        ([*trials(ALIKE), *failing(NEW), *trials({OLD: {"step_ms": 2.0}}, "jax")], 3),
+        ([*trials(ALIKE), *failing(OLD), *trials({NEW: {"step_ms": 2.0}}, "jax")], 2),
+    ],
+)
+def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
+    assert commands.gated(versus(summarize(record_of(*found)))) == code
+
+
+def test_a_gate_does_not_pass_where_nothing_was_decided() -> None:
+    with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
+        commands.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
+
+
+def test_a_gate_says_that_a_disturbed_comparison_is_not_decided(
+    command: Command,
+) -> None:
+    arguments = labelled(command, 2.0)
+    for folder in (command.folder, command.folder / "new"):
+        whole = made.sliced([2.0] * 8)
+        blocks = [dataclasses.replace(one, disturbed=True) for one in made.trained(whole).blocks]
+        training = dataclasses.replace(made.trained(whole), blocks=blocks)
+        said = dataclasses.replace(whole, training=training, prediction=[])
+        stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    code, out, err = compare(command, *arguments, "--fail-on", "regression")
+    assert code == 1
+    assert "kerasbench: not decided: other processes used the processors while" in err
+    assert "no regression" not in out
+
+
+def test_two_interpreters_need_no_label(command: Command) -> None:
+    code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)), "--quick")
+    assert (code, out) == (1, "")
+    assert "--quick, --rounds and --rigorous exclude each other" in err
+    command.start("versus", str(command.folder / "python"), str(command.folder / "new" / "python"), "--quick",
+                  "--scenario", str(command.folder / "mine.py"), "--backend", "torch")  # fmt: skip
+    assert command.ended() == 0
+    assert "## python-head against python\n" in command.output()[0]
+
+
+def test_a_version_that_computes_something_else_fails_and_that_is_a_regression(command: Command) -> None:
+    arguments = labelled(command, 2.0)
+    said = dataclasses.replace(made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8)), prediction=[])
+    answers = (Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    stand_in.answer(command.folder / "new", "trial-torch", *answers)
+    code, out, err = compare(command, *arguments)
+    assert code == 2, err
+    assert "- mine torch cpu: new computes something else than old: the loss of step 2 is 2," in out
+    assert compare(command, *arguments, "--fail-on", "regression")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["old", "new"], "'old' is neither a label"),
+        (["keras==3.14", "keras==3.15", "--fail-on", "noise"], "--fail-on takes regression, not 'noise'"),
+        (["keras==3.14", "keras==3.15", "--threshold", "-1"], "--threshold takes a share"),
+        (["keras==3.14", "keras==3.15", "--scenario", "no_such"], "no_such"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kerasbench.environments.sides.built", lambda *_: pytest.fail("it was made"))
+    assert main.main(["versus", *arguments]) == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resumed(command: Command) -> None:
+    new = other(command, 2.2)
+    scenario = str(command.folder / "mine.py")
+    named = ["--python", f"torch@new={new}", "--python", f"torch={command.folder / 'python'}"]
+    command.start("--scenario", scenario, "--backend", "jax,torch", "--rounds", "3", *named)
+    assert command.ended() == 0, command.output()
+    head, *_ = [line for line in command.output()[0].splitlines() if line.startswith("| scenario")]
+    assert [name.strip() for name in head.strip("| ").split("|")[1:]] == ["jax cpu", "torch cpu", "torch cpu @new"]
+    (data,) = command.results.glob("*.json")
+    record = dataclasses.replace(load(data), stopped_because="interrupted", rounds_completed=1)
+    cut = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round < 2])
+    Store(data.with_suffix(".jsonl")).finish(cut)
+    command.start("--resume", *named)
+    assert command.ended() == 1
+    assert f"only if you name them again: --resume --scenario {scenario}" in command.output()[1]
+    command.start("--resume", "--scenario", scenario)
+    assert command.ended() == 1
+    assert "measured torch@new: name its interpreter again, --python torch@new=PATH" in command.output()[1]
+    command.start("--resume", "--scenario", scenario, *named)
+    assert command.ended() == 0, command.output()
+    (resumed,) = command.results.glob("*.json")
+    assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}
+
+
+def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
+    command.start("--scenario", str(command.folder / "mine.py"), "--backend", "jax,torch", "--budget", "0.001s")
+    assert command.ended() == 0, command.output()
+    (data,) = command.results.glob("*.json")
+    first = load(data)
+    assert (first.rounds_completed, first.out_of_time) == (1, True)
+    command.start("--resume")
+    assert command.ended() == 1
+    assert f"{data.name} ran out of time: add --budget TIME" in command.output()[1]
+    command.start("--resume", "--budget", "10m", "--scenario", str(command.folder / "mine.py"))
+    assert command.ended() == 0, command.output()
+    whole = load(data)
+    assert whole.rounds_completed >= 3 and not whole.out_of_time
+    assert whole.trials[: len(first.trials)] == first.trials
+
+
+def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
+    arguments = labelled(command, 2.2)
+    assert compare(command, *arguments)[0] == 0
+    (data,) = command.results.glob("*.json")
+    whole = load(data)
+    cut = [trial for trial in whole.trials if trial.round < 2]
+    data.unlink()
+    interrupted = dataclasses.replace(whole, trials=cut, stopped_because="interrupted", rounds_completed=1)
+    Store(data.with_suffix(".jsonl")).finish(interrupted)
+    command.start("--resume", "--scenario", str(command.folder / "mine.py"), *arguments[2:])
+    assert command.ended() == 0, command.output()
+    resumed = load(data)
+    assert sorted(trial.cell for trial in resumed.trials) == sorted(trial.cell for trial in whole.trials)
+    assert "## new against old" in command.output()[0]

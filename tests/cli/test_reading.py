@@ -1,0 +1,162 @@
+"""Commands that read what there is, from their words to what a user reads and the exit code."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from kerasbench.cli import main
+from kerasbench.results.store import Store
+from tests import made
+
+
+def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["list"]) == 0
+    table = capsys.readouterr().out
+    assert main.main(["list", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= {one["name"] for one in data}
+    assert all(one["name"] in table for one in data)
+    assert {one["suite"] for one in data} == {"published", "tiny", "modern"}
+
+
+def test_list_shows_one_suite_where_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["list", "--suite", "tiny"]) == 0
+    table = capsys.readouterr().out
+    assert "resnet8" in table and "iris_mlp" not in table
+    assert main.main(["list", "--suite", "tinny"]) == 1
+    assert "unknown suite 'tinny'; did you mean 'tiny'?" in capsys.readouterr().err
+
+
+def stored(place: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z") -> Path:
+    """Put a run of so many rounds into a folder of its own."""
+    trials = [
+        made.trial(index, found=made.measurement(step, overhead_ms=0)) for index, step in enumerate(steps_ms, start=1)
+    ]
+    record = made.record(*(dataclasses.replace(one, code="a") for one in trials), rounds=len(steps_ms))
+    Store.create(place, started).finish(dataclasses.replace(record, started=started))
+    return place
+
+
+def stored_by_turns(place: Path, first: int, *steps_ms: float) -> Path:
+    """Put a run of three rounds for each step into a folder, at every other hour."""
+    for index, step in enumerate(steps_ms):
+        stored(place, step, step * 1.001, step * 0.999, started=f"2026-01-02T{first + 2 * index:02}:00:00Z")
+    return place
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return stored(tmp_path / "old", 2.0, 2.01, 1.99)
+
+
+@pytest.mark.parametrize(
+    ("steps_ms", "verdict", "code"),
+    [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0), ((2.0, 2.01, 1.99), "same", 0)],
+)
+def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
+) -> None:
+    before = stored_by_turns(tmp_path / "before", 1, 2.0, 2.01, 1.99)
+    new = stored_by_turns(tmp_path / "new", 2, *steps_ms)
+    assert main.main(["compare", str(before), str(new)]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
+    assert verdict in row
+    assert main.main(["compare", str(before), str(new), "--fail-on", "regression"]) == code
+
+
+def test_where_nothing_was_judged_it_does_not_pass_and_says_why(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = stored(tmp_path / "new", 3.0, 3.01, 2.99, started="2026-01-02T09:00:00Z")
+    assert main.main(["compare", str(old), str(new)]) == 0
+    out = capsys.readouterr().out
+    assert "slower" not in out and "| 1.50 " in out
+    assert main.main(["compare", str(old), str(new), "--fail-on", "regression"]) == 1
+    printed, err = capsys.readouterr()
+    assert printed == out
+    assert err.startswith("kerasbench: nothing could be judged, so this is no pass: 1 cell: a verdict needs three runs")
+    assert err.count("\n") == 1
+
+
+def test_more_than_two_stand_side_by_side_under_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places = {"a/results": 1.0, "b/results": 2.0, "keras-3.14": 3.0, "keras-3.15": 4.0}
+    for place, step_ms in places.items():
+        stored(Path(place), step_ms)
+    assert main.main(["compare", *places, "keras-3.15"]) == 0
+    out = capsys.readouterr().out
+    header, row = ([cell.strip() for cell in line.split("|")[3:-1]] for line in out.splitlines() if "| " in line)
+    named = [*list(places)[:3], "keras-3.15 (1)", "keras-3.15 (2)"]
+    assert header == [f"{name}: torch cpu" for name in named]
+    assert [cell.strip("*").split(" ms")[0] for cell in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
+    assert "machine" not in out.partition("|")[0]
+
+
+@pytest.mark.parametrize("places", [["both", "one"], ["one", "one", "both"]])
+def test_a_side_of_two_machines_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], places: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(Path("one"), 1.0)
+    stored(Path("both"), 1.0)
+    other = dataclasses.replace(made.MACHINE, chip="Chip 10")
+    record = dataclasses.replace(made.record(made.trial()), machine=other)
+    Store.create(Path("both"), "2026-01-03T03:04:05Z").finish(record)
+    assert main.main(["compare", *places]) == 1
+    err = capsys.readouterr().err
+    assert "both has runs of 2 machines (Chip 9," in err and "Chip 10" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["old"], "compare takes two or more"),
+        (["old", "old", "--fail-on", "anything"], "--fail-on takes regression, not 'anything'"),
+        (["old", "old", "old", "--fail-on", "regression"], "--fail-on needs two sets of results"),
+        (["old", "gone"], "gone: cannot be read"),
+    ],
+)
+def test_compare_refuses_what_it_cannot_compare(
+    old: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    monkeypatch.chdir(old.parent)
+    assert main.main(["compare", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert complaint in err and err.count("\n") == 1
+    assert not out
+
+
+def test_a_page_that_differs_from_its_data_is_named_and_updated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["report", str(old)]) == 0
+    written = capsys.readouterr().out.splitlines()
+    (tables,) = old.glob("2*.md")
+    assert str(tables) in written
+    by_hand = tables.read_text().replace("Answer", "By hand")
+    tables.write_text(by_hand)
+    assert main.main(["report", str(old), "--check"]) == 1
+    assert capsys.readouterr().err.startswith(f"kerasbench: {tables}: differs from its data")
+    assert tables.read_text() == by_hand
+    assert main.main(["report", str(old)]) == 0
+    assert capsys.readouterr().out == f"{tables}\n"
+    assert main.main(["report", str(old), "--check"]) == 0
+
+
+def test_a_run_that_was_not_finished_is_read_from_its_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.begin(dataclasses.replace(made.record(made.trial()), stopped_because=""))
+    assert main.main(["report", str(tmp_path), "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert len(found["trials"]) == 1
+
+
+def test_pictures_and_what_is_printed_are_asked_for_one_after_the_other(
+    old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["report", str(old), "--format", "csv", "--plot", str(old)]) == 1
+    assert "ask for one after the other" in capsys.readouterr().err

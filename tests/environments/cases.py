@@ -1,0 +1,112 @@
+"""Recorded facts, and the ways in which a test makes them sick."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kerasbench.environments.doctor import Finding, diagnose
+from kerasbench.environments.facts import BackendFacts, Facts, MachineFacts
+from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
+
+RECORDED = Path(__file__).parent / "recorded"
+CREATE = shlex.join([sys.executable, "-m", "kerasbench", "env", "create", "--backend"])
+KERAS = "'keras>=3.12,<3.17' 'numpy>=1.26'"
+NOTHING_HEARD = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in --python", "spawn")
+
+
+def load(name: str) -> Facts:
+    """Return the recorded facts of one machine."""
+    found = json.loads((RECORDED / f"{name}.json").read_text("utf-8"))
+    machine = msgspec.convert(found["machine"], MachineFacts)
+    backends = [_backend(one) for one in found["backends"]]
+    return Facts(machine, backends, found["variables"], found["keras_json"])
+
+
+def _backend(found: dict[str, Any]) -> BackendFacts:
+    inventory = msgspec.convert(found["inventory"], Inventory)
+    probe = msgspec.convert(found["probe"], ProbeReport)
+    return BackendFacts(found["name"], found["interpreter"], found["source"], inventory, probe)
+
+
+def on(facts: Facts, **different: Any) -> Facts:
+    """Return the facts with something else said of the machine."""
+    return dataclasses.replace(facts, machine=dataclasses.replace(facts.machine, **different))
+
+
+def in_state(facts: Facts, **different: Any) -> Facts:
+    """Return the facts with the machine in another state."""
+    return on(facts, state=dataclasses.replace(facts.machine.state, **different))
+
+
+def of(facts: Facts, *names: str) -> Facts:
+    """Return the facts of some backends alone."""
+    return dataclasses.replace(facts, backends=[one for one in facts.backends if one.name in names])
+
+
+def but(facts: Facts, name: str, **different: Any) -> Facts:
+    """Return the facts with something else said of one backend."""
+    changed = [dataclasses.replace(one, **different) if one.name == name else one for one in facts.backends]
+    return dataclasses.replace(facts, backends=changed)
+
+
+def installed(facts: Facts, name: str, packages: Mapping[str, str | None], **different: Any) -> Facts:
+    """Return the facts with other packages beside one backend (None: not there), or another interpreter."""
+    before = inventory(facts, name)
+    after = {package: version for package, version in {**before.packages, **packages}.items() if version is not None}
+    return but(facts, name, inventory=dataclasses.replace(before, packages=after, **different))
+
+
+def sees(facts: Facts, name: str, devices: Sequence[Device] = (Device(CPU),), **versions: str) -> Facts:
+    """Return the facts with a backend that sees other devices (the CPU alone), or tells other versions."""
+    before = probe(facts, name)
+    told = before.versions | {package.replace("_", "-"): version for package, version in versions.items()}
+    return but(facts, name, probe=dataclasses.replace(before, devices=list(devices), versions=told))
+
+
+def fails(facts: Facts, name: str, cause: str, detail: str = "", phase: str = "import") -> Facts:
+    """Return the facts with a backend that does not load."""
+    return but(facts, name, probe=Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail))
+
+
+def gone(facts: Facts, name: str) -> Facts:
+    """Return the facts with a backend that is not installed, and that nobody named an interpreter of."""
+    left = installed(facts, name, {name: None}, tags=[])
+    return but(fails(left, name, f"{name} is not installed", phase=FIND), name, source="")
+
+
+def inventory(facts: Facts, name: str) -> Inventory:
+    (found,) = [one.inventory for one in facts.backends if one.name == name]
+    assert isinstance(found, Inventory)
+    return found
+
+
+def probe(facts: Facts, name: str) -> ProbeReport:
+    (found,) = [one.probe for one in facts.backends if one.name == name]
+    assert isinstance(found, ProbeReport)
+    return found
+
+
+def said(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return what is found: how grave, with which backends, and the remedy, ``$`` before a command."""
+    return [(one.severity.value, one.backend, _remedy(one)) for one in diagnose(facts)]
+
+
+def causes(facts: Facts) -> list[str]:
+    return [one.cause for one in diagnose(facts)]
+
+
+def _remedy(finding: Finding) -> str:
+    return f"$ {finding.remedy}" if finding.is_command else finding.remedy
+
+
+def pip(facts: Facts, name: str, *arguments: str) -> str:
+    """Return the pip command line of a backend's interpreter, its arguments as they stand in a shell."""
+    (interpreter,) = [one.interpreter for one in facts.backends if one.name == name]
+    return " ".join(["$", shlex.quote(interpreter), "-m pip install", *arguments])

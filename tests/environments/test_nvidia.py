@@ -1,0 +1,171 @@
+"""Rules about NVIDIA GPUs."""
+
+import dataclasses
+import shlex
+import sys
+
+import pytest
+
+from kerasbench.environments.doctor import diagnose
+from kerasbench.environments.facts import Facts
+from kerasbench.host.nvidia import Card
+from kerasbench.protocol.columns import CPU, Device
+from tests.environments import cases
+from tests.environments.cases import CREATE, said
+
+
+@pytest.fixture
+def box() -> Facts:
+    return cases.load("cuda")
+
+
+def driven_by(facts: Facts, driver: str) -> Facts:
+    return cases.on(facts, cards=[Card("NVIDIA H200", driver)])
+
+
+def of_cpu_builds(facts: Facts) -> Facts:
+    """What pip brings without an extra: torch's CPU index, plain jax, and TensorFlow, whose only build is for CUDA."""
+    facts = cases.installed(facts, "torch", {"torch": "2.15.0+cpu", "nvidia-cudnn-cu13": None})
+    facts = cases.installed(facts, "jax", {"jax-cuda13-plugin": None, "jax-cuda13-pjrt": None})
+    facts = cases.installed(facts, "tensorflow", {"nvidia-cudnn-cu12": None})
+    facts = cases.sees(facts, "torch", torch="2.15.0+cpu", torch_wheel="CPU")
+    return cases.sees(cases.sees(facts, "jax", jax_wheel="CPU"), "tensorflow")
+
+
+def test_cpu_builds_beside_a_card(box: Facts) -> None:
+    facts = of_cpu_builds(box)
+    assert said(facts) == [
+        ("error", "tensorflow", f"$ {CREATE} tensorflow --cuda --force"),
+        ("warning", "jax", f"$ {CREATE} jax --cuda --force"),
+        ("warning", "torch", f"$ {CREATE} torch --cuda --force"),
+    ]
+    assert cases.causes(facts) == [
+        "this tensorflow is built for CUDA 12 and sees no GPU, though the driver lists one",
+        "this jax is a CPU build, on a machine with NVIDIA H200",
+        "this torch is a CPU build, on a machine with NVIDIA H200",
+    ]
+
+
+def test_cpu_builds_beside_a_card_whose_driver_speaks_no_cuda_that_is_left(box: Facts) -> None:
+    facts = driven_by(cases.of(of_cpu_builds(box), "torch"), "470.256.02")
+    assert said(facts) == [("warning", "torch", "update the NVIDIA driver, 525 or newer")]
+
+
+def test_cpu_builds_are_right_where_there_is_no_card(box: Facts) -> None:
+    assert diagnose(cases.on(of_cpu_builds(box), cards=[], makers=["AMD"])) == []
+
+
+def test_a_driver_that_is_too_old_for_cuda_13(box: Facts) -> None:
+    """Driver 535 speaks CUDA 12 (CUDA toolkit's release notes): TensorFlow's build is fine, the others' are not."""
+    facts = cases.sees(cases.sees(driven_by(box, "535.183.06"), "jax"), "torch")
+    assert said(facts) == [
+        ("error", "jax", f"$ {CREATE} jax --cuda --force"),
+        ("error", "torch", f"$ {CREATE} torch --cuda --force"),
+    ]
+    assert cases.causes(facts)[1] == "this torch is built for CUDA 13, which driver 535.183.06 does not speak"
+
+
+def test_a_driver_that_no_build_fits_is_to_be_updated_itself(box: Facts) -> None:
+    facts = driven_by(box, "470.256.02")
+    for name in ("jax", "tensorflow", "torch"):
+        facts = cases.sees(facts, name)
+    assert said(facts) == [
+        ("error", "jax", "update the NVIDIA driver, 580 or newer"),
+        ("error", "tensorflow", "update the NVIDIA driver, 525 or newer"),
+        ("error", "torch", "update the NVIDIA driver, 580 or newer"),
+    ]
+
+
+def test_what_sees_the_gpu_is_not_told_that_it_cannot(box: Facts) -> None:
+    """NVIDIA's forward compatibility packages let a data centre's driver run a newer CUDA."""
+    assert diagnose(driven_by(box, "535.183.06")) == []
+
+
+def test_an_old_build_for_an_old_driver_is_left_alone(box: Facts) -> None:
+    """CUDA 11 asks for driver 450: the list of drivers does not reach that far down."""
+    facts = cases.sees(cases.of(box, "torch"), "torch", torch_wheel="CUDA 11.8")
+    assert diagnose(driven_by(facts, "470.256.02")) == []
+
+
+def test_a_card_on_the_bus_without_a_driver(box: Facts) -> None:
+    facts = cases.on(of_cpu_builds(box), cards=[])
+    assert said(facts) == [("warning", "", "install NVIDIA's driver, version 580 or newer, and restart")]
+
+
+def test_a_driver_that_nobody_can_ask(box: Facts) -> None:
+    facts = cases.on(box, cards=[], nvidia_package_missing=True)
+    assert said(facts) == [("warning", "", f"$ {shlex.quote(sys.executable)} -m pip install nvidia-ml-py")]
+    assert cases.causes(facts) == [
+        "there is an NVIDIA driver, but nvidia-ml-py is not installed: no trial on its GPUs is watched for heat and "
+        "other processes, or proves which card it ran on"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("-1", 0), ("", 0), ("1", 1), ("0,-1,1", 1), ("-1,0", 0), ("GPU-8f2a, 1", 2)]
+)
+def test_cards_that_the_shell_hides(box: Facts, value: str, shown: int) -> None:
+    facts = cases.on(box, cards=box.machine.cards * 3)
+    facts = dataclasses.replace(facts, variables={"CUDA_VISIBLE_DEVICES": value})
+    assert said(facts) == [("note", "", "$ unset CUDA_VISIBLE_DEVICES")]
+    assert cases.causes(facts) == [f"CUDA_VISIBLE_DEVICES={value} shows {shown} of 3 NVIDIA GPUs"]
+
+
+def test_what_the_shell_hides_is_not_taken_for_a_broken_build(box: Facts) -> None:
+    facts = cases.sees(dataclasses.replace(box, variables={"CUDA_VISIBLE_DEVICES": "-1"}), "torch")
+    assert [severity for severity, _, _ in said(facts)] == ["note"]
+
+
+def test_a_variable_that_hides_nothing_is_not_worth_a_word(box: Facts) -> None:
+    assert diagnose(dataclasses.replace(box, variables={"CUDA_VISIBLE_DEVICES": "0"})) == []
+
+
+def test_a_card_for_one_process_at_a_time(box: Facts) -> None:
+    (card, *_) = box.machine.cards
+    facts = cases.on(cases.sees(box, "torch"), cards=[dataclasses.replace(card, exclusive=True)])
+    assert ("warning", "", "$ sudo nvidia-smi -c DEFAULT") in said(facts)
+    assert any("EXCLUSIVE_PROCESS" in cause for cause in cases.causes(facts))
+
+
+def with_both_cudnns(facts: Facts) -> Facts:
+    """One environment for TensorFlow and torch, as pip resolves it without a word: the files are the same ten."""
+    both = {
+        "tensorflow": "2.21.0",
+        "torch": "2.15.0",
+        "nvidia-cudnn-cu12": "9.28.0.13",
+        "nvidia-cudnn-cu13": "9.26.0.51",
+    }
+    for name in ("tensorflow", "torch"):
+        facts = cases.installed(facts, name, both)
+    return cases.of(facts, "tensorflow", "torch")
+
+
+def test_both_cudnn_wheels_in_one_environment(box: Facts) -> None:
+    facts = with_both_cudnns(box)
+    assert said(facts) == [
+        ("error", "tensorflow", f"$ {CREATE} tensorflow --cuda --force"),
+        ("error", "torch", f"$ {CREATE} torch --cuda --force"),
+    ]
+    assert "overwrite each other's files" in cases.causes(facts)[0]
+
+
+def test_the_wrong_cudnn_is_named_as_the_reason_why_a_backend_does_not_load(box: Facts) -> None:
+    facts = cases.fails(with_both_cudnns(box), "torch", "ImportError: libcudnn.so.9: undefined symbol")
+    assert said(facts)[1] == ("error", "torch", f"$ {CREATE} torch --cuda --force")
+    assert len(said(facts)) == 2
+
+
+def test_both_cudnn_wheels_do_no_harm_to_a_cpu(box: Facts) -> None:
+    facts = cases.sees(cases.sees(with_both_cudnns(box), "tensorflow"), "torch")
+    assert diagnose(cases.on(facts, cards=[], makers=[])) == []
+
+
+def test_a_plug_in_that_does_not_belong_to_its_jaxlib(box: Facts) -> None:
+    facts = cases.installed(box, "jax", {"jax-cuda13-plugin": "0.11.0"})
+    assert said(facts) == [("error", "jax", cases.pip(facts, "jax", "-U", "'jax[cuda13]'"))]
+    assert cases.causes(facts) == ["jax-cuda13-plugin 0.11.0 does not belong to jaxlib 0.12.0.1"]
+
+
+def test_a_second_card_is_no_fault(box: Facts) -> None:
+    cards = [Device(CPU), Device("cuda", 0, "NVIDIA H200"), Device("cuda", 1, "NVIDIA H200")]
+    assert diagnose(cases.sees(cases.on(box, cards=box.machine.cards * 2), "torch", cards)) == []

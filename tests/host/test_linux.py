@@ -1,0 +1,320 @@
+from pathlib import Path
+
+import pytest
+
+from kerasbench.host import linux
+
+RECORDED = Path(__file__).parent / "recorded"
+X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz\n\n"
+ARM = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
+MAINS = {"type": "Mains", "online": "1"}
+UNPLUGGED = {"type": "Mains", "online": "0"}
+USB = {"type": "USB", "online": "1"}
+BATTERY = {"type": "Battery", "status": "Discharging"}
+CHARGING = {"type": "Battery", "status": "Charging"}
+# A processor's node of KFD, and the GPU of a Ryzen (Strix Halo).
+KFD_CPU = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\nvendor_id 0\ndrm_render_minor 0\n"
+KFD_APU = "cpu_cores_count 0\nsimd_count 80\ngfx_target_version 110501\nvendor_id 4098\ndrm_render_minor 129\n"
+MOUSE = {"type": "Battery", "scope": "Device", "status": "Discharging"}
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / name).read_text("utf-8")
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [(X86, "Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz"), (ARM, "Raspberry Pi 4 Model B Rev 1.4"), ("", ""), ("x", "")],
+)
+def test_the_chip_s_name(cpuinfo: str, name: str) -> None:
+    assert linux.parse_chip(cpuinfo) == name
+
+
+def test_no_proc_no_name(tmp_path: Path) -> None:
+    assert linux.chip(tmp_path / "cpuinfo") == ""
+
+
+def test_governors_are_told_once_each(tmp_path: Path) -> None:
+    names = {"cpu0": "powersave\n", "cpu1": "performance\n", "cpu10": "powersave\n", "cpufreq": "not one\n"}
+    root = tree(tmp_path, {f"{cpu}/cpufreq/scaling_governor": name for cpu, name in names.items()})
+    assert linux.governors(root) == ["performance", "powersave"]
+
+
+def test_throttling_is_summed_over_cores(tmp_path: Path) -> None:
+    counts = {"cpu0": "3\n", "cpu1": "0\n", "cpu10": "4\n", "cpu11": "rubbish\n"}
+    root = tree(tmp_path, {f"{cpu}/thermal_throttle/core_throttle_count": count for cpu, count in counts.items()})
+    assert linux.throttle_count(root) == 7
+
+
+@pytest.mark.parametrize("folder", ["", "missing"])
+def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
+    root = tmp_path / folder
+    assert linux.governors(root) == []
+    assert linux.throttle_count(root) is None
+    assert linux.on_battery(root) is None
+    assert linux.quota_cores(root, tmp_path / "cgroup") is None
+    assert linux.quota_throttled(root, tmp_path / "cgroup") is None
+
+
+@pytest.mark.parametrize(
+    ("supplies", "battery"),
+    [
+        ([], None),
+        ([MAINS], False),
+        ([MAINS, CHARGING], False),
+        ([BATTERY, USB], False),
+        ([UNPLUGGED, USB, CHARGING], False),
+        ([UNPLUGGED, BATTERY], True),
+        ([UNPLUGGED, CHARGING], None),
+        ([MOUSE], None),
+        ([MOUSE, BATTERY], True),
+    ],
+)
+def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], battery: bool | None) -> None:
+    files = {f"S{at}/{name}": f"{text}\n" for at, supply in enumerate(supplies) for name, text in supply.items()}
+    assert linux.parse_power_supplies(supplies) is battery
+    assert linux.on_battery(tree(tmp_path, files)) is battery
+
+
+def test_a_recorded_battery(tmp_path: Path) -> None:
+    fields = dict(line.split("=", 1) for line in recorded("power_supply_battery_uevent.txt").splitlines())
+    root = tree(tmp_path, {"BAT0/type": "Battery\n", "BAT0/status": fields["POWER_SUPPLY_STATUS"] + "\n"})
+    assert linux.on_battery(root) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        ("max 100000\n", None),
+        ("150000 100000\n", 1.5),
+        ("50000 100000", 0.5),
+        ("-1 100000", None),
+        ("100000 0", None),
+        ("150000", None),
+        ("", None),
+        ("²00 100", None),
+    ],
+)
+def test_cpu_max(text: str, cores: float | None) -> None:
+    assert linux.parse_cpu_max(text) == cores
+
+
+@pytest.mark.parametrize(
+    ("name", "throttled"),
+    [
+        ("cpu_stat_v2.txt", 3),
+        ("cpu_stat_v2_root.txt", None),
+        ("cpu_stat_v1.txt", 675),
+        ("cpu_stat_v1_unlimited.txt", 0),
+    ],
+)
+def test_cpu_stat(name: str, throttled: int | None) -> None:
+    assert linux.parse_pairs(recorded(name)).get("nr_throttled") == throttled
+
+
+def test_cpu_stat_s_rubbish_is_left_out() -> None:
+    assert linux.parse_pairs("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
+
+
+def test_own_control_groups() -> None:
+    podman = "/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
+    assert linux.parse_cgroup(recorded("cgroup_v2.txt")) == {"": podman}
+    v1 = linux.parse_cgroup(recorded("cgroup_v1.txt"))
+    assert v1["cpu"] == v1["cpuacct"] == "/user.slice/user-0.slice/session-1.scope"
+    assert v1[""] == "/"
+    assert linux.parse_cgroup("0::/a:b\nrubbish\n") == {"": "/a:b"}
+
+
+def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
+    stat = recorded("cpu_stat_v2.txt")
+    root = tree(
+        tmp_path / "fs",
+        {
+            "cpu.stat": recorded("cpu_stat_v2_root.txt"),
+            "a.slice/cpu.max": "150000 100000\n",
+            "a.slice/cpu.stat": stat,
+            "a.slice/b.scope/cpu.max": "max 100000\n",
+            "a.slice/b.scope/cpu.stat": stat,
+            "other.slice/cpu.max": "1000 100000\n",
+        },
+    )
+    own = tree(tmp_path, {"cgroup": "0::/a.slice/b.scope\n"}) / "cgroup"
+    assert linux.quota_cores(root, own) == 1.5
+    assert linux.quota_throttled(root, own) == 6
+
+
+@pytest.mark.parametrize("cgroup", ["0::/\n", "0::/../../kubepods/pod\n", "0::/not/mounted/here\n"])
+def test_a_container_sees_its_quota_at_the_root(tmp_path: Path, cgroup: str) -> None:
+    root = tree(tmp_path / "fs", {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
+    own = tree(tmp_path, {"cgroup": cgroup}) / "cgroup"
+    assert linux.quota_cores(root, own) == 2
+    assert linux.quota_throttled(root, own) == 3
+
+
+def test_version_1_through_a_link(tmp_path: Path) -> None:
+    group = "cpu,cpuacct/user.slice/user-0.slice/session-1.scope"
+    files = {"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n", "cpu.stat": recorded("cpu_stat_v1.txt")}
+    top = {"cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/cpu.cfs_period_us": "100000\n"}
+    root = tree(tmp_path / "fs", {f"{group}/{name}": text for name, text in files.items()} | top)
+    (root / "cpu").symlink_to("cpu,cpuacct")
+    assert linux.quota_cores(root, RECORDED / "cgroup_v1.txt") == 0.5
+    assert linux.quota_throttled(root, RECORDED / "cgroup_v1.txt") == 675
+
+
+def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
+    root = tree(tmp_path / "fs", {"a": ""})
+    (root / "cpu").symlink_to("cpu")
+    assert linux.quota_cores(root, tmp_path / "cgroup") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kills"), [("memory_events_v2.txt", 1), ("memory_oom_control_v1.txt", 0), ("vmstat.txt", 0)]
+)
+def test_the_kernel_counts_whom_it_killed_for_memory(name: str, kills: int) -> None:
+    assert linux.parse_oom_kills(recorded(name)) == kills
+
+
+@pytest.mark.parametrize("text", ["", "oom 1\nlow 0\n", "oom_kill_disable 0\nunder_oom 0\n", "oom_kill x\n"])
+def test_a_kernel_that_does_not_count_whom_it_killed(text: str) -> None:
+    assert linux.parse_oom_kills(text) is None
+
+
+def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_path: Path) -> None:
+    files = {
+        "own": "9:memory:/a/b\n3:cpu:/elsewhere\n0::/c\n",
+        "vmstat": "oom_kill 7\n",
+        "root/c/memory.events": recorded("memory_events_v2.txt"),
+        "root/memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+        "root/memory/memory.oom_control": recorded("memory_oom_control_v1.txt"),
+        "root/memory/elsewhere/memory.oom_control": "oom_kill 50\n",
+    }
+    tree(tmp_path, files)
+    found = linux.oom_kills(tmp_path / "root", tmp_path / "own", tmp_path / "vmstat")
+    assert found == linux.Kills(group=3, machine=7)
+    assert linux.oom_kills(tmp_path / "no", tmp_path / "no", tmp_path / "no") == linux.Kills(None, None)
+
+
+@pytest.mark.parametrize(
+    ("devices", "makers"),
+    [
+        ([], []),
+        (
+            [("0x060000", "0x8086"), ("0x020000", "0x10de"), ("0x040300", "0x1002")],
+            [],
+        ),  # their bridges, ports and sound
+        ([("0x030000", "0x8086"), ("0x030200", "0x10de"), ("0x030200", "0x10de")], ["Intel", "NVIDIA"]),
+        ([("0x120000", "0x1002"), ("0x120100", "0x8086")], ["AMD"]),
+        ([("0x038000", "0x1af4"), ("0x030000", "")], ["0x1af4"]),
+    ],
+)
+def test_makers_of_gpus(tmp_path: Path, devices: list[tuple[str, str]], makers: list[str]) -> None:
+    for at, (kind, vendor) in enumerate(devices):
+        tree(tmp_path, {f"0000:{at:02x}:00.0/class": f"{kind}\n", f"0000:{at:02x}:00.0/vendor": f"{vendor}\n"})
+    assert linux.display_makers(tmp_path) == makers
+
+
+def test_no_pci_bus(tmp_path: Path) -> None:
+    assert linux.display_makers(tmp_path / "missing") == []
+
+
+def test_amd_s_cards_in_their_driver_s_order(tmp_path: Path) -> None:
+    files = {"0": KFD_CPU, "2": recorded("kfd_properties_mi100.txt"), "10": KFD_APU}
+    nodes = tree(tmp_path / "nodes", {f"{node}/properties": text for node, text in files.items()})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == ["gfx908", "gfx1151"]
+
+
+def test_a_server_s_card_tells_its_product(tmp_path: Path) -> None:
+    nodes = tree(tmp_path / "nodes", {"1/properties": recorded("kfd_properties_mi100.txt"), "2/properties": KFD_APU})
+    products = {"renderD128/device/product_name": "AMD Instinct MI100\n", "renderD129/device/product_name": "\n"}
+    assert linux.amd_cards(nodes, tree(tmp_path / "drm", products)) == ["AMD Instinct MI100", "gfx1151"]
+
+
+def test_an_old_driver_tells_a_code_name(tmp_path: Path) -> None:
+    properties = KFD_APU.replace("gfx_target_version 110501\n", "")
+    nodes = tree(tmp_path / "nodes", {"1/properties": properties, "1/name": "vega20\n"})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == ["vega20"]
+
+
+@pytest.mark.parametrize("properties", ["", "rubbish", KFD_CPU, KFD_APU.replace("4098", "4318")])
+def test_what_is_no_amd_card(tmp_path: Path, properties: str) -> None:
+    nodes = tree(tmp_path / "nodes", {"0/properties": properties, "0/name": "raven\n"})
+    assert linux.amd_cards(nodes, tmp_path / "drm") == []
+    assert linux.amd_cards(tmp_path / "missing", tmp_path / "drm") == []
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(90010, "gfx90a"), (90402, "gfx942"), (100300, "gfx1030"), (110501, "gfx1151"), (120001, "gfx1201"), (0, "")],
+)
+def test_an_instruction_set_s_name(version: int, name: str) -> None:
+    assert linux.instruction_set(version) == name
+
+
+def test_amd_s_driver(tmp_path: Path) -> None:
+    assert linux.amd_driver(tree(tmp_path, {"version": "6.12.12\n"}) / "version") == "6.12.12"
+    assert linux.amd_driver(tmp_path / "missing") == ""
+
+
+def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path: Path) -> None:
+    files = {
+        "own": "9:memory:/a\n0::/c\n",
+        "root/c/memory.max": "1000\n",
+        "root/c/memory.current": "700\n",
+        "root/c/memory.stat": "anon 500\ninactive_file 150\n",  # which the kernel takes back first
+        "root/memory.max": "max\n",
+        "root/memory.current": "5000\n",
+        "root/memory/a/memory.limit_in_bytes": "9000\n",
+        "root/memory/a/memory.usage_in_bytes": "1000\n",
+    }
+    tree(tmp_path, files)
+    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 450
+    tree(tmp_path, {"root/c/memory.current": "1200\n"})
+    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 0
+    assert linux.memory_left(tmp_path / "no", tmp_path / "no") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("0123456789abcdef0123456789abcdef\n", "0123456789abcdef0123456789abcdef"),
+        ("", ""),
+        ("uninitialized\n", ""),  # of an image that has never been started
+    ],
+)
+def test_the_system_s_own_identifier(tmp_path: Path, text: str, found: str) -> None:
+    assert linux.machine_id(tmp_path / "gone") == ""
+    (tmp_path / "machine-id").write_text(text)
+    assert linux.machine_id(tmp_path / "machine-id") == found
+
+
+@pytest.mark.parametrize("mark", linux.CONTAINER_MARKS)
+def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, mark: str) -> None:
+    assert not linux.is_contained(tmp_path, tmp_path / "cgroup")
+    (tmp_path / mark).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / mark).touch()
+    assert linux.is_contained(tmp_path, tmp_path / "cgroup")
+
+
+@pytest.mark.parametrize(
+    ("group", "contained"),
+    [
+        ("12:cpu:/docker/3f2a1c", True),
+        ("0::/system.slice/docker-3f2a1c.scope", True),
+        ("0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-3f2a.scope", True),
+        ("0::/machine.slice/libpod-3f2a.scope", True),
+        ("0::/user.slice/user-1000.slice/session-2.scope", False),
+        ("0::/system.slice/docker.service", False),
+        ("0::/system.slice/slurmstepd.scope/job_7", False),  # a job's group, on a machine with its own name
+    ],
+)
+def test_a_container_is_known_by_its_control_group(tmp_path: Path, group: str, contained: bool) -> None:
+    (tmp_path / "cgroup").write_text(f"{group}\n")
+    assert linux.is_contained(tmp_path, tmp_path / "cgroup") is contained

@@ -1,0 +1,166 @@
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import MachineBusy
+from kerasbench.host import lock
+from kerasbench.host.lock import FOR_ALL, busy, machine_lock
+
+pytestmark = pytest.mark.processes
+
+NOBODY = 65534
+HOLD = """
+import os
+import sys
+from pathlib import Path
+from kerasbench.host.lock import machine_lock
+os.setuid(int(sys.argv[2]))
+with machine_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(file: Path, user: int | None = None) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLD, str(file), str(os.getuid() if user is None else user)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_run_is_refused_and_told_who_holds_the_machine(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        with (
+            pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2.*: -c\); wait for its end"),
+            machine_lock(file),
+        ):
+            pass
+        first.communicate()
+    with machine_lock(file):
+        pass
+
+
+def test_a_run_that_waits_is_told_of_each_holder_and_begins_after_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "RETRY_S", 0.01)
+    file = tmp_path / "lock"
+    holders = [holder(file)]
+    said: list[str] = []
+
+    def told(line: str) -> None:
+        said.append(line)
+        holders[-1].communicate()
+        if len(said) == 1:
+            holders.append(holder(file))
+
+    with machine_lock(file, told):
+        assert all(one.poll() == 0 for one in holders)
+    assert len(said) == len(holders) == 2
+    for line, one in zip(said, holders, strict=True):
+        assert f"waiting for another kerasbench run on this machine (process {one.pid}, since 2" in line
+
+
+def test_ctrl_c_ends_the_waiting_and_leaves_the_lock_to_its_holder(tmp_path: Path) -> None:
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        with pytest.raises(KeyboardInterrupt), machine_lock(file, interrupt):
+            pass
+        with pytest.raises(MachineBusy, match=f"process {first.pid}, "), machine_lock(file):
+            pass
+        first.communicate()
+
+
+def test_a_lock_whose_holder_was_killed_is_no_obstacle(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        first.kill()
+    with machine_lock(file):
+        pass
+
+
+def test_what_another_program_wrote_there_names_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        (card,) = tmp_path.glob("lock.*.json")
+        for written in ("[1, 2", "[" * 10_000, "{}", '{"pid": -1, "born": 0, "since": "", "command": ""}'):
+            card.write_text(written)
+            with pytest.raises(MachineBusy, match="it gives no name"), machine_lock(file):
+                pass
+        first.communicate()
+
+
+def test_a_name_that_a_killed_run_has_left_is_not_taken_for_the_holder_s(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        first.kill()
+    (left,) = tmp_path.glob("lock.*.json")
+    recycled = json.loads(left.read_text()) | {"pid": os.getpid()}  # the number is in use again, by another process
+    left.rename(tmp_path / "lock.-1.json").write_text(json.dumps(recycled))
+    with holder(file) as second:
+        with pytest.raises(MachineBusy, match=f"process {second.pid}, "), machine_lock(file):
+            pass
+        second.communicate()
+
+
+def test_what_a_terminal_would_obey_is_not_shown() -> None:
+    text = busy({"pid": 1, "since": "now", "command": "\x1b[2Jx\n"})
+    assert text.isprintable()
+
+
+def test_the_lock_is_for_every_user_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with machine_lock(tmp_path / "lock"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == FOR_ALL
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
+def test_another_user_is_refused_by_name_and_not_locked_out_by_what_is_left(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)  # as /tmp: there nobody may replace another's files
+        file = Path(folder, "lock")
+        with holder(file, user=NOBODY) as first:
+            with pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2"), machine_lock(file):
+                pass
+            first.kill()
+        with machine_lock(file):
+            pass
+        with holder(file) as second:
+            second.kill()
+        with holder(file, user=NOBODY) as third:
+            third.communicate()
+
+
+def test_a_lock_that_cannot_be_made_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(MachineBusy, match="the lock of this machine cannot be taken"),
+        machine_lock(tmp_path / "file" / "lock"),
+    ):
+        pass
+
+
+def test_others_see_the_command_s_name_and_none_of_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    argv = ["/home/me/bin/kerasbench", "versus", "keras @ git+https://TOKEN@example.org/keras", "--budget", "1h"]
+    monkeypatch.setattr("sys.argv", argv)
+    with machine_lock(tmp_path / "a.lock"):
+        (card,) = tmp_path.glob("*.json")
+        assert json.loads(card.read_text())["command"] == "kerasbench versus"
+    monkeypatch.setattr("sys.argv", ["kerasbench", "--python", "torch=/secret"])
+    with machine_lock(tmp_path / "b.lock"):
+        (card,) = tmp_path.glob("*.json")
+        assert json.loads(card.read_text())["command"] == "kerasbench"

@@ -1,0 +1,132 @@
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.host import fingerprint, linux, macos, nvidia
+from tests.made import MACHINE
+
+
+@pytest.fixture
+def linux_box(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A Linux machine that is no container, whatever runs the test."""
+    monkeypatch.delenv("KERASBENCH_MACHINE", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(linux, "is_contained", lambda: False)
+    monkeypatch.setattr(linux, "machine_id", lambda: "0123456789abcdef" * 2)
+    monkeypatch.setattr("platform.node", lambda: "my-secret-laptop")
+    return monkeypatch
+
+
+def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.MonkeyPatch) -> None:
+    found = fingerprint()
+    assert found.chip
+    assert found.cores >= 1
+    assert len(found.identifier) == 12
+    assert "secret" not in repr(found) and "0123456789abcdef" not in repr(found)
+
+
+def test_another_host_name_makes_no_other_machine(linux_box: pytest.MonkeyPatch) -> None:
+    before = fingerprint()
+    linux_box.setattr("platform.node", lambda: "dhcp-17")
+    after = fingerprint()
+    assert before.same_as(after) and before.identity == after.identity
+    linux_box.setattr(linux, "machine_id", lambda: "f" * 32)
+    assert not after.same_as(fingerprint())
+
+
+def test_a_container_is_known_by_its_parts_at_each_start(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)  # its image may have an identifier, which others have too
+    one = fingerprint()
+    linux_box.setattr("platform.node", lambda: "3f2a1c")
+    other = fingerprint()
+    assert one.identifier == ""
+    assert one == other and one.same_as(other)
+
+
+def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)
+    linux_box.setenv("KERASBENCH_MACHINE", "node-7")
+    named = fingerprint()
+    assert named.title.endswith(", machine node-7")
+    linux_box.setenv("KERASBENCH_MACHINE", "node-8")
+    assert not named.same_as(fingerprint())
+    for unfit in ("a b", "x" * 41, "\x1b[2J", "../x"):
+        linux_box.setenv("KERASBENCH_MACHINE", unfit)
+        with pytest.raises(UsageError, match="KERASBENCH_MACHINE takes up to 40 letters"):
+            fingerprint()
+
+
+def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: True)
+    found = []
+    for uuid in ("GPU-8f2a1c3d-1", "GPU-99999999-2", ""):
+        card = nvidia.Card("NVIDIA H200", "570.1", uuid)
+        linux_box.setattr(nvidia, "cards", lambda card=card: [card])
+        found.append(fingerprint())
+    one, other, silent = found
+    assert not one.same_as(other) and not one.same_as(silent)
+    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({}, True),
+        ({"system": "Linux 6.2"}, True),  # an update is what before and after are compared for
+        ({"driver": "580"}, True),
+        ({"memory_bytes": MACHINE.memory_bytes + 4096}, True),
+        ({"chip": "Chip 10"}, False),
+        ({"cores": 4}, False),
+        ({"gpus": ["NVIDIA H200"]}, False),
+    ],
+)
+def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) -> None:
+    assert MACHINE.same_as(dataclasses.replace(MACHINE, **change)) is same
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus"),
+    [
+        (macos.Gpu("Apple M1", 8), ["Apple M1 (8-core GPU)"]),
+        (macos.Gpu("Apple M1"), ["Apple M1"]),
+        (None, []),
+    ],
+)
+def test_a_mac_s_gpu(gpu: macos.Gpu | None, gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr(macos, "gpu", lambda: gpu)
+    found = fingerprint()
+    assert (found.gpus, found.driver) == (gpus, "")
+
+
+@pytest.mark.parametrize(
+    ("cards", "amds", "gpus", "driver"),
+    [
+        ([], [], [], ""),
+        ([nvidia.Card("NVIDIA H200", "570.1")], [], ["NVIDIA H200"], "570.1"),
+        ([], ["gfx90a", "gfx90a"], ["gfx90a", "gfx90a"], "6.12.12"),
+        ([nvidia.Card("NVIDIA H200", "570.1")], ["gfx90a"], ["NVIDIA H200", "gfx90a"], "570.1, 6.12.12"),
+    ],
+)
+def test_nvidia_s_cards_go_before_amd_s(
+    cards: list[nvidia.Card], amds: list[str], gpus: list[str], driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(nvidia, "cards", lambda: cards)
+    monkeypatch.setattr(linux, "amd_cards", lambda: amds)
+    monkeypatch.setattr(linux, "amd_driver", lambda: "6.12.12")
+    found = fingerprint()
+    assert (found.gpus, found.driver) == (gpus, driver)
+
+
+def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
+    assert linux.cores_by_kind(tmp_path) == {}
+    for folder, ranges in (("cpu_core", "0-15\n"), ("cpu_atom", "16-23,30\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "cpus").write_text(ranges)
+    assert linux.cores_by_kind(tmp_path) == {"performance": 16, "efficiency": 9}
+    (tmp_path / "cpu_atom" / "cpus").write_text("none")
+    assert linux.cores_by_kind(tmp_path) == {}

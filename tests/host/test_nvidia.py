@@ -1,0 +1,257 @@
+import ctypes
+import inspect
+import re
+import sys
+import threading
+import types
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from kerasbench.host import nvidia
+from kerasbench.host.nvidia import Card, Sample
+from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
+
+Install = Callable[[Nvml | None], Nvml | None]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Put a pynvml in the place of what is installed, or none, and have it sampled without a pause."""
+    monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
+
+    def put(nvml: Nvml | None) -> Nvml | None:
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
+        return nvml
+
+    return put
+
+
+def test_cards_and_their_driver(install: Install) -> None:
+    nvml = Nvml([FakeCard(ONE, "NVIDIA GeForce RTX 3060"), FakeCard(TWO)], "570.1")
+    install(nvml)
+    assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", ONE), Card("NVIDIA H200", "570.1", TWO)]
+    assert nvml.opened == 0
+
+
+@pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
+def test_no_cards_without_the_package_or_a_driver_that_lists_one(nvml: Nvml | None, install: Install) -> None:
+    install(nvml)
+    assert nvidia.cards() == []
+
+
+def test_a_card_that_is_denied_is_none_of_ours(install: Install) -> None:
+    """NVML counts what a control group denies, and CUDA does not: card 0 of a job may be the machine's second."""
+    install(Nvml([FakeCard(ONE, denied=True), FakeCard(TWO)]))
+    assert [card.uuid for card in nvidia.cards()] == [TWO]
+    with nvidia.watch("0") as watched:
+        assert watched.uuid == TWO
+
+
+@pytest.mark.parametrize(
+    ("package", "driver", "missing"), [(True, True, False), (False, True, True), (False, False, False)]
+)
+def test_the_package_is_missed_where_there_is_a_driver(
+    package: bool, driver: bool, missing: bool, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str) -> object:
+        assert name == "libnvidia-ml.so.1"
+        if not driver:
+            raise OSError(f"{name}: cannot open shared object file")
+        return types.SimpleNamespace()
+
+    install(Nvml() if package else None)
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    assert nvidia.package_missing() is missing
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("0", 0),
+        ("1", 1),
+        ("2", None),
+        ("-1", None),
+        ("", None),
+        (ONE, 0),
+        ("GPU-8f2af", 1),
+        ("gpu-8F2AF", 1),
+        ("GPU-8f2a", None),  # both begin so
+        ("GPU-9", None),
+    ],
+)
+def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid(name: str, index: int | None) -> None:
+    assert nvidia.position(name, [ONE, TWO]) == index
+
+
+# The first three values are an L40S' with driver 595.80, the next an RTX 2080 Super's with 465.27 (captures in
+# github.com/utkuozdemir/nvidia_gpu_exporter); the rest is written after nvml.h's bits.
+@pytest.mark.parametrize(
+    ("reading", "sample"),
+    [
+        ((2520, 0x0, 54), Sample(2520, [], 54)),
+        ((300, 0x1, 32), Sample(300, ["gpu_idle"], 32)),
+        ((1395, 0x24, 87), Sample(1395, ["sw_power_cap", "sw_thermal_slowdown"], 87)),
+        ((705, 0x48, 92), Sample(705, ["hw_slowdown", "hw_thermal_slowdown"], 92)),
+        ((None, 0x0, 40), Sample(None, [], 40)),
+        ((1410, None, 41), Sample(1410, [], 41)),
+        ((1410, 0x0, None), Sample(1410, [], None)),
+    ],
+)
+@pytest.mark.parametrize("old", [False, True])
+def test_a_sample(
+    reading: tuple[int | None, int | None, int | None], sample: Sample, old: bool, install: Install
+) -> None:
+    nvml = Nvml([FakeCard(readings=[reading])], old=old)
+    install(nvml)
+    with nvidia.watch("0") as watched:
+        nvml.wait_for(1)
+    assert watched.samples[0] == sample
+
+
+def test_samples_come_in_one_after_the_other_while_a_trial_runs_and_no_longer(install: Install) -> None:
+    nvml = Nvml([FakeCard(readings=[(2000 + number, 0, 60) for number in range(4)])])
+    install(nvml)
+    before = threading.active_count()
+    with nvidia.watch("0") as watched:
+        nvml.wait_for(4)
+    assert [sample.sm_clock_mhz for sample in watched.samples][:4] == [2000, 2001, 2002, 2003]
+    assert (threading.active_count(), nvml.opened) == (before, 0)
+
+
+def test_a_trial_that_is_interrupted_leaves_neither_thread_nor_session(install: Install) -> None:
+    nvml = Nvml([FakeCard()])
+    install(nvml)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), nvidia.watch("0"):
+        raise KeyboardInterrupt
+    assert (threading.active_count(), nvml.opened) == (before, 0)
+
+
+def test_once_a_second_is_enough() -> None:
+    assert nvidia.INTERVAL_S >= 1
+
+
+def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
+    nvml = Nvml([FakeCard(readings=[(None, None, None)], processes=None)])
+    install(nvml)
+    with nvidia.watch("0") as watched:
+        nvml.wait_for(2)
+    assert (watched.samples, watched.neighbours, watched.uuid) == ([], [], ONE)
+
+
+@pytest.mark.parametrize(
+    ("nvml", "name"), [(None, "0"), (Nvml(driver=None), "0"), (Nvml([FakeCard()]), "1"), (Nvml([FakeCard()]), SLICE)]
+)
+def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, name: str, install: Install) -> None:
+    install(nvml)
+    with nvidia.watch(name) as watched:
+        assert watched == nvidia.Watched()
+
+
+def test_no_thread_to_be_had_is_no_end_of_the_run(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    install(Nvml([FakeCard(processes=[7])]))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with nvidia.watch("0") as watched:
+        pass
+    assert (watched.samples, watched.neighbours) == ([], [7])
+
+
+def test_processes_are_asked_of_one_gpu(install: Install) -> None:
+    install(Nvml([FakeCard(ONE, processes=[1]), FakeCard(TWO, processes=[20037, 20038])]))
+    with nvidia.watch("1") as watched:
+        assert (watched.uuid, watched.neighbours) == (TWO, [20037, 20038])
+
+
+def sliced() -> list[FakeCard]:
+    """Two cards, the first of which is in slices."""
+    first = FakeCard(ONE, mig=(1, 1), processes=[1, 2])
+    return [first, FakeCard(TWO, mig=(0, 0)), FakeCard(SLICE, processes=[2], slice_of=first)]
+
+
+def test_a_slice_has_its_own_uuid_and_processes_and_the_clock_of_its_card(install: Install) -> None:
+    nvml = Nvml(sliced())
+    install(nvml)
+    with nvidia.watch(SLICE) as watched:
+        nvml.wait_for(1)
+    assert (watched.uuid, watched.neighbours, watched.samples[0]) == (SLICE, [2], Sample(1980, [], 60))
+
+
+@pytest.mark.parametrize("name", ["0", "1", ONE])
+def test_which_slice_cuda_takes_is_not_guessed(name: str, install: Install) -> None:
+    nvml = Nvml(sliced())
+    install(nvml)
+    with nvidia.watch(name) as watched:
+        nvml.wait_for(1)
+    assert (watched.uuid, bool(watched.samples)) == ("", True)
+
+
+def test_reasons_by_bit() -> None:
+    assert nvidia.reason_names(0) == []
+    assert nvidia.reason_names(0x1FF) == list(nvidia.REASONS.values())
+    assert nvidia.reason_names(0x84) == ["sw_power_cap", "hw_power_brake_slowdown"]
+    assert nvidia.reason_names(0x8000) == []
+
+
+def test_thermal_reasons_are_reasons() -> None:
+    assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
+    assert set(nvidia.reason_names(0x8 | 0x20 | 0x40 | 0x80)) == nvidia.THERMAL_REASONS
+
+
+def test_reasons_are_those_of_the_package() -> None:
+    pynvml = pytest.importorskip("pynvml")
+    assert set(nvidia.REASONS) == {
+        value
+        for name, value in vars(pynvml).items()
+        if name.startswith("nvmlClocksEventReason")
+        and name not in ("nvmlClocksEventReasonNone", "nvmlClocksEventReasonAll")
+    }
+
+
+def test_the_package_has_every_name_that_is_asked_for() -> None:
+    """A slip of the pen would read as "not told"."""
+    pynvml = pytest.importorskip("pynvml")
+    source = inspect.getsource(nvidia)
+    asked = re.findall(r'"(nvml\w+)"', source) + re.findall(r"nvml\.(nvml\w+|NVML\w+)", source)
+    assert len(set(asked)) > 10
+    assert {name for name in asked if not hasattr(pynvml, name)} == set()
+
+
+@pytest.mark.skipif(nvidia.package_missing() or bool(nvidia.cards()), reason="this machine has an NVIDIA driver")
+def test_the_real_package_without_a_driver() -> None:
+    pytest.importorskip("pynvml")
+    with nvidia.watch("0") as watched:
+        assert watched == nvidia.Watched()
+
+
+@pytest.mark.parametrize(
+    ("drivers", "cuda"),
+    [
+        ([], None),
+        (["580.95.05"], 13),
+        (["595.80"], 13),
+        (["579.99"], 12),
+        (["535.183.06"], 12),
+        (["525.60.13"], 12),
+        (["470.256.02"], None),
+        (["580.95.05", "535.183.06"], 12),  # what all cards can do
+        (["[N/A]"], None),
+    ],
+)
+def test_the_newest_cuda_that_a_driver_speaks(drivers: Sequence[str], cuda: int | None) -> None:
+    assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in drivers]) == cuda
+
+
+@pytest.mark.parametrize(("name", "free"), [("0", 7), ("1", None), (TWO, None), ("2", None)])
+def test_free_memory_is_that_of_the_card_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, free: int | None
+) -> None:
+    found = Nvml([FakeCard(ONE, free_bytes=7), FakeCard(TWO)])
+    monkeypatch.setitem(sys.modules, "pynvml", found)
+    assert nvidia.free_bytes(name) == free
+    assert found.opened == 0
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert nvidia.free_bytes(name) is None

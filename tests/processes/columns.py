@@ -1,0 +1,133 @@
+"""Columns that are small scripts: each is an interpreter of its own, which runs nothing but that."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from kerasbench.processes import bout
+from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.messages import Code, Message
+from kerasbench.protocol.requests import Protocol, TrialRequest
+from tests import made
+
+CYCLES = 2
+# What a script has: its number, what it says, the turn that it is given, a stage as it should be, a log of its own.
+HEAD = f"""#!{sys.executable} -IS
+import json, os, signal, sys, time
+fd, NUMBER = int(sys.argv[2]), sys.argv[0].rpartition("-")[2]
+token, _, request = sys.stdin.readline().partition(" ")
+def say(*others, **message):  # in one write, for after some of these it is stopped
+    os.write(fd, "".join(token + " " + json.dumps(one) + "\\n" for one in (*others, message)).encode())
+def turn(): return json.loads(sys.stdin.readline())
+def log(line):
+    with open(sys.argv[0] + ".log", "a") as file: print(line, file=file)
+def slices(stage, ns=1000):
+    say(ready=stage)
+    while (given := turn()) is not None:
+        log(stage + " " + str(given["cycle"]) + " " + str(given["position"]) + (" led in" if given["lead_ns"] else ""))
+        say(slice=dict(given, count=1, ns=ns))
+def hang():
+    while True: time.sleep(60)
+ANSWER = {json.loads(Message(measurement=made.measurement()).encode())!r}
+def answer(): say(**ANSWER)
+log(os.getpid())
+"""
+FINE = "slices('train')\nslices('epoch')\nanswer()"
+
+
+class Hearing:
+    """Notes what it is told, and may do something then."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, str]] = []
+        self.on_phase: Callable[[int, str], None] = lambda index, name: None
+        self.on_tick: Callable[[], None] = lambda: None
+
+    def began(self, index: int) -> None:
+        self.phase(index, "began")
+
+    def phase(self, index: int, name: str) -> None:
+        self.heard.append((index, name))
+        self.on_phase(index, name)
+
+    def tick(self) -> None:
+        self.on_tick()
+
+
+class Columns:
+    """The columns of a bout, by rules that can be changed; ``stages`` are the slices each time ``enough`` was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ear = Hearing()
+        self.stages: list[tuple[str, list[int]]] = []
+        self.drawn: list[int] = []
+        self.fits: Callable[[], bool] = lambda: True
+        self.on_cycle: Callable[[], None] = lambda: None
+        self.limits = Limits(900.0, "900 s")
+        self.rest_s = 0.0
+        self.devices: dict[int, Device] = {}  # of those that are not on the CPU
+
+    def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
+        """Measure a bout of these scripts; a name with a slash is an interpreter itself."""
+        rules = Rules(self._orders, self._enough, self.fits, self.rest_s)
+        return bout.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
+
+    def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
+        """Return why each of them has no number, None for one that has."""
+        outcomes = self.measure(*bodies, alone=alone)
+        assert all(one is not None and (one.measurement is None) is not (one.failure is None) for one in outcomes)
+        return [one.failure.code if one and one.failure else None for one in outcomes]
+
+    def number(self, index: int) -> int:
+        """Return a column's process."""
+        return int(self._log(index)[0])
+
+    def turns(self, index: int) -> list[str]:
+        """Return the turns that a column has had: stage, cycle, position."""
+        return self._log(index)[1:]
+
+    def _log(self, index: int) -> list[str]:
+        return (self.folder / f"python-{index}.log").read_text().splitlines()
+
+    def _entrant(self, index: int, body: str) -> Entrant:
+        python = self.folder / f"python-{index}"
+        python.write_text(HEAD + body)
+        python.chmod(0o755)
+        device = self.devices.get(index, made.CPU)
+        request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
+        return Entrant(body if body.startswith("/") else str(python), request, self.limits)
+
+    def _orders(self, columns: int) -> Iterator[Sequence[int]]:
+        """Each cycle begins with another column than the one before."""
+        self.drawn.append(columns)
+        first = 0
+        while True:
+            yield [(first + place) % columns for place in range(columns)]
+            first += 1
+
+    def _enough(self, stage: str, slices: Sequence[Sequence[Block]]) -> bool:
+        self.on_cycle()
+        self.stages.append((stage, [len(column) for column in slices]))
+        return len(slices[0]) >= CYCLES
+
+
+class Clock:
+    """Stands for the module ``time``: its clock leaps when a test says so, and no child has to be waited for."""
+
+    sleep = staticmethod(time.sleep)
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self._leapt_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns() + self._leapt_ns
+
+    def leap(self, by_ns: int = 10**12) -> None:
+        self._leapt_ns += by_ns

@@ -1,0 +1,399 @@
+"""Bouts of columns that are small scripts: whose turn it is, who is stopped, what becomes of those that go wrong."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kerasbench.processes import bout, group, process
+from kerasbench.processes.outcome import Limits
+from kerasbench.processes.process import Child
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.messages import Code
+from tests import made, stand_in
+from tests.processes.columns import CYCLES, FINE, Clock, Columns
+from tests.untraced import untraced
+
+pytestmark = pytest.mark.processes
+
+
+def stopped(number: int) -> bool:
+    return psutil.Process(number).status() == psutil.STATUS_STOPPED
+
+
+def gone(number: int) -> bool:
+    return all(map(stand_in.is_gone, stand_in.existing([number])))
+
+
+def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(columns: Columns) -> None:
+    assert columns.codes(FINE, FINE, FINE) == [None] * 3
+    of_stage = [("0 0", "1 2"), ("0 1", "1 0"), ("0 2", "1 1")]
+    for index, turns in enumerate(of_stage):
+        assert columns.turns(index) == [f"{stage} {turn}" for stage in ("train", "epoch") for turn in turns]
+    each_cycle = [[1, 1, 1], [2, 2, 2]]
+    assert columns.stages == [(stage, counts) for stage in ("train", "epoch") for counts in each_cycle]
+    assert columns.drawn == [3, 3]
+
+
+def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(columns: Columns) -> None:
+    columns.devices = {0: Device("cuda"), 2: Device("cuda")}
+    assert columns.codes(*["slices('train')\nanswer()"] * 3) == [None] * 3
+    assert columns.turns(1) == ["train 0 0", "train 1 0"]
+    assert columns.turns(0) == ["train 0 1 led in", "train 1 2"]
+    assert columns.turns(2) == ["train 0 2", "train 1 1 led in"]
+
+
+def test_columns_on_gpus_alone_need_no_lead_in(columns: Columns) -> None:
+    columns.devices = {0: Device("cuda"), 1: Device("cuda")}
+    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert columns.turns(0) == ["train 0 0", "train 1 1"]
+
+
+def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+
+    class Time:
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            stand_in.wait_for(lambda: all(stopped(columns.number(index)) for index in range(2)))
+            rests.append(seconds)
+
+    monkeypatch.setattr(bout, "time", Time)
+    columns.rest_s = 0.25
+    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert rests == [0.25] * (2 * CYCLES)
+
+
+def test_an_order_may_have_a_column_several_times(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_orders", lambda count: iter([[0, 1], [1, 1, 1], [0, 1]]))
+    assert columns.codes("slices('train')\nanswer()", "slices('train')\nanswer()") == [None, None]
+    assert columns.turns(1) == ["train 0 1", "train 1 0", "train 1 1", "train 1 2", "train 2 1"]
+
+
+def test_a_column_takes_part_in_the_stages_that_it_is_ready_for(columns: Columns) -> None:
+    bodies = [
+        "slices('train')\nslices('parts')\nanswer()",
+        "slices('predict_one')\nslices('parts')\nanswer()",
+        "answer()",
+    ]
+    assert columns.codes(*bodies) == [None] * 3
+    assert [(stage, len(counts)) for stage, counts in columns.stages] == [
+        *[("train", 1)] * CYCLES,
+        *[("predict_one", 1)] * CYCLES,
+        *[("parts", 2)] * CYCLES,
+    ]
+
+
+def test_columns_start_one_after_another_each_up_to_its_first_stage(columns: Columns) -> None:
+    body = "say(begun='import')\nsay(begun='train')\n" + FINE
+    outcomes = columns.measure(body, body)
+    assert columns.ear.heard == [(index, name) for index in (0, 1) for name in ("began", "import", "train")]
+    assert [one and one.started_alone for one in outcomes] == [True, True]
+
+
+MEET = """
+import glob
+folder = os.path.dirname(sys.argv[0])
+while len(glob.glob(folder + '/*.log')) < 2: time.sleep(0.001)
+"""
+
+
+def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Columns) -> None:
+    outcomes = columns.measure(MEET + FINE, MEET + FINE, alone=False)
+    assert [one and (one.failure, one.started_alone) for one in outcomes] == [(None, False)] * 2
+    (single,) = columns.measure(FINE, alone=False)
+    assert single is not None and single.started_alone
+
+
+def test_all_others_are_stopped_while_one_runs(columns: Columns) -> None:
+    body = """
+say(begun="set up")
+say(ready="train")
+while (given := turn()) is not None:
+    say(begun="turn")
+    say(slice=dict(given, count=1, ns=1))
+say(begun="finish")
+answer()
+"""
+    seen: list[tuple[int, str]] = []
+    started: dict[int, int] = {}
+
+    def look(index: int, name: str) -> None:
+        if name != "began":
+            started[index] = columns.number(index)
+            others = [number for other, number in started.items() if other != index]
+            stand_in.wait_for(lambda: all(gone(number) or stopped(number) for number in others))
+            assert not stopped(started[index])
+            seen.append((index, name))
+
+    columns.ear.on_phase = look
+    assert columns.codes(body, body, body) == [None] * 3
+    turns = [0, 1, 2, 1, 2, 0]
+    assert seen == [
+        *[(index, "set up") for index in range(3)],
+        *[(index, "turn") for index in turns],
+        *[(index, "finish") for index in range(3)],
+    ]
+
+
+def test_what_a_column_has_started_is_stopped_with_it(columns: Columns) -> None:
+    looks: list[int] = []
+
+    def look() -> None:
+        (worker,) = psutil.Process(columns.number(0)).children()
+        stand_in.wait_for(lambda: stopped(worker.pid))
+        looks.append(worker.pid)
+
+    columns.on_cycle = look
+    assert columns.codes("if os.fork() == 0: hang()\nslices('train')\nanswer()") == [None]
+    assert len(looks) == CYCLES
+    assert gone(looks[0])
+
+
+LEAVING = """
+say(ready='train')
+say(slice=dict(turn(), count=1, ns=1))
+turn()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        (f"say(failure={vars(made.FAILURE)!r})", made.FAILURE.code),
+        ("os._exit(3)", Code.CRASH),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", Code.CRASH),
+        ("answer()", None),
+    ],
+)
+def test_a_column_that_leaves_in_its_turn_is_left_out_and_the_others_go_on(
+    columns: Columns, ending: str, code: Code | None
+) -> None:
+    ending = ending.replace(repr(made.FAILURE.code), repr(str(made.FAILURE.code)))
+    assert columns.codes(FINE, LEAVING + ending, FINE) == [None, code, None]
+    assert columns.stages == [("train", [1] * 3), ("train", [2] * 2), ("epoch", [1] * 2), ("epoch", [2] * 2)]
+    assert columns.drawn == [3, 2]
+    assert columns.turns(0)[:2] == ["train 0 0", "train 1 2"]
+    assert columns.turns(2)[:2] == ["train 0 2", "train 1 1"]
+
+
+def test_a_column_that_is_killed_while_it_is_parked_is_left_out(columns: Columns) -> None:
+    columns.on_cycle = lambda: None if columns.stages else os.kill(columns.number(1), signal.SIGKILL)
+    assert columns.codes(FINE, FINE) == [None, Code.CRASH]
+    assert columns.stages[1:] == [("train", [2]), ("epoch", [1]), ("epoch", [2])]
+
+
+def test_where_all_columns_leave_the_bout_is_over(columns: Columns) -> None:
+    assert columns.codes(LEAVING + "os._exit(3)", LEAVING + "os._exit(3)") == [Code.CRASH] * 2
+    assert columns.codes("os._exit(3)") == [Code.CRASH]
+
+
+@pytest.mark.parametrize("hang", ["hang()", "os.kill(os.getpid(), signal.SIGSTOP)"])
+def test_a_column_that_does_not_answer_is_timed_out_and_those_that_are_parked_meanwhile_are_not(
+    columns: Columns, clock: Clock, hang: str
+) -> None:
+    columns.ear.on_phase = lambda index, name: clock.leap() if name == "hang" else None
+    assert columns.codes(FINE, LEAVING + "say(begun='hang')\n" + hang, FINE) == [None, Code.TIMEOUT, None]
+
+
+def test_the_limit_of_time_is_for_what_a_column_has_run_in_all(columns: Columns, clock: Clock) -> None:
+    columns.ear.on_phase = lambda index, name: clock.leap(600 * 10**9) if name.startswith("long") else None
+    once, twice = "say(begun='long')\n", "say(begun='long')\nslices('train')\nsay(begun='long too')\nhang()"
+    assert columns.codes(once + FINE, twice, once + FINE) == [None, Code.TIMEOUT, None]
+
+
+def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) -> None:
+    columns.ear.on_phase = lambda index, name: clock.leap() if name == "long" else None
+    assert columns.codes(MEET + "hang()", MEET + "say(begun='long')\nhang()", alone=False) == [Code.TIMEOUT] * 2
+
+
+def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(group: int) -> int:
+        return 5 << 30 if stopped(group) else 0
+
+    monkeypatch.setattr(process, "LOOK_S", 0.0)
+    monkeypatch.setattr(process, "group_bytes", held)
+    columns.limits = Limits(900.0, "900 s", memory_bytes=4 << 30)
+    slow = "say(ready='train')\nturn()\nfor _ in range(150): say(begun='turn'), time.sleep(0.01)\nanswer()"
+    outcomes = columns.measure("slices('train')\nhang()", slow)
+    first, second = outcomes
+    assert first is not None and first.failure is not None and first.failure.code is Code.OOM
+    assert "5 GiB" in first.failure.cause
+    assert second is not None and second.failure is None
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Columns, alone: bool) -> None:
+    answers = [True, False, True]
+    columns.fits = lambda: answers.pop(0)
+    outcomes = columns.measure(FINE, FINE, "hang()", FINE, alone=alone)
+    assert [one and one.failure is None for one in outcomes] == [True, True, None, True]
+    assert [index for index, name in columns.ear.heard if name == "began"] == [0, 1, 3]
+    assert answers == []
+
+
+@pytest.mark.parametrize(("number", "is_passed_over"), [(errno.EAGAIN, True), (errno.EMFILE, True), (errno.EIO, False)])
+def test_what_cannot_start_while_others_live_is_passed_over_if_they_have_what_it_lacks(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch, number: int, is_passed_over: bool
+) -> None:
+    begun: list[object] = []
+
+    def child(*given: Any) -> Child:
+        begun.append(given)
+        if len(begun) == 2:
+            raise OSError(number, os.strerror(number))
+        return Child(*given)
+
+    monkeypatch.setattr(bout, "Child", child)
+    first, second, third = columns.measure(FINE, FINE, FINE)
+    assert first is not None and first.failure is None and third is not None and third.failure is None
+    assert (second is None) is is_passed_over
+
+
+def test_what_cannot_start_though_nothing_else_runs_has_failed(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*given: Any) -> Child:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr(bout, "Child", none)
+    (outcome,) = columns.measure(FINE)
+    assert outcome is not None and outcome.failure is not None and "no more processes" in outcome.failure.cause
+
+
+def test_what_memory_there_is_is_asked_when_the_one_before_is_ready(columns: Columns) -> None:
+    parked: list[bool] = []
+
+    def fits() -> bool:
+        stand_in.wait_for(lambda: stopped(columns.number(len(parked))))
+        parked.append(True)
+        return True
+
+    columns.fits = fits
+    assert columns.codes(FINE, FINE, FINE) == [None] * 3
+    assert parked == [True, True]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "say(slice=dict(count=1, ns=1))\nhang()",
+        "say({'ready': 'train'}, slice=dict(count=1, ns=1))\nhang()",
+        "say(ready='train')\nturn()\nsay({'slice': dict(count=1, ns=1)}, slice=dict(count=1, ns=1))\nhang()",
+        "say(ready='train')\nturn()\nsay(ready='train')\nhang()",
+        "say(ready='train')\nturn()\nsay(slice=dict(count=0, ns=1))\nhang()",
+        "say(ready='train')\nturn()\nsay(slice=dict(count=1, ns=0))\nhang()",
+        "say({'ready': 'train'}, ready='train')\nhang()",
+        "say({'ready': 'train'}, **ANSWER)\nhang()",
+        "slices('train')\nsay(ready='train')\nhang()",
+        "slices('epoch')\nsay(ready='train')\nhang()",
+        "say(ready='lunch')\nhang()",
+        "answer()\nsay(ready='train')\nhang()",
+        "answer()\nanswer()\nhang()",
+        "os.write(fd, b'nonsense\\n')\nhang()",
+    ],
+)
+def test_a_column_that_breaks_the_protocol_is_ended_and_the_others_go_on(columns: Columns, body: str) -> None:
+    assert columns.codes(body, FINE) == [Code.INVALID, None]
+
+
+def test_a_column_that_cannot_be_started_is_a_failure_beside_the_others(columns: Columns) -> None:
+    assert columns.codes("/no/such/python", FINE) == [Code.UNAVAILABLE, None]
+
+
+def test_where_there_is_no_guardian_nothing_is_started(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "GUARDIAN", Path("unused"))
+    monkeypatch.setattr(subprocess, "Popen", _refused)
+    assert columns.codes(FINE, FINE) == [Code.CRASH] * 2
+
+
+def _refused(*asked: object, **more: object) -> None:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_bout(columns: Columns) -> None:
+    body = "log(os.environ['TMPDIR'])\nslices('train')\nassert os.path.isdir(os.environ['TMPDIR'])\nanswer()"
+    assert columns.codes(body, body) == [None, None]
+    folders = {columns.turns(index)[0] for index in (0, 1)}
+    assert len(folders) == 2
+    assert not any(Path(folder).exists() for folder in folders)
+
+
+def interrupt(*told: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def interrupt_at(columns: Columns, place: str) -> None:
+    """Have Ctrl-C come where a bout calls back."""
+    match place:
+        case "fits":
+            columns.fits = interrupt
+        case "cycle":
+            columns.on_cycle = interrupt  # type: ignore[assignment]
+        case "tick":
+            columns.ear.on_tick = interrupt  # type: ignore[assignment]
+        case _:
+            columns.ear.on_phase = lambda index, name: None if (index, name) != (1, place) else interrupt()  # type: ignore
+
+
+INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn')\nhang()"
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("place", ["fits", "cycle", "tick", "began", "set up", "turn"])
+def test_ctrl_c_at_any_place_leaves_nothing(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
+) -> None:
+    before = psutil.Process().num_fds()
+    interrupt_at(columns, place)
+    if again:
+        monkeypatch.setattr("kerasbench.processes.group.sweep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        columns.measure(FINE, INTERRUPTED if place in ("set up", "turn") else FINE, FINE)
+    for log in columns.folder.glob("*.log"):
+        assert gone(int(log.read_text().split()[0]))
+    assert psutil.Process().num_fds() == before
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from tests.processes.columns import FINE, Columns
+columns = Columns(Path(sys.argv[1]))
+columns.on_cycle = lambda: print(flush=True) or sys.stdin.read()
+daemon = "if os.fork() == 0:\\n    os.setsid(); log(os.getpid()); hang()\\n"
+columns.measure(daemon + FINE, FINE)
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_parent_that_is_killed_leaves_no_child_behind_though_all_are_stopped(
+    columns: Columns, ending: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", PARENT, str(columns.folder)]
+    with (
+        untraced(),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as parent,
+    ):
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        children = psutil.Process(parent.pid).children(recursive=True)
+        (guardian,) = [one for one in children if "-I" in one.cmdline()]
+        daemons = [psutil.Process(int(turn)) for turn in columns.turns(0) if " " not in turn]
+        stand_in.wait_for(lambda: stopped(columns.number(0)) and stopped(columns.number(1)))
+        parent.send_signal(ending)
+    marked = daemons if sys.platform == "linux" else []
+    stand_in.wait_for(lambda: all(gone(columns.number(index)) for index in (0, 1)))
+    stand_in.wait_for(lambda: all(stand_in.is_gone(one) for one in [guardian, *marked]))
+
+
+def test_a_bout_leaves_no_guardian_behind(columns: Columns) -> None:
+    before = psutil.Process().children()
+    columns.measure(FINE)
+    assert psutil.Process().children() == before

@@ -1,0 +1,360 @@
+"""Children that are small scripts: they answer, die, hang, shout and leave others behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kerasbench.processes import group, process
+from tests import stand_in
+from tests.processes.columns import Clock
+
+pytestmark = pytest.mark.processes
+
+HEAD = "import os, sys, time, json\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
+BUSY_S = 0.3  # thirty ticks of the kernel's clock
+# Uses so much of a processor, says how much, and does nothing more until it is killed.
+BUSY = f"""
+import os, time
+def be_busy(fd):
+    while time.process_time() < {BUSY_S}: pass
+    os.write(fd, str(time.process_time()).encode() + b'\\n')
+    while True: time.sleep(60)
+"""
+
+
+class Run:
+    """One child that runs a script, and the lines it sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script = folder / "worker.py"
+        self.lines: list[bytes] = []
+        self.accept = True
+        self.on_line: Callable[[], None] = lambda: None
+
+    def __call__(
+        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", poll_s: float = process.POLL_S
+    ) -> process.Exit:
+        self._script.write_text(HEAD + body)
+        given = (sys.executable, os.environ, request, timeout_s, self._take)
+        return process.run(*given, worker=self._script, poll_s=poll_s)
+
+    @contextmanager
+    def child(
+        self,
+        body: str,
+        timeout_s: float = 300,
+        memory_bytes: int | None = None,
+        guard: Callable[[str], None] = lambda said: None,
+    ) -> Iterator[process.Child]:
+        """Start a child that nobody listens to yet."""
+        self._script.write_text(HEAD + body)
+        task = process.Task(sys.executable, os.environ, b"{}\n", timeout_s, memory_bytes, self._script)
+        with process.Child(task, self._take, guard) as child:
+            child.begin()
+            yield child
+
+    def _take(self, line: bytes) -> bool:
+        self.lines.append(line)
+        self.on_line()
+        return self.accept
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
+    ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())", request=b"hi\n")
+    assert run.lines == [b"one", b"two", b"hi"]
+    assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
+
+
+def test_both_streams_are_kept_to_their_ends(run: Run) -> None:
+    ended = run("print('x' * 3_000_000 + 'end'); print('y' * 3_000_000 + 'END', file=sys.stderr); sys.exit(3)")
+    assert ended.status == 3
+    assert ended.stdout.endswith("xend\n")
+    assert ended.stderr.endswith("yEND\n")
+    assert len(ended.stdout) <= process.KEEP_BYTES
+
+
+def test_output_that_is_no_text_is_kept_as_far_as_it_goes(run: Run) -> None:
+    ended = run("os.write(2, b'\\xff\\xfe bad \\x1b[31m')")
+    assert "bad" in ended.stderr
+
+
+def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
+    assert run("os.kill(os.getpid(), 11)").status == -11
+
+
+HANG = "\nwhile True: time.sleep(1)"
+
+
+def test_a_child_that_hangs_is_stopped_though_it_ignores_sigterm(run: Run, clock: Clock) -> None:
+    run.on_line = clock.leap
+    ended = run(
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(fd, b'deaf\\n')" + HANG, timeout_s=900
+    )
+    assert run.lines == [b"deaf"]
+    assert ended.timed_out
+    assert ended.status == -9
+
+
+def listen(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> None:
+    with process.Listener(on_tick) as listener:
+        listener.add(child)
+        listener.listen()
+
+
+def ended(child: process.Child) -> process.Exit:
+    assert child.exit is not None
+    return child.exit
+
+
+def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run, clock: Clock) -> None:
+    with run.child("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900) as child:
+        listen(child, on_tick=lambda: None if child.open else clock.leap())
+    assert (ended(child).timed_out, ended(child).status) == (True, -9)
+
+
+def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
+    ended = run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.2); os._exit(3)")
+    assert (ended.status, ended.timed_out) == (3, False)
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) -> None:
+    body = (
+        "import subprocess\n"
+        "command = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        f"p = subprocess.Popen(command, pass_fds=(fd,), start_new_session={own_session})\n"
+        "os.write(fd, json.dumps(p.pid).encode() + b'\\n'); os._exit(0)"
+    )
+    ended = run(body)
+    assert not ended.timed_out
+    grandchild = json.loads(run.lines[0])
+    with suppress(psutil.NoSuchProcess):
+        left = psutil.Process(grandchild)
+        stand_in.wait_for(lambda: stand_in.is_gone(left))
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_the_processor_time_of_a_grandchild_that_nobody_waits_for_is_known(run: Run, own_session: bool) -> None:
+    wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
+    leave = "    os.setsid()\n" if own_session else ""
+    body = f"{wait}{leave}    be_busy(saying)\nos.write(fd, os.read(said, 100)); os._exit(0)"
+    ended = run(BUSY + body)
+    assert ended.left_cpu_s == pytest.approx(float(run.lines[0]), abs=0.05)
+
+
+def test_the_processor_time_of_the_child_itself_and_of_those_that_it_waited_for_is_in_the_usual_count(run: Run) -> None:
+    body = (
+        "pid = os.fork()\nif pid == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.waitpid(pid, 0)"
+    )
+    assert run(body).left_cpu_s == 0.0
+
+
+def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill, seen = os.killpg, []
+
+    def note(group: int, number: int) -> None:
+        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", note)
+    run("pass")
+    run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.1)")
+    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+
+
+def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
+    try:
+        run("pass")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert killed == []
+
+
+def test_a_line_that_is_refused_ends_the_child(run: Run) -> None:
+    run.accept = False
+    ended = run("os.write(fd, b'nonsense\\n')\nwhile True: time.sleep(1)")
+    assert ended.broke_protocol
+    assert not ended.timed_out
+
+
+def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(run: Run) -> None:
+    limit_bytes = 100 << 20
+    body = f"held = b'x' * {2 * limit_bytes}\nfor d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)"
+    with run.child(body, memory_bytes=limit_bytes) as child:
+        listen(child)
+    exceeded_bytes = ended(child).exceeded_bytes
+    assert exceeded_bytes is not None and exceeded_bytes > limit_bytes
+    assert (ended(child).timed_out, ended(child).status) == (False, -9)
+
+
+def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
+    body = (
+        "part = b'a line\\n' * 10_000\n"
+        "for _ in range(100):\n    os.write(1, part)\n    os.write(2, part)\n"  # a million lines each
+        "os.write(2, b'\\xff no newline \\x1b[31m' * 100_000)"
+    )
+    tracemalloc.start()
+    ended = run(body)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert ended.status == 0
+    assert ended.stdout.endswith("a line\n") and ended.stderr.endswith("no newline \x1b[31m")
+    assert peak_bytes < 4 << 20  # what is read at once, and what is kept
+
+
+def test_a_message_without_an_end_ends_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MAX_LINE_BYTES", 1 << 20)
+    assert run("while True: os.write(fd, b'x' * 60_000)").broke_protocol
+    assert run.lines == []
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:
+    before = psutil.Process().num_fds()
+    with pytest.raises(FileNotFoundError):
+        process.run("/no/such/python", os.environ, b"", 1, lambda line: True)
+    assert psutil.Process().num_fds() == before
+
+
+def test_ctrl_c_stops_the_child(run: Run) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    run.on_line = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run("os.write(fd, str(os.getpid()).encode() + b'\\n')\nwhile True: time.sleep(1)")
+    assert not psutil.pid_exists(int(run.lines[0]))
+
+
+def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
+    run("pass")
+    before = (psutil.Process().num_fds(), threading.active_count())
+    for _ in range(20):
+        run("os.write(fd, b'1\\n')")
+    assert (psutil.Process().num_fds(), threading.active_count()) == before
+
+
+def test_the_last_lines_are_of_stderr_or_else_of_stdout(run: Run) -> None:
+    assert process.last_lines(run("print('out'); print('a\\nb', file=sys.stderr)"), count=1) == "b"
+    assert process.last_lines(run("print('out')")) == "out"
+
+
+ECHO = "\nfor line in sys.stdin: os.write(fd, line.encode())"
+
+
+def test_a_child_that_is_parked_is_stopped_and_its_time_stands_still(run: Run, clock: Clock) -> None:
+    with run.child(ECHO, timeout_s=900) as child:
+        run.on_line = child.park
+        child.say(b"one\n")
+        listen(child)
+        stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_STOPPED)
+        clock.leap()
+        assert not child.is_over()
+        child.resume()
+        child.say(b"two\n")
+        listen(child)
+        assert (run.lines, child.runs, child.exit) == ([b"one", b"two"], False, None)
+    stand_in.wait_for(lambda: not psutil.pid_exists(child.number))
+
+
+def test_several_children_are_listened_to_at_once_and_a_parked_one_that_dies_is_ended(run: Run) -> None:
+    with run.child(HANG) as first, run.child("os.write(fd, b'go on\\n')") as second, process.Listener() as listener:
+        first.park()
+        listener.add(first)
+        listener.add(second)
+        os.kill(first.number, signal.SIGKILL)
+        stand_in.wait_for(lambda: psutil.Process(first.number).status() == psutil.STATUS_ZOMBIE)
+        listener.listen()
+        assert (ended(first).status, ended(second).status) == (-9, 0)
+    assert run.lines == [b"go on"]
+
+
+def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_blocks_nobody(run: Run) -> None:
+    with run.child(HANG) as child:
+        for _ in range(100):
+            child.say(b"x" * 4095 + b"\n")
+        listen(child)
+    assert ended(child).broke_protocol
+
+
+def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
+    with run.child("os.close(0)" + ECHO) as child:
+        stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_ZOMBIE)
+        child.say(b"hello\n")
+        listen(child)
+    assert not ended(child).broke_protocol
+
+
+def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    killed: list[str] = []
+    monkeypatch.setattr(group, "kill", lambda number: killed.extend(heard))
+    with run.child("pass", guard=heard.append) as child:
+        listen(child)
+    came, started, *gone = heard
+    assert killed == [came, started]
+    assert started == f"+{child.number}"
+    assert gone == [f"-{child.number}", came.replace("+", "-", 1)]
+
+
+def test_a_second_ctrl_c_while_a_child_is_being_ended_closes_what_leads_to_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(mark: str) -> None:
+        raise KeyboardInterrupt
+
+    before = psutil.Process().num_fds()
+    monkeypatch.setattr(group, "sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt), run.child(HANG) as child:
+        raise KeyboardInterrupt
+    assert psutil.Process().num_fds() == before
+    assert not psutil.pid_exists(child.number)
+
+
+def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(run: Run) -> None:
+    """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
+    stop = f"kill -STOP {os.getpid()}; sleep 2.2; kill -CONT {os.getpid()}"
+    waiting = threading.Timer(0.2, lambda: subprocess.run(["/bin/sh", "-c", stop], check=True))
+    waiting.start()
+    ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=2, poll_s=0.05)
+    waiting.join()
+    assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)
+
+
+def test_a_child_that_nobody_can_kill_is_left_behind_and_said_to_be_killed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float | None] = []
+    stuck: list[subprocess.Popen[bytes]] = []
+
+    class Stuck(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            if timeout != process.LEAVE_S:
+                return super().wait(timeout)
+            waited.append(timeout)
+            stuck.append(self)
+            raise subprocess.TimeoutExpired("worker", timeout)
+
+    monkeypatch.setattr("kerasbench.processes.process.subprocess.Popen", Stuck)
+    ended = run("time.sleep(60)", timeout_s=0.1)
+    assert (ended.status, ended.timed_out, waited) == (process.KILLED, True, [process.LEAVE_S])
+    assert stuck[0].wait(60) == process.KILLED  # here it is gone

@@ -1,0 +1,262 @@
+import dataclasses
+import re
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerasbench import datasets
+from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.worker import feed
+from kerasbench.worker.feed import POOL_BYTES, Feed, Rows, pool_samples, prepare, weights_of
+
+IMAGES = datasets.images((8, 8), classes=3)
+
+
+def scenario(regime: Regime, data: object = IMAGES) -> Scenario:
+    return Scenario(build=len, data=data, regimes=(regime,))  # type: ignore[arg-type]
+
+
+Batch = tuple[object, ...]
+
+
+def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+    """A pipeline that does nothing but cut."""
+    return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
+
+
+def made(regime: Regime) -> Feed:
+    return prepare(scenario(regime), regime, seed=0)
+
+
+def test_a_pool_holds_whole_batches_within_its_bound() -> None:
+    regime = Regime(train=50_000, batch=32)
+    row_bytes = 32 * 32 * 3 * 4
+    samples = pool_samples(regime, row_bytes)
+    assert samples % 32 == 0
+    assert POOL_BYTES - 32 * row_bytes < samples * row_bytes <= POOL_BYTES
+
+
+def test_a_small_set_and_a_full_batch_are_held_whole() -> None:
+    assert pool_samples(Regime(train=1000, batch=32), 100) == 1000
+    assert pool_samples(Regime(train=52_500), 784 * 4 * 10) == 52_500
+
+
+def test_unseen_rows_are_not_among_the_training_rows() -> None:
+    feed = made(Regime(train=100, batch=10, test=20))
+    assert (len(feed.train), len(feed.test), len(feed.validation)) == (100, 20, 0)
+    assert not any((row == feed.train.x).all(axis=(1, 2)).any() for row in feed.test.x)
+    assert feed.evaluated.x is not feed.train.x
+    assert len(feed.evaluated) == 20
+
+
+def test_without_test_rows_learning_is_judged_by_training_rows() -> None:
+    assert len(made(Regime(train=100, batch=10)).evaluated) == 100
+
+
+def test_validation_has_the_published_number_of_rows_however_many_are_held() -> None:
+    feed = made(Regime(train=64, batch=32, validation=200))
+    x, y = feed.validation_arguments()["validation_data"]
+    assert (len(x), len(y)) == (200, 200)
+    assert np.array_equal(x[64:128], feed.train.x)
+
+
+def test_a_test_pass_in_each_epoch_has_all_published_rows() -> None:
+    assert len(made(Regime(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
+    assert len(made(Regime(train=64, batch=32, test=5000)).test) == 1000
+
+
+def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
+    regime = Regime(train=1000, validation=200, test=300, batch=32)
+    feed = prepare(scenario(regime), regime, seed=0, whole=True)
+    assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [1000, 200, 300]
+    assert len(np.unique(np.concatenate([rows.x for rows in (feed.train, feed.validation, feed.test)]), axis=0)) == 1500
+
+
+def test_arrays_and_a_batch_size_are_what_fit_takes() -> None:
+    feed = made(Regime(train=64, batch=16))
+    assert feed.arguments(feed.train[:32]).keys() == {"x", "y", "batch_size"}
+    assert feed.validation_arguments() == {}
+
+
+def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(x[start : start + batch] + 1, y[start : start + batch]) for start in range(0, len(x), batch)]
+
+    feed = made(Regime(train=64, batch=16, validation=32, feed=pipeline))
+    (x, _), *_ = feed.arguments(feed.train)["x"]
+    assert np.array_equal(x, feed.train.x[:16] + 1)
+    assert len(feed.validation_arguments()["validation_data"]) == 2
+    assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
+
+
+@pytest.mark.parametrize("batch", [16, None])
+@pytest.mark.parametrize("pipeline", [None, in_batches])
+def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: object) -> None:
+    drawn: list[int] = []
+
+    def data(samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        drawn.append(samples)
+        return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+    regime = Regime(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
+    prepare(scenario(regime, data), regime, seed=0)
+    assert drawn == [1, 84]
+
+
+def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
+    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+        return in_batches(x / np.float64(255), y, batch)
+
+    with pytest.raises(ScenarioError, match=r"not float64; x is"):
+        made(Regime(train=64, batch=16, feed=pipeline))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "complaint"),
+    [
+        (lambda x, y, batch: in_batches(x, y, 8), "feed() must make 2 batches of 32 rows, not 4: use its batch"),
+        (lambda x, y, batch: [(x[:8], y[:8])] * 2, "batches of 16 rows, as its batch says, not x of shape (8, 8, 8)"),
+        (lambda x, y, batch: [(x[:16], y[:8])] * 2, "not y of shape (8,)"),
+        (lambda x, y, batch: iter(in_batches(x, y, batch)), "must make a keras.utils.PyDataset, which gives any batch"),
+        (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
+        (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
+    ],
+)
+def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(complaint)):
+        made(Regime(train=64, batch=16, feed=pipeline))
+
+
+def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+    """Moves all rows by a number of its own, once."""
+    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
+
+
+class Distorted(list[Batch]):
+    """Moves each batch by the next number of a generator that always begins alike."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+        super().__init__(in_batches(x, y, batch))
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, index: Any) -> Any:
+        x, y = super().__getitem__(index)
+        return x + self.rng.random(dtype=np.float32), y
+
+
+@pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
+def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
+    regime = Regime(train=64, batch=16, feed=pipeline)
+    assert [prepare(scenario(regime), regime, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
+
+
+@pytest.mark.parametrize("regime", [Regime(train=20, batch=16), Regime(train=20), Regime(train=20, test=8)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_pipeline_of_few_rows_makes_one_batch(regime: Regime, whole: bool) -> None:
+    own = dataclasses.replace(regime, feed=in_batches)
+    assert len(prepare(scenario(own), own, seed=0, whole=whole).train) == 20
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (lambda samples, rng: ([1] * samples, np.zeros(samples, np.int32)), r"x\[0\] is int"),
+        (lambda samples, rng: ([], np.zeros(samples, np.int32)), "there is none in x or y"),
+        (lambda samples, rng: ({"a": np.zeros(samples)}, np.zeros(samples)), r"x\['a'\] is an array of float64"),
+        (lambda samples, rng: (np.zeros(samples, np.int32),) * 2 + (np.ones(9, np.float32),), "sample_weight has 9"),
+        (lambda samples, rng: (np.zeros(samples), np.zeros(samples, np.int32)), "x is an array of float64"),
+        (lambda samples, rng: (np.zeros(9, np.float32), np.zeros(9, np.int32)), "x has 9"),
+    ],
+)
+def test_a_recipe_that_returns_something_else_is_refused(data: object, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        prepare(scenario(Regime(train=64, batch=32), data), Regime(train=64, batch=32), seed=0)
+
+
+def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
+    x = {"b": np.zeros((samples, 3), np.float32), "a": [np.arange(samples, dtype=np.int32)]}
+    return x, (np.arange(samples, dtype=np.int32), np.ones((samples, 2), np.float32)), np.ones(samples, np.float32)
+
+
+def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
+    regime = Regime(train=64, batch=16, test=10, validation=8)
+    feed = prepare(scenario(regime, several), regime, seed=0)
+    assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [64, 8, 10]
+    assert feed.train.row_bytes == 16
+    assert feed.train[3:5].x["a"][0].tolist() == [3, 4]
+    assert feed.train[:2].repeated(5).y[0].tolist() == [0, 1, 0, 1, 0]
+    assert feed.train[:2].repeated(5).weights.shape == (5,)
+
+
+def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
+    regime = Regime(train=64, batch=16, validation=8)
+    feed = prepare(scenario(regime, several), regime, seed=0)
+    rows = feed.train[:4]
+    assert feed.arguments(rows) == {"x": rows.x, "y": rows.y, "batch_size": 16, "sample_weight": rows.weights}
+    assert len(feed.validation_arguments()["validation_data"]) == 3
+    x, y, weights = feed.step(rows)
+    assert isinstance(x["a"], tuple) and isinstance(y, tuple)
+    assert weights is rows.weights
+
+
+def test_weights_of_classes_are_for_training_alone() -> None:
+    feed = dataclasses.replace(made(Regime(train=64, batch=16)), class_weight={0: 2.0})
+    rows = feed.train[:16]
+    assert "class_weight" not in feed.arguments(rows)
+    assert feed.training_arguments(rows)["class_weight"] == {0: 2.0}
+    assert feed.step(rows)[2].tolist() == [2.0 if label == 0 else 1.0 for label in rows.y]
+
+
+@pytest.mark.parametrize("targets", [np.array([2, 0, 1]), np.array([[2], [0], [1]]), np.eye(3)[[2, 0, 1]]])
+def test_a_class_has_its_weight_in_whichever_form_it_comes(targets: np.ndarray) -> None:
+    assert weights_of(targets, {2: 5.0, 1: 0.5}).tolist() == [5.0, 1.0, 0.5]
+
+
+def test_several_targets_have_no_classes() -> None:
+    with pytest.raises(ScenarioError, match="with several targets use sample weights"):
+        weights_of([np.zeros(2)], {0: 1.0})
+
+
+def test_a_pipeline_makes_its_own_weights() -> None:
+    regime = Regime(train=64, batch=16, feed=in_batches)
+    with pytest.raises(ScenarioError, match="let the batches that it makes be"):
+        prepare(scenario(regime, several), regime, seed=0)
+
+
+def test_large_rows_are_judged_by_fewer_of_them() -> None:
+    row: Any = np.zeros((1, 1 << 20), np.float32)
+    rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
+    assert len(Feed(Regime(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
+
+
+def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns, drawn = [0], list[tuple[int, int, bool]]()
+
+    class Adapter:
+        """Takes a nanosecond for each row, and a hiccup for its first one of all."""
+
+        def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
+            self.rows = len(x)
+            drawn.append((len(x), batch_size, shuffle))
+            assert x.nbytes // len(x) == 1
+
+        def get_torch_dataloader(self) -> Iterator[int]:
+            now_ns[0] += self.rows + 10_000 * (len(drawn) == 2)
+            return iter([0])
+
+    module = SimpleNamespace(ArrayDataAdapter=Adapter)
+    keras = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    for parent in ("keras.src", "keras.src.trainers", "keras.src.trainers.data_adapters"):
+        monkeypatch.setitem(sys.modules, parent, SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "keras.src.trainers.data_adapters.array_data_adapter", module)
+    monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
+    assert feed.shuffle_ns(1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
+    assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
+    assert feed.shuffle_ns(100, 100, 50) == 0

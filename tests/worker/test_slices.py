@@ -1,0 +1,199 @@
+"""Slices are fed with steps and readings; no clock runs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.requests import Protocol
+from kerasbench.worker import clock
+from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, measured, settle_ns
+from kerasbench.worker.usage import Reading
+
+MS = 1_000_000
+
+
+def pace(k: int = 4, settle_ms: int = 20) -> Pace:
+    return Pace(Protocol(steps_per_block=k, warmup_blocks=1), lambda model: None, settle_ms * MS)
+
+
+def clock_of(
+    steps_per_epoch: int | None, k: int = 4, settle_ms: int = 20, least: int = 2, alone: bool = True
+) -> SliceClock:
+    warmup = WarmUpClock(pace(k).protocol, steps_per_epoch, sync_ns=0)
+    return SliceClock(warmup, pace(k, settle_ms), least, alone)
+
+
+class Training:
+    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step."""
+
+    def __init__(self, clock: SliceClock, turns: int, step_ms: float = 10) -> None:
+        self.clock, self.step_ms = clock, step_ms
+        self.turns: Iterator[Turn] = iter([Turn(cycle, 1) for cycle in range(turns)])
+        self.now_ns, self.epoch = 0.0, 0
+        self.events: list[tuple[int, int, State]] = []
+
+    def play(self, steps_per_epoch: int, epochs: int = 50) -> list[Block]:
+        for self.epoch in range(epochs):
+            self.clock.begin_epoch()
+            for step in range(steps_per_epoch):
+                self.before(step)
+                if self.clock.over:
+                    return self.clock.slices
+                self.now_ns += self.step_ms * MS
+            self.now_ns += 500 * MS
+        raise AssertionError("never over")
+
+    def before(self, step: int) -> None:
+        while self.clock.wants(step):
+            was = self.clock.state
+            if self.clock.waiting:
+                self.clock.take(step, next(self.turns, None))
+                self.now_ns += 300 * MS  # the others' turns
+            else:
+                self.clock.mark(step, Reading(int(self.now_ns), int(2 * self.now_ns), step))
+            if was is not State.WARMING:
+                self.events.append((self.epoch, step, was))
+
+
+def test_a_turn_discards_then_measures_and_waits_again() -> None:
+    training = Training(clock_of(100), turns=2)
+    found = training.play(100)
+    assert found == [Block(4, 40 * MS, cycle, 1, 80 * MS) for cycle in (0, 1)]
+    wait, discard, measure = State.WAITING, State.DISCARDING, State.MEASURING
+    # The warm-up ends before step 5; two steps are discarded, four measured.
+    first = [(0, 5, wait), (0, 7, discard), (0, 11, measure)]
+    assert training.events == [*first, (0, 11, wait), (0, 13, discard), (0, 17, measure), (0, 17, wait)]
+
+
+def test_the_others_turns_are_in_no_slice() -> None:
+    assert {block.ns for block in Training(clock_of(50), turns=20).play(50)} == {40 * MS}
+
+
+@pytest.mark.parametrize("steps_per_epoch", [8, 9, 11, 12, 15, 23, 24, 40])
+def test_no_slice_crosses_the_end_of_an_epoch_or_has_its_first_step(steps_per_epoch: int) -> None:
+    training = Training(clock_of(steps_per_epoch), turns=9)
+    found = training.play(steps_per_epoch)
+    assert [block.ns for block in found] == [40 * MS] * 9  # an epoch's end takes 500 ms more
+    begun = [step for _, step, state in training.events if state is State.DISCARDING]
+    assert min(begun) >= 1
+
+
+@pytest.mark.parametrize(
+    ("steps_per_epoch", "waits_at"),
+    [
+        (13, [5, 0, 0]),  # 5 + 2 + 4 and one more step to end it; none from step 11 on
+        (11, [0, 0, 0]),  # after the warm-up no slice fits any more
+    ],
+)
+def test_a_child_waits_where_a_whole_slice_fits(steps_per_epoch: int, waits_at: list[int]) -> None:
+    training = Training(clock_of(steps_per_epoch), turns=2)
+    training.play(steps_per_epoch)
+    assert [step for _, step, state in training.events if state is State.WAITING] == waits_at
+
+
+@pytest.mark.parametrize(("steps_per_epoch", "measured_from"), [(13, 3), (10, 3), (8, 3), (7, 2), (6, 1)])
+def test_where_an_epoch_is_short_less_is_discarded_and_as_much_measured(
+    steps_per_epoch: int, measured_from: int
+) -> None:
+    clock = clock_of(steps_per_epoch)
+    training = Training(clock, turns=3)
+    training.play(steps_per_epoch)
+    assert {step for epoch, step, state in training.events if state is State.DISCARDING and epoch} == {measured_from}
+    assert [block.count for block in clock.slices] == [4] * 3
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "settle_ms", "discarded"),
+    [(0.5, 20, 40), (3, 20, 7), (10, 20, 2), (30, 20, 2), (30, 50, 2), (3, 50, 17), (51, 20, 1), (201, 20, 0)],
+)
+def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle_ms: int, discarded: int) -> None:
+    assert pace(settle_ms=settle_ms).discarded(step_ms * MS) == discarded
+    training = Training(clock_of(200, settle_ms=settle_ms), turns=1, step_ms=step_ms)
+    training.play(200)
+    assert [step for _, step, _ in training.events] == [5, 5 + discarded, 9 + discarded, 9 + discarded]
+
+
+def discarded(training: Training) -> list[int]:
+    """How many steps each turn has discarded, whose epoch has room for all of them."""
+    waits = [step for _, step, state in training.events if state is State.WAITING]
+    begins = [step for _, step, state in training.events if state is State.DISCARDING]
+    return [begin - wait for wait, begin in zip(waits, begins, strict=False)]
+
+
+@pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
+def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up_ms: float) -> None:
+    clock = clock_of(400, alone=False)
+    training = Training(clock, turns=3, step_ms=warm_up_ms)
+    before = training.before
+
+    def quicker_in_its_own_turns(step: int) -> None:
+        training.step_ms = warm_up_ms if clock.state is State.WARMING else 3
+        before(step)
+
+    training.before = quicker_in_its_own_turns  # type: ignore[method-assign]
+    training.play(400)
+    assert discarded(training) == [4, 7, 7]
+
+
+def test_a_gpu_settles_longer() -> None:
+    assert (settle_ns(Device("cpu")), settle_ns(Device("cuda"))) == (clock.SETTLE_NS, clock.SETTLE_GPU_NS)
+
+
+def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:
+    clock = clock_of(None, least=1)
+    training = Training(clock, turns=2, step_ms=30)
+    clock.begin_epoch()
+    for epoch in range(100):
+        training.before(epoch)
+        training.now_ns += 30 * MS
+    assert clock.over
+    assert [step for _, step, _ in training.events] == [5, 6, 10, 10, 11, 15, 15]
+
+
+def test_an_epoch_that_is_shorter_than_was_said_begins_the_turn_anew() -> None:
+    clock = clock_of(100)
+    training = Training(clock, turns=2)
+    with pytest.raises(AssertionError, match="never over"):
+        training.play(9, epochs=1)  # cut off while the first slice was measured
+    assert clock.state is State.MEASURING
+    assert [(block.ns, block.cycle) for block in training.play(100)] == [(40 * MS, 0), (40 * MS, 1)]
+
+
+def test_involuntary_switches_are_counted_while_a_slice_is_measured() -> None:
+    clock = clock_of(100)
+    Training(clock, turns=3).play(100)
+    assert clock.switches == 3 * 4  # a reading has as many as its step's number
+
+
+def test_there_is_nothing_to_mark_while_it_waits() -> None:
+    clock = clock_of(100)
+    with pytest.raises(AssertionError, match="never over"):
+        Training(clock, turns=0).play(5, epochs=1)
+    clock.state = State.WAITING
+    with pytest.raises(AssertionError, match="no step is marked"):
+        clock.mark(5, Reading(0, 0, 0))
+
+
+def test_slices_are_measured_as_long_as_there_are_turns() -> None:
+    told: list[Block | None] = []
+    turns = iter([Turn(0, 2), Turn(1, 0), None])
+
+    def ask(block: Block | None) -> Turn | None:
+        told.append(block)
+        return next(turns)
+
+    found = measured(ask, lambda turn: Block(1, 5, turn.cycle, turn.position))
+    assert found == [Block(1, 5, 0, 2), Block(1, 5, 1, 0)]
+    assert told == [None, *found]
+
+
+def test_turns_that_are_granted_are_so_many() -> None:
+    ask = granted(2, Turn(3, 1))
+    assert [ask(None), ask(None), ask(None), ask(None)] == [Turn(3, 1), Turn(3, 1), None, None]
+
+
+@pytest.mark.parametrize(("call_ms", "calls"), [(1, 100), (0.7, 143), (100, 1), (3_000, 1)])
+def test_a_slice_has_calls_for_its_duration_and_one_at_least(call_ms: float, calls: int) -> None:
+    assert pace().counted(call_ms * MS) == calls

@@ -1,0 +1,343 @@
+"""The phases of training, with the real windows and a model that notes which rows it was given."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerasbench.native import Logs, Stops
+from kerasbench.protocol.measurement import Batch
+from kerasbench.protocol.messages import Code
+from kerasbench.protocol.requests import Protocol
+from kerasbench.scenario import Regime, ScenarioError
+from kerasbench.worker.clock import Pace, granted
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.feed import Feed, Rows
+from kerasbench.worker.model import NativeModel
+from tests.worker import fake_keras
+
+PACE = Pace(Protocol(block_ns=1, steps_per_block=2, warmup_blocks=1), lambda model: None, settle_ns=0)
+REGIME = Regime(train=320, batch=16, validation=20, test=30)
+
+
+@pytest.fixture
+def train() -> Iterator[Any]:
+    with fake_keras.imported("train") as module:
+        vars(module).update(measure_sync_ns=lambda synchronize, model: 0)  # not of this machine, which may be busy
+        yield module
+
+
+class Twin:
+    """Trains nothing; its loss falls by one with each step, its outputs are rows of its choice."""
+
+    jit = False
+
+    def __init__(self, scores: Any = None) -> None:
+        self.scores = scores
+        self.losses: Iterator[float] = iter(range(100_000, 0, -1))
+        self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
+        self.first_rows: list[float] = []  # of each epoch
+        self.evaluated: list[int] = []
+        self.steps = 0
+
+    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
+        return x, y
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        self.epochs.append((len(x), batch, shuffle))
+        self.first_rows.append(float(x[0, 0]))
+        loss = math.nan
+        for step in range(-(-len(x) // batch)):
+            if stops(step):
+                break
+            self.compute_loss(x[:batch], y[:batch])
+            loss = next(self.losses)
+            self.steps += 1
+        return {"loss": loss}
+
+    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[float, Any]:
+        return 0.0, x
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        self.compute_loss(x[:batch], y[:batch])
+        self.evaluated.append(len(x))
+        return {"loss": float(self.steps)}
+
+    def predict(self, x: Any, batch: int) -> Any:
+        return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
+
+
+def fed(regime: Regime = REGIME, targets: Any = None) -> Feed:
+    """Rows that are numbered; the targets of the test rows are given, or their numbers."""
+
+    def rows(count: int, y: Any = None) -> Rows:
+        x: Any = np.arange(count, dtype=np.float32).reshape(-1, 1)
+        return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
+
+    return Feed(regime, rows(regime.train), rows(regime.validation), rows(regime.test, targets))
+
+
+def begun(**given: Any) -> tuple[Twin, NativeModel]:
+    twin = Twin(**given)
+    return twin, NativeModel(twin)  # type: ignore[arg-type]
+
+
+def test_the_first_step_is_one_batch_in_the_given_order(train: Any) -> None:
+    twin, model = begun()
+    first_step_ns, loss, batch = train.first_step(model, fed())
+    assert twin.epochs == [(16, 16, False)]
+    assert (loss, batch) == (100_000.0, Batch("float32[16, 1]", "int32[16]"))
+    assert first_step_ns > 0
+    assert "compute_loss" not in vars(twin)  # the spy has gone
+
+
+def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
+    twin, model = begun()
+    twin.losses = iter([math.inf])
+    with pytest.raises(TrialFailure) as raised:
+        train.first_step(model, fed())
+    assert raised.value.failure.code is Code.NONFINITE
+    assert "inf" in raised.value.failure.cause
+    assert "compute_loss" not in vars(twin)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "text"),
+    [
+        ("float32", (32, 28, 28), "float32[32, 28, 28]"),
+        ("torch.int64", (None, 3), "int64[?, 3]"),
+        ("bool", (), "bool[]"),
+    ],
+)
+def test_an_array_is_told_by_its_dtype_and_shape(train: Any, dtype: str, shape: tuple[int | None], text: str) -> None:
+    assert train.describe_array(SimpleNamespace(dtype=dtype, shape=shape)) == text
+
+
+def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
+    twin, model = begun()
+    steps = train.single_steps(model, fed(Regime(train=40, batch=16)), 4, first=1)
+    assert twin.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
+    assert twin.epochs == [(16, 16, False)] * 4
+    assert steps.losses == [100_000, 99_999, 99_998, 99_997]
+    assert len(steps.fits_ns) == 4
+
+
+@pytest.mark.parametrize(
+    ("regime", "steps"),
+    [
+        (Regime(train=50_000, batch=32), 65),
+        (Regime(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
+        (Regime(train=4_096, batch=1_024), 18),  # 16 steps of 1,024 take 16,384 samples; 11 are left, in epochs of 4
+        (Regime(train=20_000), 6),
+    ],
+)
+def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, regime: Regime, steps: int) -> None:
+    twin, model = begun()
+    feed = fed(regime)
+    _, first_loss, _ = train.first_step(model, feed)
+    learning, following = train.learn(model, feed, first_loss)
+    assert learning.steps == twin.steps == steps
+    assert len(following.losses) == train.PARITY_STEPS
+    assert not any(shuffled for _, _, shuffled in twin.epochs)
+    # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
+    assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
+    assert twin.evaluated[:1] == [feed.batch]
+
+
+def test_large_rows_are_learned_for_fewer_steps(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
+    learning, _ = train.learn(begun()[1], fed(), 1.0)
+    assert learning.steps == 9
+
+
+def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
+    twin, model = begun()
+    learning, following = train.learn_briefly(model, fed(), train.first_step(model, fed())[1])
+    assert learning.steps == twin.steps == 6
+    assert (len(following.losses), learning.accuracy) == (5, None)
+    assert twin.evaluated == [16, 16]
+
+
+ROWS = 30
+CLASSES: Any = np.arange(ROWS, dtype=np.int32) % 3
+SCORES = np.eye(3, dtype=np.float32)[CLASSES]
+HALF = SCORES.copy()
+HALF[: ROWS // 2] = np.roll(HALF[: ROWS // 2], 1, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("targets", "scores", "accuracy"),
+    [
+        (CLASSES, SCORES, 1.0),
+        (CLASSES, HALF, 0.5),
+        (CLASSES.reshape(-1, 1), HALF, 0.5),  # a column of classes, as keras.datasets has CIFAR's
+        (SCORES, HALF, 0.5),  # one-hot
+        (0.8 * SCORES + np.float32(0.2 / 3), HALF, 0.5),  # smoothed
+        (CLASSES, np.zeros((ROWS, 1)), None),  # one output: a regression, or a logistic one
+        (np.random.default_rng(0).normal(size=(ROWS, 3)).astype(np.float32), SCORES, None),  # three numbers
+        (1 - SCORES, SCORES, None),  # several labels
+        (CLASSES, np.zeros((ROWS, 4, 3)), None),  # a sequence
+    ],
+)
+def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
+    train: Any, targets: Any, scores: Any, accuracy: float | None
+) -> None:
+    _, model = begun(scores=scores)
+    learning, _ = train.learn(model, fed(targets=targets), 1.0)
+    assert learning.accuracy == accuracy
+
+
+def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(train: Any) -> None:
+    def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
+        return [(x[::-1], y[::-1])]
+
+    feed = fed(dataclasses.replace(REGIME, feed=turned), targets=CLASSES)
+    model = SimpleNamespace(predict=lambda x, **options: np.eye(3)[x[:, 0].astype(int) % 3])
+    assert train._accuracy(model, feed) == 1.0
+
+
+def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
+    twin, model = begun()
+    clock = train.measure_steps(model, fed(Regime(train=330, batch=16, validation=20)), [], PACE, granted(3))
+    assert [block.count for block in (*clock.warmup.blocks, *clock.slices)] == [2] * 4
+    assert set(twin.epochs) == {(320, 16, True)}
+    assert twin.evaluated == []
+
+
+def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
+    class Looks(fake_keras.Callback):
+        ended = 0
+
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            self.ended += 1
+
+    twin, model = begun()
+    looks = Looks()
+    train.measure_steps(model, fed(), [looks], PACE, granted(30))
+    assert looks.ended == len(twin.evaluated) > 1
+    assert set(twin.evaluated) == {REGIME.validation}
+
+
+def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
+    twin, model = begun()
+    regime = Regime(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
+    clock = train.measure_steps(model, fed(regime), [], PACE, granted(3))
+    assert [block.count for block in clock.slices] == [2] * 3
+    assert set(twin.epochs) == {(50, 16, True)}
+    assert twin.evaluated[:2] == [20, 30]
+
+
+@pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
+def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any, phase: str) -> None:
+    class Stops(fake_keras.Callback):
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            self.model.stop_training = True
+
+    _, model = begun()
+    with pytest.raises(TrialFailure) as raised:
+        getattr(train, phase)(model, fed(), [Stops()], PACE, granted(30))
+    assert raised.value.failure.code is Code.INVALID
+    assert "EarlyStopping" in raised.value.failure.remedy
+
+
+def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
+    twin, model = begun()
+    regime = Regime(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
+    slices = train.measure_epochs(model, fed(regime), [], PACE, granted(4))
+    assert [block.count for block in slices] == [1] * 4
+    # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
+    assert set(twin.epochs) == {(2 * 16 + 330 % 16, 16, True)}
+    assert len(twin.epochs) == 1 + 2 + 4 * 2 + 1
+    assert twin.evaluated == [20, 30] * len(twin.epochs)
+
+
+def test_how_many_short_epochs_a_slice_has_is_not_the_steps_affair(train: Any) -> None:
+    _, model = begun()
+    pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_block=64, warmup_blocks=9))
+    assert [block.count for block in train.measure_epochs(model, fed(), [], pace, granted(2))] == [1, 1]
+
+
+def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:
+    twin, model = begun()
+    regime = dataclasses.replace(REGIME, epochs=3)
+    published, learning, batch = train.run_published(model, fed(regime), [])
+    assert twin.epochs == [(320, 16, True)] * 3
+    assert (len(published.epochs_ns), len(published.predict_ns), published.predict_samples) == (3, 2, 30)
+    assert {name: len(values) for name, values in published.history.items()} == {"loss": 3, "val_loss": 3}
+    assert learning.steps == twin.steps == 60
+    assert batch == Batch("float32[16, 1]", "int32[16]")
+    assert learning.batch_loss_before == 0.0 and learning.batch_loss_after == 60.0
+
+
+def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any) -> None:
+    model = silent({"loss": 1.5})
+    model.twin.train_epoch = lambda *_: {"loss": 2.0, "accuracy": 0.5, "f1": np.ones(3), "auc": math.nan}
+    published, _, _ = train.run_published(model, fed(), [])
+    assert published.history == {"loss": [2.0], "val_loss": [1.5], "accuracy": [0.5]}
+
+
+def test_without_a_test_set_nothing_is_predicted(train: Any) -> None:
+    published, _, _ = train.run_published(begun()[1], fed(Regime(train=32, batch=16)), [])
+    assert published.predict_ns == []
+
+
+class Silent(Twin):
+    """Has a step of its own, which never asks for ``compute_loss``; ``said`` is what comes of evaluating it."""
+
+    def __init__(self, said: Logs | Exception) -> None:
+        super().__init__()
+        self.said = said
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        return {"loss": next(self.losses)}
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+def silent(said: Logs | Exception) -> Any:
+    model: Any = NativeModel(Silent(said))  # type: ignore[arg-type]
+    model.loss = None  # of compile()
+    return model
+
+
+def test_a_step_of_its_own_need_not_ask_for_the_loss(train: Any) -> None:
+    _, learning, batch = train.run_published(silent({"loss": 1.5}), fed(), [])
+    assert (learning.loss, batch) == (1.5, Batch("float32[16, 1]", "int32[16]"))
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (ValueError("No loss to compute. Provide a `loss` argument in `compile()`."), "has no loss: give compile"),
+        ({"loss": 0.0}, "has no loss: give compile"),  # what Keras returns on JAX
+        ({"accuracy": 1.0}, "own test_step must return its loss"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["learn", "run_published"])
+def test_a_step_of_its_own_is_evaluated_too(train: Any, phase: str, said: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        getattr(train, phase)(silent(said), fed(), [])
+    with pytest.raises(ValueError, match="another"):
+        getattr(train, phase)(silent(ValueError("another")), fed(), [])
+
+
+def test_a_step_of_its_own_may_evaluate_to_nothing(train: Any) -> None:
+    class WithItsOwn(NativeModel):
+        def test_step(self, data: Any) -> None: ...
+
+    model: Any = WithItsOwn(Silent({"loss": 0.0}))  # type: ignore[arg-type]
+    model.loss = None
+    assert train.learn(model, fed(), 1.0)[0].loss == 0
+
+
+def test_a_loss_that_is_nothing_is_one_where_there_is_a_loss(train: Any) -> None:
+    twin, model = begun()
+    twin.evaluate = lambda x, y, batch: {"loss": 0.0}  # type: ignore[method-assign]
+    assert train.learn(model, fed(), 1.0)[0].loss == 0

@@ -1,0 +1,186 @@
+"""Which phases a trial has, and what it makes of their findings; what they measure is their modules' affair."""
+
+import contextlib
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import (
+    Batch,
+    Block,
+    Latency,
+    Learning,
+    Parity,
+    Proof,
+    Resolved,
+    Turn,
+    Usage,
+    step_ns,
+)
+from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest
+from kerasbench.scenario import Regime
+from kerasbench.worker import checks, trial
+from kerasbench.worker import model as models
+from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
+from kerasbench.worker.feed import Feed, Rows
+from kerasbench.worker.trial import Findings, Subject, phases_of
+from kerasbench.worker.usage import Meter
+from tests.worker import fake_keras
+
+MS = 1_000_000
+LONG, SHORT = Regime(train=320, batch=16), Regime(train=320)
+REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"), 0, "synthetic", Protocol())
+FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
+PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "phases"),
+    [
+        ("steady", [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED]),
+        ("published", [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
+        ("sweep", [FIRST, STEPS, FINISH, SILENCED]),
+    ],
+)
+def test_each_protocol_has_its_phases(kind: ProtocolKind, phases: list[trial.Phase]) -> None:
+    assert phases_of(Protocol(kind), LONG) == phases
+
+
+def test_whole_epochs_have_no_short_ones_and_no_parts() -> None:
+    assert phases_of(Protocol(parts=True), SHORT) == [FIRST, STEPS, PREDICT, FINISH, SILENCED]
+
+
+def test_parts_come_last_where_they_are_asked_for() -> None:
+    assert phases_of(Protocol(parts=True), LONG)[-1] is PARTS
+
+
+def test_a_model_that_is_not_trained_is_measured_by_its_predictions_alone() -> None:
+    assert phases_of(Protocol(), LONG, trains=False) == [trial.foresight, PREDICT, FINISH]
+
+
+def test_the_measurement_of_predictions_has_no_training() -> None:
+    found = Findings()
+    found.prediction = [Latency(1, [5], [Block(1, 5, 0, 0)]), Latency(16, [8, 8], [Block(2, 16, 0, 0, 30)])]
+    found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
+    found.peak_rss_bytes = 1
+    measurement = trial.measurement_of(subject(), found)
+    assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
+    assert measurement.usage == Usage(30, 16, None)
+
+
+def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
+    assert SILENCED not in phases_of(Protocol(steps_per_block=4, warmup_blocks=2), LONG)
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "parity_outputs", lambda model, feed: [[1.0]])
+    monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
+    monkeypatch.setattr(models, "build_keras", lambda *given: given)
+    one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
+    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
+    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda regime: SimpleNamespace(random=True))
+    feed = dataclasses.replace(one.feed, draws=draws)
+    one = dataclasses.replace(one, scenario=scenario, feed=feed, model=model, pipe=pipe)
+    trial.silenced_parity(one, silenced)
+    with fake_keras.imported("train") as train:
+        vars(train).update(
+            first_step=lambda *given: (1, 2.0, Batch("", "")),
+            learn_briefly=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
+        )
+        trial.foresight(one, foreseen)
+        trial.first_steps(one, learned)
+    compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
+    found = (silenced.parity, foreseen.parity, learned.parity)
+    assert found == ((None, None, None) if draws else compared)
+
+
+def test_parity_that_is_known_is_not_looked_for_again() -> None:
+    found = Findings()
+    found.parity = known = Parity([1.0], [])
+    trial.silenced_parity(subject(), found)
+    assert found.parity is known
+
+
+def test_the_measurement_has_what_the_phases_found() -> None:
+    found = findings()
+    measurement = trial.measurement_of(subject(), found)
+    training = measurement.training
+    assert training is not None and found.steps is not None
+    assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, found.steps.slices)
+    assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
+    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
+    assert step_ns(measurement) == 2 * MS
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
+    epochs = [Block(2, 100, cycle, 0) for cycle in range(3)]
+    given: list[tuple[int, int, int]] = []
+
+    def shuffle_ns(*said: Any) -> int:
+        given.append(said)
+        return 7
+
+    with fake_keras.imported("train") as train:
+        monkeypatch.setattr(train, "measure_epochs", lambda *rest: epochs)
+        monkeypatch.setattr(trial, "shuffle_ns", shuffle_ns)
+        one = subject()
+        pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+        request = dataclasses.replace(one.request, options=Options(native=native))
+        backend: Any = SimpleNamespace(synchronize=lambda model: None)
+        found = Findings()
+        trial.short_epochs(dataclasses.replace(one, request=request, pipe=pipe, backend=backend), found)
+    batch = one.feed.batch
+    few = 2 * batch + LONG.train % batch
+    assert given == ([] if native else [(LONG.train, few, batch)])
+    assert found.shuffle_ns == (None if native else 7)
+    assert [block.ns for block in found.epochs] == [100 if native else 114] * 3
+
+
+def test_each_stage_waits_for_its_own_turns() -> None:
+    assert subject().ask("epoch")(None) == Turn(0, len("epoch"))
+
+
+def test_cores_are_kept_busy_in_turns_alone() -> None:
+    heard: list[str] = []
+    busy: Any = SimpleNamespace(
+        processes=[], pause=lambda: heard.append("pause"), resume=lambda: heard.append("resume")
+    )
+    granted = iter([Turn(0, 0), Turn(1, 0), None])
+
+    def wait(stage: str, measured: Block | None) -> Turn | None:
+        heard.append("wait")
+        return next(granted)
+
+    turns: Any = SimpleNamespace(next=wait)
+    ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy)).ask("train")
+    while ask(Block(1, 1)) is not None:
+        heard.append("measure")
+    assert heard == ["pause", "wait", "resume", "measure"] * 2 + ["pause", "wait"]
+
+
+def findings() -> Findings:
+    found = Findings()
+    protocol = Protocol(steps_per_block=4, warmup_blocks=1)
+    found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
+    clock.slices += [Block(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    clock.switches = 3
+    found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
+    found.proof = Proof([], [], [], [])
+    found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    found.peak_rss_bytes = 1
+    return found
+
+
+def subject() -> Subject:
+    none = Rows([], [])
+    turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, len(stage)))
+    anything: Any = SimpleNamespace(count_params=lambda: 7)
+    scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
+    feed = Feed(LONG, none, none, none)
+    return Subject(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from kerasbench.protocol.requests import Given, Input
+from kerasbench.scenario import ModelError, Regime
+from kerasbench.worker.inputs import Spec
+from kerasbench.worker.wrapped import Source, inputs_of, regime_of
+from tests.worker import fake_saving
+from tests.worker.fake_saving import Embedding, Model, Tensor
+
+TOKENS, NUMBERS = Tensor((None, None), "int32", "tokens"), Tensor((None, 5), "float32", "numbers")
+GIVEN = Given([Input("tokens", [12])])
+REGIME = Regime(train=64, batch=8)
+
+
+@pytest.fixture(autouse=True)
+def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_saving.install(monkeypatch)
+
+
+def two() -> Model:
+    outputs = {"price": Tensor((None, 1)), "kind": Tensor((None, 7))}
+    loss = {"price": "mse", "kind": "sparse_categorical_crossentropy"}
+    return Model(outputs, [NUMBERS, TOKENS], loss, [Embedding(50, (TOKENS,)), Embedding(9)])
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_rows_fit_the_inputs_and_targets_the_outputs() -> None:
+    source = Source(two, GIVEN, trains=True)
+    (numbers, tokens), y = source.draw(300, rng())
+    assert (numbers.shape, tokens.shape, tokens.dtype) == ((300, 5), (300, 12), np.int32)
+    assert 40 < tokens.max() < 50  # below the embedding that they go into, not below the other
+    assert (y["price"].shape, y["kind"].shape, y["kind"].max()) == ((300, 1), (300,), 6)
+
+
+def test_a_seed_gives_the_same_rows_each_time() -> None:
+    one, other = (Source(two, GIVEN, trains=True).draw(4, rng()) for _ in range(2))
+    assert np.array_equal(one[0][0], other[0][0]) and np.array_equal(one[1]["kind"], other[1]["kind"])
+
+
+def test_the_model_that_was_looked_at_is_the_first_that_is_built() -> None:
+    loaded: list[Model] = []
+
+    def load() -> Model:
+        loaded.append(two())
+        return loaded[-1]
+
+    source = Source(load, GIVEN, trains=True)
+    source.look()
+    source.draw(2, rng())
+    assert source.build(REGIME) is loaded[0]
+    assert source.build(REGIME) is loaded[1]
+    assert len(loaded) == 2
+
+
+def test_a_model_that_is_not_trained_has_no_loss_to_go_by() -> None:
+    _, y = Source(two, GIVEN, trains=False).draw(4, rng())
+    assert {name: array.shape for name, array in y.items()} == {"price": (4, 1), "kind": (4, 7)}
+
+
+def test_what_goes_into_an_embedding_is_of_integers_whatever_the_input_says() -> None:
+    words = Tensor((None, 12), "float32", "words")
+    found = inputs_of(Model(Tensor((None, 1)), [words], layers=[Embedding(50, (words,))]), Given())
+    assert found == Spec("words", (12,), "int32", 50)
+
+
+def test_integers_that_no_embedding_takes_directly_are_below_the_smallest() -> None:
+    inputs = [Tensor((None, 3), "int32", "a")]
+    assert inputs_of(Model(None, inputs, layers=[Embedding(50), Embedding(9)]), Given()).below == 9
+    assert inputs_of(Model(None, inputs), Given()).below == 2
+
+
+def test_a_batch_that_is_fixed_is_said() -> None:
+    with pytest.raises(ModelError, match="its input a has 4 samples, no more and no less"):
+        inputs_of(Model(None, [Tensor((4, 3), "float32", "a")]), Given())
+
+
+def test_a_model_that_does_not_say_what_it_takes_takes_what_it_was_built_with() -> None:
+    assert inputs_of(Model(None), Given(), [Spec("x", (4,))]) == Spec("x", (4,))
+    assert inputs_of(Model(None), Given(), [Spec("a", (4,)), Spec("b", (2,))]) == {
+        "a": Spec("a", (4,)),
+        "b": Spec("b", (2,)),
+    }
+
+
+def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Model, tensors: object) -> None:
+        raise ValueError("Kernel shape must have")
+
+    monkeypatch.setattr(Model, "compute_output_spec", fail)
+    with pytest.raises(ModelError, match="cannot be told for these inputs: ValueError: Kernel shape"):
+        Source(two, GIVEN, trains=True).look()
+
+
+def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
+    regime = regime_of([Spec("x", (1 << 15,))], Given(batch=8))
+    assert (regime.train, regime.test, regime.batch_size, regime.name) == (64 * 8, 16 * 8, 8, "batch-8")
+    own = regime_of([], Given(samples=100, rows="rows.npz"))
+    assert (own.train, own.test) == (100, 0)  # none is left that was not trained on
+    assert (regime_of([], Given(samples=100)).train, regime_of([], Given(samples=100)).batch_size) == (100, 32)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "below"),
+    [
+        (Given(), "int32", 9),
+        (Given([Input("", [2], "int32")]), "int32", 9),
+        (Given([Input("", [2], "float32")]), "float32", 9),
+    ],
+)
+def test_what_a_subclassed_model_looks_up_is_whole_numbers_below_its_smallest_embedding(
+    given: Given, dtype: str, below: int
+) -> None:
+    told = Spec("x", (2,), given.inputs[0].dtype or "float32") if given.inputs else Spec("x", (2,))
+    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), given, [told])
+    assert (found.dtype, found.below) == (dtype, below)
+
+
+def test_a_model_without_look_ups_takes_what_it_says() -> None:
+    told = Spec("x", (2,), "int32")
+    assert inputs_of(Model(Tensor((None, 1))), Given(), [told]) == told
