@@ -75,11 +75,11 @@ import sys
 from pathlib import Path
 
 from kerasbench.protocol.requests import Given
-from kerasbench.worker.sources import archive, saved
+from kerasbench.worker import saved
 
 for file in map(Path, sys.argv[1:]):
     try:
-        saved.load(file, Given(), archive.outline(file))
+        saved.load(file, Given(), saved.outline(file))
     except Exception as error:
         print(f"{type(error).__name__}: {error}")
 """

@@ -18,7 +18,7 @@ import json
 import keras
 import numpy as np
 from kerasbench.scenario import Regime
-from kerasbench.worker.trial import weights
+from kerasbench.worker import model
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import make_weights
 
