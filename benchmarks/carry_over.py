@@ -1,12 +1,13 @@
-"""What does a slice keep of the one before it, and what drifts within a bout? Out of result files.
+"""What does a slice keep of the one before it, and what drifts within a block? Out of result files.
 
     python benchmarks/carry_over.py results/2026-11-22T112231.json results/2026-11-23T140223.json
 
 Columns take turns in an order that changes. A slice is compared with those of the other columns in its cycle, each as a
-share of its own column's median: what is left, in bouts in which both occur, is compared between slices that follow one
-column and those that follow another. A column follows itself only where it ends a cycle and begins the next one: its
-slices after itself are compared with others that begin a cycle. The drift is that of a column against the others, from
-the first half of a bout to the second. Each bout gives one difference; printed is their mean with its 95 % interval.
+share of its own column's median: what is left, in blocks in which both occur, is compared between slices that follow
+one column and those that follow another. A column follows itself only where it ends a cycle and begins the next one:
+its slices after itself are compared with others that begin a cycle. The drift is that of a column against the others,
+from the first half of a block to the second. Each block gives one difference; printed is their mean with its 95 %
+interval.
 """
 
 import math
@@ -19,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.results.store import load
 
 LEAST = 3  # slices on each side of a difference
@@ -38,35 +39,35 @@ class Turn:
 
 def main(files: list[Path]) -> None:
     found = defaultdict[str, list[float]](list)
-    for columns in (columns for file in files for columns in bouts(file)):
+    for columns in (columns for file in files for columns in blocks(file)):
         for name, difference in differences(list(turns(columns))):
             found[name].append(difference)
     for name, each in sorted(found.items()):
         one = mean_interval(each)
         if one.error is not None:
             assert one.high is not None
-            print(f"{name}: {one.value:+.1%} ±{one.high - one.value:.1%} ({len(each)} bouts)")
+            print(f"{name}: {one.value:+.1%} ±{one.high - one.value:.1%} ({len(each)} blocks)")
 
 
-def bouts(file: Path) -> Iterator[Mapping[str, list[Block]]]:
-    """Yield the slices of training steps of each bout of several columns, by column."""
+def blocks(file: Path) -> Iterator[Mapping[str, list[Slice]]]:
+    """Yield the slices of training steps of each block of several columns, by column."""
     record = load(file)
-    found = defaultdict[object, dict[str, list[Block]]](dict)
+    found = defaultdict[object, dict[str, list[Slice]]](dict)
     for trial in record.trials:
         training = trial.measurement.training if trial.measurement else None
-        if training is not None and trial.bout:
-            found[trial.group, trial.bout][" ".join(filter(None, trial.column))] = training.blocks
+        if training is not None and trial.block:
+            found[trial.group, trial.block][" ".join(filter(None, trial.column))] = training.slices
     yield from (columns for columns in found.values() if len(columns) > 1)
 
 
-def turns(columns: Mapping[str, list[Block]]) -> Iterator[Turn]:
-    """Yield the slices of a bout in the order in which they were measured, but for the first."""
-    logs = {name: {one.cycle: math.log(one.unit_ns) for one in blocks} for name, blocks in columns.items()}
+def turns(columns: Mapping[str, list[Slice]]) -> Iterator[Turn]:
+    """Yield the slices of a block in the order in which they were measured, but for the first."""
+    logs = {name: {one.cycle: math.log(one.unit_ns) for one in slices} for name, slices in columns.items()}
     apart = {
         name: {cycle: log - statistics.median(each.values()) for cycle, log in each.items()}
         for name, each in logs.items()
     }
-    order = sorted((one.cycle or 0, one.position or 0, name) for name, blocks in columns.items() for one in blocks)
+    order = sorted((one.cycle or 0, one.position or 0, name) for name, slices in columns.items() for one in slices)
     for (*_, before), (cycle, position, name) in pairwise(order):
         others = [each[cycle] for other, each in apart.items() if other != name and cycle in each]
         if others:
@@ -74,7 +75,7 @@ def turns(columns: Mapping[str, list[Block]]) -> Iterator[Turn]:
 
 
 def differences(made: list[Turn]) -> Iterator[tuple[str, float]]:
-    """Yield what this bout says of each column after each, and of the drift of each."""
+    """Yield what this block says of each column after each, and of the drift of each."""
     names = sorted({one.column for one in made})
     middle = statistics.median(one.cycle for one in made)
     for name in names:

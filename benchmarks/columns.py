@@ -1,6 +1,6 @@
-"""Bouts of columns that a benchmark chooses, in place of a plan's rows: the same cell twice, or beside a slowed copy.
+"""Blocks of columns that a benchmark chooses, in place of a plan's rows: the same case twice, or beside a slowed copy.
 
-What is measured and how is the package's own (children/bout.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
+What is measured and how is the package's own (children/block.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
 """
 
 import dataclasses
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kerasbench.analysis.cells import CellSummary
+from kerasbench.analysis.cases import CaseSummary
 from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
-from kerasbench.processes import bout
-from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes import block
+from kerasbench.processes.block import BlockMember, Rules
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Measurement
@@ -25,7 +25,7 @@ from kerasbench.runs import schedule
 from kerasbench.runs.rows import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
-STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole bout's slices may take
+STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take
 
 
 class Silent:
@@ -38,7 +38,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: a regime of a scenario on a backend's CPU."""
+    """One column: a workload of a scenario on a backend's CPU."""
 
     name: str
     selected: Selected
@@ -50,7 +50,7 @@ class Column:
             scenario=entry.name,
             file=str(entry.file.resolve()),
             file_hash=entry.file_hash,
-            regime=self.selected.regime.name,
+            workload=self.selected.workload.name,
             backend=self.backend,
             device=Device(CPU),
             seed=0,
@@ -60,20 +60,20 @@ class Column:
 
 
 def chosen(pattern: str) -> list[Selected]:
-    """Return a scenario's regimes by its name, or those of a file."""
+    """Return a scenario's workloads by its name, or those of a file."""
     return catalog.select([pattern], sys.executable, "jax")
 
 
-def bouts(
+def blocks(
     columns: list[Column],
     count: int,
     protocol: Protocol = STEPS,
     seed: int = 0,
     before: Callable[[], None] = lambda: None,
-) -> dict[str, CellSummary]:
-    """Measure so many bouts of all columns and return what each column's trials amount to, by its name.
+) -> dict[str, CaseSummary]:
+    """Measure so many blocks of all columns and return what each column's trials amount to, by its name.
 
-    ``before`` is called before each bout.
+    ``before`` is called before each block.
     """
     *_, found = itertools.islice(growing(columns, protocol, seed, before), count)
     return found
@@ -81,8 +81,8 @@ def bouts(
 
 def growing(
     columns: list[Column], protocol: Protocol = STEPS, seed: int = 0, before: Callable[[], None] = lambda: None
-) -> Iterator[dict[str, CellSummary]]:
-    """Measure one bout after another; after each, yield what each column's trials amount to by then, by its name."""
+) -> Iterator[dict[str, CaseSummary]]:
+    """Measure one block after another; after each, yield what each column's trials amount to by then, by its name."""
     trials: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
     protocols = dict.fromkeys(trials, protocol)
     for index in itertools.count(1):
@@ -90,27 +90,27 @@ def growing(
         for name, trial, measured in held(columns, protocols, index, f"{seed}/{index}"):
             trials[name].append((trial, measured))
             protocols[name] = freeze(protocols[name], measured)
-        yield {name: CellSummary(list(known), None) for name, known in trials.items()}
+        yield {name: CaseSummary(list(known), None) for name, known in trials.items()}
 
 
 def held(
     columns: list[Column], protocols: Mapping[str, Protocol], index: int, seed: str
 ) -> Iterator[tuple[str, TrialRecord, Measurement]]:
-    """Hold one bout; raise RuntimeError where a column fails, for a benchmark has no use for half of one."""
+    """Hold one block; raise RuntimeError where a column fails, for a benchmark has no use for half of one."""
     for column, outcome in zip(columns, launched(columns, protocols, seed, index <= 3), strict=True):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
         trial = TrialRecord(
             round=index,
             scenario=column.selected.entry.name,
-            regime=column.selected.regime.name,
+            workload=column.selected.workload.name,
             backend=column.backend,
             device=Device(CPU),
             wall_ns=outcome.wall_ns,
             phases=outcome.phases,
             measurement=outcome.measurement,
             protocol=protocols[column.name].kind,
-            bout=index,
+            block=index,
         )
         yield column.name, trial, outcome.measurement
 
@@ -118,12 +118,12 @@ def held(
 def launched(
     columns: Sequence[Column], protocols: Mapping[str, Protocol], seed: str, alone: bool
 ) -> Sequence[Outcome | None]:
-    """Run one bout and return what became of each column."""
-    entrants = [Entrant(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
+    """Run one block and return what became of each column."""
+    entrants = [BlockMember(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
     protocol = protocols[columns[0].name]
-    shares = schedule.shares(protocol, columns[0].selected.regime)
+    shares = schedule.shares(protocol, columns[0].selected.workload)
     rules = Rules(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
-    return bout.measure(entrants, rules, Silent(), alone)
+    return block.measure(entrants, rules, Silent(), alone)
 
 
 def one(column: Column, protocol: Protocol) -> Outcome:
@@ -136,7 +136,7 @@ def one(column: Column, protocol: Protocol) -> Outcome:
 
 def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]:
     """Return the steps, in ms, of so many trials of one column, each by itself."""
-    summary = bouts([column], count, protocol)[column.name]
+    summary = blocks([column], count, protocol)[column.name]
     return [measured.training.median_ns / 1e6 for _, measured in summary.trials if measured.training]
 
 

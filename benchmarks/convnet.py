@@ -5,10 +5,10 @@ A scenario for ``holds.py``. torch's threads wait for each other in it, so that 
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime: Regime) -> keras.Model:
+def build(workload: Workload) -> keras.Model:
     model = keras.Sequential(
         [
             keras.layers.Input((28, 28, 1)),
@@ -28,5 +28,5 @@ def build(regime: Regime) -> keras.Model:
 scenario = Scenario(
     build=build,
     data=datasets.mnist(lambda x: datasets.unit(x)[..., None]),
-    regimes=(Regime(train=54_000, validation=6_000, batch=128, epochs=15),),
+    workloads=(Workload(train=54_000, validation=6_000, batch=128, epochs=15),),
 )

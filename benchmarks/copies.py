@@ -1,9 +1,9 @@
-"""How often are equal columns called different? One cell as five columns, by the rule that a run follows.
+"""How often are equal columns called different? One case as five columns, by the rule that a run follows.
 
-    python benchmarks/copies.py mnist_dense              up to twelve bouts on each backend, as a run at default effort
-    python benchmarks/copies.py mnist_dense --bouts 3    as few as have an interval
+    python benchmarks/copies.py mnist_dense              up to twelve blocks on each backend, as a run at default effort
+    python benchmarks/copies.py mnist_dense --blocks 3    as few as have an interval
 
-Five columns are ten comparisons. They are judged twice: after three bouts, and where the rule (runs/stopping.py) ends
+Five columns are ten comparisons. They are judged twice: after three blocks, and where the rule (runs/stopping.py) ends
 the row. Each is judged by itself: on a page, Holm's correction makes it harder still to be called different.
 """
 
@@ -13,7 +13,7 @@ import itertools
 from columns import Column, chosen, growing
 
 from kerasbench import backends
-from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict, judge
 from kerasbench.analysis.ratios import between
 from kerasbench.host.lock import machine_lock
@@ -27,29 +27,29 @@ COPIES = 5
 def study(selected: Selected, backend: str, most: int) -> None:
     columns = [Column(f"{backend} {number}", selected, backend) for number in range(COPIES)]
     widths = list[list[float | None]]()
-    for bouts, found in enumerate(growing(columns), start=1):
+    for blocks, found in enumerate(growing(columns), start=1):
         ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
         widths.append([one.half_width for one in ratios])
         is_last = schedule.ending(Effort(max_rounds=most), widths) is not None
-        if is_last or bouts == MIN_TRIALS_FOR_INTERVAL:
-            say(selected, backend, bouts, ratios)
+        if is_last or blocks == MIN_TRIALS_FOR_INTERVAL:
+            say(selected, backend, blocks, ratios)
         if is_last:
             return
 
 
-def compared(one: CellSummary, other: CellSummary) -> LogEstimate:
+def compared(one: CaseSummary, other: CaseSummary) -> LogEstimate:
     ratio = between(one, other, STEADY, ())
     assert ratio is not None
     return ratio
 
 
-def say(selected: Selected, backend: str, bouts: int, ratios: list[LogEstimate]) -> None:
+def say(selected: Selected, backend: str, blocks: int, ratios: list[LogEstimate]) -> None:
     called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in ratios]
     widths = sorted(one.half_width or 0.0 for one in ratios)
     outside = sum(not (one.low or 0.0) <= 1 <= (one.high or 0.0) for one in ratios)
     values = [one.value for one in ratios]
     print(
-        f"{selected.label} {backend:<10} {bouts:2} bouts: {sum(called)} of {len(called)} called different, {outside} "
+        f"{selected.label} {backend:<10} {blocks:2} blocks: {sum(called)} of {len(called)} called different, {outside} "
         f"intervals without 1; ratios {min(values):.3f} to {max(values):.3f}, ±{widths[0]:.1%} to ±{widths[-1]:.1%}",
         flush=True,
     )
@@ -58,10 +58,10 @@ def say(selected: Selected, backend: str, bouts: int, ratios: list[LogEstimate])
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario")
-    parser.add_argument("--bouts", type=int, default=MAX_ROUNDS, help="at most (default: %(default)s)")
+    parser.add_argument("--blocks", type=int, default=MAX_ROUNDS, help="at most (default: %(default)s)")
     parser.add_argument("--backend", default=",".join(backends.names()))
     asked = parser.parse_args()
     (first, *_) = chosen(asked.scenario)
     with machine_lock():
         for name in asked.backend.split(","):
-            study(first, name, asked.bouts)
+            study(first, name, asked.blocks)

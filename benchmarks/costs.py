@@ -13,7 +13,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.plan import request
 from kerasbench.report.progress import ConsoleAudience, to_stderr
-from kerasbench.results.record import SWEEP, Asked, exactly
+from kerasbench.results.record import SWEEP, RunConfig, exactly
 from kerasbench.runs import run
 
 FILE = Path(__file__).with_name("paced.py")
@@ -23,7 +23,7 @@ BATCHES = [1, 4, 16, 64, 256]
 
 def main(folder: Path) -> None:
     options = request.crossed(request.options_of([], [], [], []), BATCHES, [])
-    asked = Asked([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
+    asked = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
     with run.measured(asked, folder, Interpreters(), ConsoleAudience(to_stderr())) as ended:
         (found,) = swept(summarize(ended.record))
     for column in found.columns:

@@ -4,10 +4,10 @@
 
 Every simulated run is drawn as METHOD describes machines: trials differ by process (lognormal), slices within a trial
 differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of a nominal
-95 % interval of a time and of a ratio, how often a cell compared with itself is called different, how often a table of
+95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often a table of
 24 such comparisons holds any false verdict, with Holm's correction and without, and how often a difference is called
-that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one bout alone: it is
-widened by what kerasbench takes for the scatter between bouts, which is varied here.
+that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one block alone: it
+is widened by what kerasbench takes for the scatter between blocks, which is varied here.
 """
 
 import math
@@ -16,9 +16,9 @@ import statistics
 from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
-from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_bouts
+from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_blocks
 from kerasbench.plan.duration import visible_difference
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 
 RUNS = 4_000
 TABLES = 1_000
@@ -26,27 +26,27 @@ SLICES, SLICE_SPREAD = 20, 0.05
 SLICE_NS = 10**8
 DRIFT = 0.25
 COMPARISONS = 24
-BETWEEN_BOUTS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation; METHOD has what was measured
+BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation; METHOD has what was measured
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> list[Block]:
+def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> list[Slice]:
     """Return a trial's slices: its process' own level, and noise within."""
     level_ns = SLICE_NS * factor * math.exp(rng.gauss(0, scatter))
-    return [Block(1, int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))), cycle, 0, 0) for cycle in range(SLICES)]
+    return [Slice(1, int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))), cycle, 0, 0) for cycle in range(SLICES)]
 
 
 def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:
     """Return the estimate of a time that is one, in so many rounds."""
     trials = [trial(rng, scatter) for _ in range(rounds)]
-    return estimate([statistics.median(block.ns for block in each) / SLICE_NS for each in trials])
+    return estimate([statistics.median(slice_.ns for slice_ in each) / SLICE_NS for each in trials])
 
 
-def ratio(rng: random.Random, bouts: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> LogEstimate:
-    """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last bout."""
-    speeds = [1 + drift * index / bouts for index in range(bouts)]
+def ratio(rng: random.Random, blocks: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> LogEstimate:
+    """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last block."""
+    speeds = [1 + drift * index / blocks for index in range(blocks)]
     paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
-    found = over_bouts([one for one in paired if one is not None], TYPICAL_SCATTER)
+    found = over_blocks([one for one in paired if one is not None], TYPICAL_SCATTER)
     assert found is not None
     return found
 
@@ -62,41 +62,41 @@ def called(found: Sequence[LogEstimate]) -> float:
     return statistics.fmean(judge(one) in DIFFERENT for one in found)
 
 
-def false_tables(rng: random.Random, bouts: int, scatter: float) -> tuple[float, float]:
+def false_tables(rng: random.Random, blocks: int, scatter: float) -> tuple[float, float]:
     """Return the share of tables with a false verdict, judged together and one by one; all ratios are at the edge."""
-    tables = [[ratio(rng, bouts, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
+    tables = [[ratio(rng, blocks, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
     together = statistics.fmean(any(one in DIFFERENT for one in judge_all(table)) for table in tables)
     return together, statistics.fmean(any(judge(one) in DIFFERENT for one in table) for table in tables)
 
 
 def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
     rng = random.Random(0)
-    for between in BETWEEN_BOUTS:
+    for between in BETWEEN_BLOCKS:
         found = [ratio(rng, 1, between / math.sqrt(2)) for _ in range(RUNS)]
         print(
-            f"ratios scatter by {between:.0%} between bouts, one bout: coverage {held(found):.1%}, same cell called "
+            f"ratios scatter by {between:.0%} between blocks, one block: coverage {held(found):.1%}, same case called "
             f"different {called(found):.2%}",
             flush=True,
         )
     for scatter in scatters:
         # Of both columns; the median of the slices' ratios scatters too: 1.25 / sqrt(20) of their own spread.
         seen = math.sqrt(2) * math.hypot(scatter, 1.25 * SLICE_SPREAD / math.sqrt(SLICES))
-        for bouts in (3, 5, 10):
-            visible = visible_difference(bouts, seen, MINIMAL_EFFECT)
-            same = [ratio(rng, bouts, scatter) for _ in range(RUNS)]
-            drifting = [ratio(rng, bouts, scatter, drift=DRIFT) for _ in range(RUNS)]
-            slower = [ratio(rng, bouts, scatter, 1 + visible) for _ in range(RUNS)]
+        for blocks in (3, 5, 10):
+            visible = visible_difference(blocks, seen, MINIMAL_EFFECT)
+            same = [ratio(rng, blocks, scatter) for _ in range(RUNS)]
+            drifting = [ratio(rng, blocks, scatter, drift=DRIFT) for _ in range(RUNS)]
+            slower = [ratio(rng, blocks, scatter, 1 + visible) for _ in range(RUNS)]
             print(
-                f"trials scatter by {scatter:.0%}, {bouts:>2} bouts: coverage "
-                f"{held([time_ms(rng, bouts, scatter) for _ in range(RUNS)]):.1%}, of a ratio {held(same):.1%}, same "
-                f"cell called different {called(same):.2%} (drifting {called(drifting):.2%}), a difference of "
+                f"trials scatter by {scatter:.0%}, {blocks:>2} blocks: coverage "
+                f"{held([time_ms(rng, blocks, scatter) for _ in range(RUNS)]):.1%}, of a ratio {held(same):.1%}, same "
+                f"case called different {called(same):.2%} (drifting {called(drifting):.2%}), a difference of "
                 f"{visible:.1%} called {called(slower):.1%}",
                 flush=True,
             )
-    for bouts in (3, 5):
-        together, one_by_one = false_tables(rng, bouts, 0.03)
+    for blocks in (3, 5):
+        together, one_by_one = false_tables(rng, blocks, 0.03)
         print(
-            f"{COMPARISONS} comparisons at the edge of the effect, {bouts} bouts: a false verdict in {together:.1%} "
+            f"{COMPARISONS} comparisons at the edge of the effect, {blocks} blocks: a false verdict in {together:.1%} "
             f"of tables, {one_by_one:.1%} without Holm's correction"
         )
 

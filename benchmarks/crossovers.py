@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def steps(rng: random.Random, cost: tuple[float, float], batch: float, rounds: int, scatter: float) -> dict[int, float]:
-    """Return one cell's trials: a step's cost, the machine's drift, and the process' own scatter."""
+    """Return one case's trials: a step's cost, the machine's drift, and the process' own scatter."""
     level = cost[0] + cost[1] * batch
     return {i: level * (1 + DRIFT * i / rounds) * math.exp(rng.gauss(0, scatter)) for i in range(rounds)}
 

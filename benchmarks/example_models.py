@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from kerasbench import Regime, Scenario
+from kerasbench import Workload, Scenario
 
 
 class Experts(keras.Model):  # type: ignore[misc]
@@ -37,7 +37,7 @@ class Experts(keras.Model):  # type: ignore[misc]
         return {"loss": loss}
 
 
-def build(regime):
+def build(workload):
     model = Experts()
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
@@ -47,7 +47,7 @@ def data(samples, rng):
     return rng.random((samples, 8), dtype="float32"), rng.integers(0, 4, samples, dtype="int32")
 
 
-scenario = Scenario(build=build, data=data, learnable=False, regimes=(Regime(train=512, batch=32, epochs=1),))
+scenario = Scenario(build=build, data=data, learnable=False, workloads=(Workload(train=512, batch=32, epochs=1),))
 '''
 
 

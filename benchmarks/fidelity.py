@@ -4,7 +4,7 @@
     python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
 
 steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with
-a + b * steps, b by the blocks of the marked epochs before and after it.
+a + b * steps, b by the slices of the marked epochs before and after it.
 
 epochs: readings as a trial makes them and real epochs of the published length, with the published rows and validation,
 in turn. Each real epoch is compared with the readings before and after it.
@@ -33,14 +33,14 @@ from kerasbench.backends import Backend
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import DEFAULT
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.scenario import Scenario, load
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
 SHORT_PAIRS = 50
-BLOCKS_IN_EPOCH = 4
+SLICES_IN_EPOCH = 4
 SLICES, SHORT_SLICES = 10, 5  # of a reading
 
 
@@ -49,7 +49,7 @@ class Subject:
     """What a child works with."""
 
     scenario: Scenario
-    regime_name: str
+    workload_name: str
     backend: Backend
     model: Any
     callbacks: list[Any]
@@ -58,7 +58,7 @@ class Subject:
 def main(mode: str, patterns: list[str]) -> None:
     for one in catalog.select(patterns, sys.executable, "jax"):
         for backend in backends.names():
-            found = in_child(backend, __file__, mode, str(one.entry.file), one.regime.name)
+            found = in_child(backend, __file__, mode, str(one.entry.file), one.workload.name)
             ratios = sorted(found["ratios"])
             low, high = medians.interval(ratios)
             first, middle, third = statistics.quantiles(ratios, n=4)
@@ -69,7 +69,7 @@ def main(mode: str, patterns: list[str]) -> None:
             )
 
 
-def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
+def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
     from kerasbench.worker.failure import refuse_other_frameworks
 
     refuse_other_frameworks(backend_name)
@@ -79,11 +79,11 @@ def child(backend_name: str, mode: str, file: str, regime_name: str) -> None:
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
     scenario, _ = load(Path(file))
-    request = TrialRequest("", file, "", regime_name, backend_name, CPU, 0, "synthetic", Protocol())
-    model = models.build_keras(scenario, prepare(scenario, scenario.regime(regime_name), 0), backend, request)
+    request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
+    model = models.build_keras(scenario, prepare(scenario, scenario.workload(workload_name), 0), backend, request)
     callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
     study = steps_study if mode == "steps" else epochs_study
-    study(Subject(scenario, regime_name, backend, model, callbacks))
+    study(Subject(scenario, workload_name, backend, model, callbacks))
 
 
 def steps_study(subject: Subject) -> None:
@@ -93,13 +93,15 @@ def steps_study(subject: Subject) -> None:
     from kerasbench.worker.train import EpochSpans
 
     model, backend = subject.model, subject.backend
-    regime = dataclasses.replace(subject.scenario.regime(subject.regime_name), validation=0, test_each_epoch=False)
-    feed = prepare(subject.scenario, regime, 0)
+    workload = dataclasses.replace(
+        subject.scenario.workload(subject.workload_name), validation=0, test_each_epoch=False
+    )
+    feed = prepare(subject.scenario, workload, 0)
     train.first_step(model, feed)
     step_ns = median_step_ns(steps_of(subject, feed, [], Protocol()).slices)
-    steps = min(len(feed.train) // feed.batch, max(3 * BLOCKS_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
-    in_block = max(1, (steps - 2) // BLOCKS_IN_EPOCH)
-    clock = WarmUpClock(Protocol(steps_per_block=in_block, warmup_blocks=10**9), steps, 0)
+    steps = min(len(feed.train) // feed.batch, max(3 * SLICES_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
+    in_slice = max(1, (steps - 2) // SLICES_IN_EPOCH)
+    clock = WarmUpClock(Protocol(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
     window, spans = every_other_epoch(clock, backend.synchronize), EpochSpans()
     rows = feed.train[: steps * feed.batch]
     before = short_epochs(subject, feed, [], Protocol())
@@ -107,22 +109,22 @@ def steps_study(subject: Subject) -> None:
     model.fit(**feed.arguments(rows), verbose=0, epochs=epochs, callbacks=[window, spans])
     short_ns = median_step_ns([*before, *short_epochs(subject, feed, [], Protocol())])
     full_steps = steps - train.SHORT_EPOCH_STEPS
-    readings = [short_ns + full_steps * median_step_ns(blocks) for blocks in window.by_epoch]
+    readings = [short_ns + full_steps * median_step_ns(slices) for slices in window.by_epoch]
     answer_pairs(readings[1:], spans.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
 
 
 def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
-    """Return a callback that marks every other epoch as a trial does; ``by_epoch`` has the blocks of each of these."""
+    """Return a callback that marks every other epoch as a trial does; ``by_epoch`` has the slices of each of these."""
     import keras
 
     class EveryOther(keras.callbacks.Callback):  # type: ignore[misc]
-        by_epoch: list[list[Block]] = []  # noqa: RUF012 - one window, one list
+        by_epoch: list[list[Slice]] = []  # noqa: RUF012 - one window, one list
         marking = False
 
         def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
             if self.marking:
-                self.by_epoch.append([*clock.blocks])
-                clock.blocks.clear()
+                self.by_epoch.append([*clock.slices])
+                clock.slices.clear()
             self.marking = epoch % 2 == 1
             clock.begin_epoch()
 
@@ -142,7 +144,7 @@ def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protoc
     return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
 
 
-def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Block]:
+def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Slice]:
     """Measure slices of short epochs as a trial by itself does."""
     from kerasbench.worker import train
     from kerasbench.worker.clock import granted
@@ -161,17 +163,17 @@ def epochs_study(subject: Subject) -> None:
     from kerasbench.worker.feed import prepare
 
     model, callbacks = subject.model, subject.callbacks
-    regime = subject.scenario.regime(subject.regime_name)
-    pool, published = prepare(subject.scenario, regime, 0), prepare(subject.scenario, regime, 0, whole=True)
+    workload = subject.scenario.workload(subject.workload_name)
+    pool, published = prepare(subject.scenario, workload, 0), prepare(subject.scenario, workload, 0, whole=True)
     train.first_step(model, pool)
-    in_block = steps_of(subject, pool, callbacks, Protocol()).warmup.steps_per_block
-    frozen = Protocol(steps_per_block=in_block, warmup_blocks=1)
+    in_slice = steps_of(subject, pool, callbacks, Protocol()).warmup.steps_per_slice
+    frozen = Protocol(steps_per_slice=in_slice, warmup_slices=1)
     real_ns(model, published, callbacks)  # compiles the partial last batch and the validation pass
     readings, truths, began_s = [reading_ns(subject, pool, frozen)], list[float](), time.monotonic()
     while len(truths) < PAIRS and (len(truths) < MIN_PAIRS or time.monotonic() - began_s < BUDGET_S):
         truths.append(real_ns(model, published, callbacks))
         readings.append(reading_ns(subject, pool, frozen))
-    answer_pairs(readings, truths, regime.steps)
+    answer_pairs(readings, truths, workload.steps)
 
 
 def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
@@ -180,10 +182,10 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     from kerasbench.worker import train
 
     step_ns = median_step_ns(steps_of(subject, feed, subject.callbacks, protocol).slices)
-    if counts_epochs(feed.regime.steps):
+    if counts_epochs(feed.workload.steps):
         return step_ns
     short_ns = median_step_ns(short_epochs(subject, feed, subject.callbacks, protocol))
-    full_steps: int = feed.regime.full_steps
+    full_steps: int = feed.workload.full_steps
     return short_ns + step_ns * (full_steps - train.SHORT_EPOCH_STEPS)
 
 
@@ -195,13 +197,13 @@ def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
     spans = EpochSpans()
     extra = train.each_epoch(feed, callbacks)
     extra["callbacks"].append(spans)
-    epochs = 2 if feed.regime.steps > 100 else 6 if feed.regime.steps > 1 else 200
+    epochs = 2 if feed.workload.steps > 100 else 6 if feed.workload.steps > 1 else 200
     model.fit(**feed.arguments(feed.train), verbose=0, epochs=epochs, **extra)
     return statistics.fmean(spans.epochs_ns[1:])
 
 
-def median_step_ns(blocks: list[Block]) -> float:
-    return statistics.median(block.unit_ns for block in blocks)
+def median_step_ns(slices: list[Slice]) -> float:
+    return statistics.median(slice_.unit_ns for slice_ in slices)
 
 
 def answer_pairs(readings: list[float], truths: list[int] | list[float], steps: int) -> None:

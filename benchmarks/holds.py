@@ -25,7 +25,7 @@ from pathlib import Path
 
 from disturbers import KINDS
 
-from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import summarize
 from kerasbench.results.record import Column
 from kerasbench.results.store import load
@@ -101,9 +101,9 @@ def answers(folder: Path) -> Iterator[Answer]:
     for data in sorted(folder.glob("*/*.json")):
         at, scenario, kind, _ = data.parent.name.split("_", 1)[0], *_named(data.parent.name)
         summary = summarize(load(data))
-        for standing in summary.standings:
-            if standing.fastest is not None:
-                yield Answer(scenario, kind, float(at), *_said(standing))
+        for ranking in summary.rankings:
+            if ranking.fastest is not None:
+                yield Answer(scenario, kind, float(at), *_said(ranking))
 
 
 def _named(name: str) -> tuple[str, str, str]:
@@ -111,14 +111,14 @@ def _named(name: str) -> tuple[str, str, str]:
     return "_".join(scenario), kind, effort
 
 
-def _said(standing: Standing) -> tuple[bool, bool, dict[Pair, tuple[float, float, float]]]:
-    assert standing.fastest is not None
+def _said(ranking: Ranking) -> tuple[bool, bool, dict[Pair, tuple[float, float, float]]]:
+    assert ranking.fastest is not None
     ratios = {
-        (standing.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
-        for one in standing.comparisons
+        (ranking.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
+        for one in ranking.comparisons
         if one.ratio.low and one.ratio.high
     }
-    return standing.disturbed, standing.first is not None, ratios
+    return ranking.disturbed, ranking.first is not None, ratios
 
 
 def judge(folder: Path) -> int:
@@ -134,8 +134,8 @@ def judge(folder: Path) -> int:
     print("| disturbance | answers | marked | decided | wrong | wrong and not marked |\n|---|---|---|---|---|---|")
     for kind in DRAWN:
         of = counted[kind]
-        cells = [len(of), sum(m for _, m, _, _ in of), sum(d for _, _, d, _ in of), sum(w for w, _, _, _ in of)]
-        print(f"| {kind} | {' | '.join(map(str, cells))} | {sum(w and not m for w, m, _, _ in of)} |")
+        cases = [len(of), sum(m for _, m, _, _ in of), sum(d for _, _, d, _ in of), sum(w for w, _, _, _ in of)]
+        print(f"| {kind} | {' | '.join(map(str, cases))} | {sum(w and not m for w, m, _, _ in of)} |")
     return int(any(w and not m for of in counted.values() for w, m, _, _ in of))
 
 

@@ -77,11 +77,11 @@ def child(name: str) -> None:
                 self._clock.mark(batch, time.perf_counter_ns())
 
     def covered(synchronize: Any) -> tuple[float, float]:
-        """Return the epoch in ms, and the part of it that lies in blocks, by a clock that marks each step."""
-        clock = WarmUpClock(Protocol(steps_per_block=1, warmup_blocks=STEPS), STEPS, 0)
+        """Return the epoch in ms, and the part of it that lies in slices, by a clock that marks each step."""
+        clock = WarmUpClock(Protocol(steps_per_slice=1, warmup_slices=STEPS), STEPS, 0)
         spans = EpochSpans()
         model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks(clock, synchronize), spans])
-        step_ns = sum(block.ns for block in clock.blocks) / sum(block.count for block in clock.blocks)
+        step_ns = sum(slice_.ns for slice_ in clock.slices) / sum(slice_.count for slice_ in clock.slices)
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)

@@ -2,10 +2,10 @@
 
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     model.compile(optimizer="sgd", loss="mse")
     return model
@@ -15,5 +15,5 @@ scenario = Scenario(
     build=build,
     data=lambda samples, rng: (rng.random((samples, 1), "float32"), rng.random((samples, 1), "float32")),
     learnable=False,
-    regimes=(Regime(train=1_000, batch=1),),
+    workloads=(Workload(train=1_000, batch=1),),
 )

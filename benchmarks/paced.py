@@ -7,7 +7,7 @@ import time
 
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 OVERHEAD_S, PER_SAMPLE_S = 0.04, 0.0004
 SPIN_S = 0.002  # a sleep may last so much too long
@@ -33,10 +33,10 @@ class Pace(keras.callbacks.Callback):
         self._began_s = time.perf_counter()
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse")
-    build.step_s = OVERHEAD_S + PER_SAMPLE_S * regime.batch_size
+    build.step_s = OVERHEAD_S + PER_SAMPLE_S * workload.batch_size
     return model
 
 
@@ -44,5 +44,5 @@ scenario = Scenario(
     build=build,
     data=lambda samples, rng: (rng.random((samples, 4), "float32"), rng.random((samples, 1), "float32")),
     callbacks=lambda folder: [Pace(build.step_s)],
-    regimes=(Regime(train=1_000, batch=32),),
+    workloads=(Workload(train=1_000, batch=32),),
 )

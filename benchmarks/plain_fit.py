@@ -1,10 +1,10 @@
-"""Ratios of backends by plain ``fit``, without kerasbench: what somebody else would measure, and how far bouts are off.
+"""Ratios of backends by plain ``fit``, without kerasbench: what others would measure, and how far blocks are off.
 
-    python benchmarks/plain_fit.py 12            twelve bouts of mnist_dense, and two epochs by hand before each
+    python benchmarks/plain_fit.py 12            twelve blocks of mnist_dense, and two epochs by hand before each
 
 One process for each backend has a long `fit` (in_turns.py). They run 200 steps of it in turn, in an order that is drawn
 again each time. An epoch's first turn holds its start, its last one the validation; those between are steps alone.
-A bout of kerasbench follows every two epochs, so that both ways meet the same hour. Printed are both ways' steps and
+A block of kerasbench follows every two epochs, so that both ways meet the same hour. Printed are both ways' steps and
 epochs, and their ratios with their intervals.
 """
 
@@ -19,10 +19,10 @@ from itertools import combinations
 from pathlib import Path
 
 import medians
-from columns import Column, bouts, chosen
+from columns import Column, blocks, chosen
 from in_turns import STEPS_OF_TURN, TURNS
 
-from kerasbench.analysis.cells import HEADLINE, STEADY, CellSummary
+from kerasbench.analysis.cases import HEADLINE, STEADY, CaseSummary
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import between
 from kerasbench.host.lock import machine_lock
@@ -30,7 +30,7 @@ from kerasbench.protocol.requests import Protocol
 
 BACKENDS = ("jax", "tensorflow", "torch")
 CHILD = Path(__file__).with_name("in_turns.py")
-EPOCHS = 2  # before each bout
+EPOCHS = 2  # before each block
 
 
 def started(backend: str) -> "subprocess.Popen[str]":
@@ -80,12 +80,12 @@ def spread(values: list[float]) -> str:
 
 
 def compare(
-    what: str, by_hand: dict[str, list[float]], found: dict[str, CellSummary], shown: str, ratio_of: str
+    what: str, by_hand: dict[str, list[float]], found: dict[str, CaseSummary], shown: str, ratio_of: str
 ) -> None:
-    """Print a quantity of each backend by hand and in bouts, and the ratios of each two."""
+    """Print a quantity of each backend by hand and in blocks, and the ratios of each two."""
     for name in BACKENDS:
-        in_bouts = found[name].values(BY_NAME[shown])
-        print(f"{what} of {name}: {spread(by_hand[name])} by hand, {spread(in_bouts)} in bouts", flush=True)
+        in_blocks = found[name].values(BY_NAME[shown])
+        print(f"{what} of {name}: {spread(by_hand[name])} by hand, {spread(in_blocks)} in blocks", flush=True)
     for a, b in combinations(BACKENDS, 2):
         pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))
         hand = math.exp(statistics.median(pairs))
@@ -93,8 +93,8 @@ def compare(
         ratio = between(found[a], found[b], ratio_of, ())
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(
-            f"{what}, {a} / {b}: by hand {hand:.4f} [{low:.4f}, {high:.4f}], in bouts {ratio.value:.4f} "
-            f"[{ratio.low:.4f}, {ratio.high:.4f}], bouts over hand {ratio.value / hand:.3f}",
+            f"{what}, {a} / {b}: by hand {hand:.4f} [{low:.4f}, {high:.4f}], in blocks {ratio.value:.4f} "
+            f"[{ratio.low:.4f}, {ratio.high:.4f}], blocks over hand {ratio.value / hand:.3f}",
             flush=True,
         )
 
@@ -103,7 +103,7 @@ def main(count: int) -> None:
     processes = {backend: started(backend) for backend in BACKENDS}
     hand: dict[str, list[list[float]]] = {backend: [] for backend in BACKENDS}
 
-    def before_a_bout() -> None:
+    def before_a_block() -> None:
         for _ in range(EPOCHS):
             train_epoch(processes, hand)
 
@@ -112,7 +112,7 @@ def main(count: int) -> None:
             train_epoch(processes, {backend: [] for backend in BACKENDS})  # a warm-up
             (selected, *_) = chosen("mnist_dense")
             columns = [Column(name, selected, name) for name in BACKENDS]
-            found = bouts(columns, count, Protocol(), before=before_a_bout)
+            found = blocks(columns, count, Protocol(), before=before_a_block)
     finally:
         for process in processes.values():
             process.kill()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import kerasbench
 from kerasbench import backends
-from kerasbench.analysis.cells import HEADLINE
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.environments import interpreters
 from kerasbench.report.figures import with_interval

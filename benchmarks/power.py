@@ -1,11 +1,11 @@
-"""Are the verdicts right? The same cell as two columns, and two whose steps are prolonged by exactly 5 % and 10 %.
+"""Are the verdicts right? The same case as two columns, and two whose steps are prolonged by exactly 5 % and 10 %.
 
-    python benchmarks/power.py 12                      twelve bouts on each backend
+    python benchmarks/power.py 12                      twelve blocks on each backend
     python benchmarks/power.py 12 --backend torch      on one of them
 
-All four are columns of the same bouts. Each comparison of the verdicts is made of bouts that are drawn again from those
-that were measured, with replacement, 2,000 times (a bootstrap over bouts): how often is each pair called different at
-so many bouts? What a plan says that it will see (``duration.visible_difference``) is printed beside.
+All four are columns of the same blocks. Each comparison of the verdicts is made of blocks that are drawn again from
+those that were measured, with replacement, 2,000 times (a bootstrap over blocks): how often is each pair called
+different at so many blocks? What a plan says that it will see (``duration.visible_difference``) is printed beside.
 """
 
 import argparse
@@ -13,10 +13,10 @@ import math
 import random
 import statistics
 
-from columns import SLOWED, Column, bouts, chosen
+from columns import SLOWED, Column, blocks, chosen
 
 from kerasbench import backends
-from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, estimate, judge
 from kerasbench.analysis.ratios import between
 from kerasbench.host.lock import machine_lock
@@ -28,17 +28,17 @@ DRAWS = 2_000
 
 
 def main(count: int, names: list[str]) -> None:
-    regimes = {one.regime.name: one for one in chosen(str(SLOWED))}
+    workloads = {one.workload.name: one for one in chosen(str(SLOWED))}
     for backend in names:
-        found = bouts([Column(name, regimes[name], backend) for name in VARIANTS], count)
+        found = blocks([Column(name, workloads[name], backend) for name in VARIANTS], count)
         for slower, faster in PAIRS:
-            say(backend, f"{slower} / {faster}", by_bout(found[slower], found[faster]))
+            say(backend, f"{slower} / {faster}", by_block(found[slower], found[faster]))
 
 
-def by_bout(a: CellSummary, b: CellSummary) -> list[float]:
-    """Return the ratio of each bout."""
+def by_block(a: CaseSummary, b: CaseSummary) -> list[float]:
+    """Return the ratio of each block."""
     single = (
-        between(CellSummary([mine], None), CellSummary([other], None), STEADY, ())
+        between(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found.value for found in single if found is not None]
@@ -52,18 +52,18 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
         for count in (3, 6, 12)
     }
     scatter = statistics.stdev(map(math.log, ratios))
-    seen = ", ".join(f"{count} bouts {share:.0%}" for count, share in called.items())
+    seen = ", ".join(f"{count} blocks {share:.0%}" for count, share in called.items())
     print(
-        f"{backend:<10} {pair:<16} {whole.value:.3f} ±{whole.half_width:.1%}, bouts scatter by {scatter:.1%}; called "
-        f"slower in {seen}; 12 bouts see {visible_difference(12, scatter, MINIMAL_EFFECT):.1%}",
+        f"{backend:<10} {pair:<16} {whole.value:.3f} ±{whole.half_width:.1%}, blocks scatter by {scatter:.1%}; called "
+        f"slower in {seen}; 12 blocks see {visible_difference(12, scatter, MINIMAL_EFFECT):.1%}",
         flush=True,
     )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bouts", type=int)
+    parser.add_argument("blocks", type=int)
     parser.add_argument("--backend", default=",".join(backends.names()))
     asked = parser.parse_args()
     with machine_lock():
-        main(asked.bouts, asked.backend.split(","))
+        main(asked.blocks, asked.backend.split(","))

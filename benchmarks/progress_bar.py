@@ -55,7 +55,7 @@ def ratios(name: str, pairs: int) -> list[float]:
     rows, batch, epochs = MODELS[name]
     scenario = runpy.run_path(str(ROOT / "scenarios" / f"{name}.py"))["scenario"]
     x, y = scenario.data.rows("synthetic", rows, np.random.default_rng(0))
-    model = scenario.build(scenario.regimes[0])
+    model = scenario.build(scenario.workloads[0])
 
     def taken_s(verbose: int) -> float:
         began_s = time.perf_counter()

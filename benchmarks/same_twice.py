@@ -1,11 +1,11 @@
-"""The same cell as two columns: by how much do bouts let them differ, and trials that run one after the other?
+"""The same case as two columns: by how much do blocks let them differ, and trials that run one after the other?
 
-    python benchmarks/same_twice.py mnist_dense 16            sixteen bouts on each backend, and pairs in sequence
+    python benchmarks/same_twice.py mnist_dense 16            sixteen blocks on each backend, and pairs in sequence
     python benchmarks/same_twice.py mnist_dense 16 --load     meanwhile something takes one core for one second in two
 
-The standard deviation, over bouts, of the logarithm of the ratio of two columns that are the same: 0 would be perfect.
-``within`` is the part that the slices of a bout explain, ``between`` what is left: by how much processes differ.
-Each bout has both columns of a backend; the sequential pairs of 2 s each run right before and after it, so that both
+The standard deviation, over blocks, of the logarithm of the ratio of two columns that are the same: 0 would be perfect.
+``within`` is the part that the slices of a block explain, ``between`` what is left: by how much processes differ.
+Each block has both columns of a backend; the sequential pairs of 2 s each run right before and after it, so that both
 ways meet the same hour.
 """
 
@@ -18,10 +18,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from columns import STEPS, Column, alone, bouts, chosen, shorter
+from columns import STEPS, Column, alone, blocks, chosen, shorter
 
 from kerasbench import backends
-from kerasbench.analysis.cells import STEADY, CellSummary
+from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import Verdict, judge
 from kerasbench.analysis.ratios import between, spread
 from kerasbench.host.lock import machine_lock
@@ -32,7 +32,7 @@ SEQUENTIAL_S = 2.0
 
 def main(pattern: str, count: int, names: list[str], load: bool) -> None:
     (selected, *_) = chosen(pattern)
-    print(f"{selected.label}, {count} bouts{', under load' if load else ''}")
+    print(f"{selected.label}, {count} blocks{', under load' if load else ''}")
     with loaded() if load else machine_lock():
         for name in names:
             study(selected, name, count)
@@ -46,34 +46,34 @@ def study(selected: Selected, backend: str, count: int) -> None:
         first, second = (alone(column, 1, shorter(STEPS, SEQUENTIAL_S))[0] for column in columns)
         sequential.append(math.log(first / second))
 
-    a, b = bouts(columns, count, before=one_after_the_other).values()
+    a, b = blocks(columns, count, before=one_after_the_other).values()
     say(backend, a, b, sequential)
 
 
-def say(backend: str, a: CellSummary, b: CellSummary, sequential: list[float]) -> None:
+def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -> None:
     parts, ratio = spread(a, b, STEADY), between(a, b, STEADY, ())
     assert parts is not None and ratio is not None and ratio.half_width is not None
-    each = [one for index in range(len(a.trials)) if (one := of_bout(a, b, index)) is not None]
+    each = [one for index in range(len(a.trials)) if (one := of_block(a, b, index)) is not None]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
     print(
         f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts.within:.3f}, between "
         f"{parts.between:.3f}; {slices:.0f} slices), in sequence {statistics.stdev(sequential):.3f}; ratio "
-        f"{ratio.value:.3f} ±{ratio.half_width:.1%}; bouts: {' '.join(f'{one:+.3f}' for one in each)}",
+        f"{ratio.value:.3f} ±{ratio.half_width:.1%}; blocks: {' '.join(f'{one:+.3f}' for one in each)}",
         flush=True,
     )
     thirds = [between(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
     called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in thirds]
-    print(f"  {'':<10} of {len(called)} comparisons of three bouts {sum(called)} called different", flush=True)
+    print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 
 
-def of_bout(a: CellSummary, b: CellSummary, index: int) -> float | None:
-    one, other = (CellSummary(cell.trials[index : index + 1], None) for cell in (a, b))
+def of_block(a: CaseSummary, b: CaseSummary, index: int) -> float | None:
+    one, other = (CaseSummary(case.trials[index : index + 1], None) for case in (a, b))
     found = between(one, other, STEADY, ())
     return None if found is None else found.log_centre
 
 
-def few(cell: CellSummary, start: int) -> CellSummary:
-    return CellSummary(cell.trials[start : start + 3], None)
+def few(case: CaseSummary, start: int) -> CaseSummary:
+    return CaseSummary(case.trials[start : start + 3], None)
 
 
 @contextmanager
@@ -100,8 +100,8 @@ def in_bursts() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario")
-    parser.add_argument("bouts", type=int)
+    parser.add_argument("blocks", type=int)
     parser.add_argument("--backend", default=",".join(backends.names()))
     parser.add_argument("--load", action="store_true")
     asked = parser.parse_args()
-    main(asked.scenario, asked.bouts, asked.backend.split(","), asked.load)
+    main(asked.scenario, asked.blocks, asked.backend.split(","), asked.load)

@@ -4,7 +4,7 @@ import time
 
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 SLEEP_S = 0.5
 
@@ -14,7 +14,7 @@ class Sleep(keras.callbacks.Callback):
         time.sleep(SLEEP_S)
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse")
     return model
@@ -24,5 +24,5 @@ scenario = Scenario(
     build=build,
     data=lambda samples, rng: (rng.random((samples, 4), "float32"), rng.random((samples, 1), "float32")),
     callbacks=lambda folder: [Sleep()],
-    regimes=(Regime(train=40 * 8, batch=8),),
+    workloads=(Workload(train=40 * 8, batch=8),),
 )

@@ -8,7 +8,7 @@ import time
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 SLOW_DOWN = {"same_1": 0.0, "same_2": 0.0, "same_3": 0.0, "same_4": 0.0, "same_5": 0.0, "slow_5": 0.05, "slow_10": 0.1}
 
@@ -36,7 +36,7 @@ class Prolong(keras.callbacks.Callback):
         self._last_ns = time.perf_counter_ns()
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((784,)),
@@ -47,7 +47,7 @@ def build(regime):
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer="sgd", loss=loss)
-    build.share = regime.settings["share"]
+    build.share = workload.settings["share"]
     return model
 
 
@@ -55,7 +55,7 @@ scenario = Scenario(
     build=build,
     data=datasets.mnist(lambda x: datasets.unit(x).reshape(-1, 784)),
     callbacks=lambda folder: [Prolong(build.share)],
-    regimes=tuple(
-        Regime(name=name, train=32 * 1_000, batch=32, settings={"share": share}) for name, share in SLOW_DOWN.items()
+    workloads=tuple(
+        Workload(name=name, train=32 * 1_000, batch=32, settings={"share": share}) for name, share in SLOW_DOWN.items()
     ),
 )

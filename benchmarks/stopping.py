@@ -2,9 +2,9 @@
 
     python benchmarks/stopping.py
 
-The ratio of two columns scatters between bouts by so much. Bouts are added by the very rule that a run follows
+The ratio of two columns scatters between blocks by so much. Blocks are added by the very rule that a run follows
 (runs/stopping.py: at least three, at most twelve), and Student's t interval of what there is then is looked at.
-Printed are its coverage of the truth, nominally 95 %, how many bouts it took, and how often two equal columns are
+Printed are its coverage of the truth, nominally 95 %, how many blocks it took, and how often two equal columns are
 called different.
 """
 
@@ -20,7 +20,7 @@ RUNS = 4_000
 
 
 def run(rng: random.Random, scatter: float) -> list[float]:
-    """Return the ratios of one row's bouts."""
+    """Return the ratios of one row's blocks."""
     ratios, widths = list[float](), list[list[float | None]]()
     while not widths or schedule.ending(DEFAULT, widths) is None:
         ratios.append(math.exp(rng.gauss(0, scatter)))
@@ -40,8 +40,8 @@ def main() -> None:
             hits += found.low <= 1.0 <= found.high
             called += judge(found) in (Verdict.FASTER, Verdict.SLOWER)
         print(
-            f"bouts scatter by {scatter:.1%}: {statistics.fmean(counts):.1f} bouts, coverage {hits / RUNS:.1%}, equal "
-            f"columns called different {called / RUNS:.2%}",
+            f"blocks scatter by {scatter:.1%}: {statistics.fmean(counts):.1f} blocks, coverage {hits / RUNS:.1%}, "
+            f"equal columns called different {called / RUNS:.2%}",
             flush=True,
         )
 

@@ -1,11 +1,11 @@
 """Does a column take the same time in turns as when it runs on? One process measured both ways, again and again.
 
-    python benchmarks/stretches.py mnist_dense 2            two bouts on each backend
+    python benchmarks/stretches.py mnist_dense 2            two blocks on each backend
 
-Each backend is a column of a bout with the two others. Its slices in turn are compared with stretches of some 2 s in
+Each backend is a column of a block with the two others. Its slices in turn are compared with stretches of some 2 s in
 which it has one turn after another and nobody else has any; of these the first three slices, which still follow a
-stranger, are left out. The two alternate every few cycles, so that drift hits both alike. Printed, after each bout, is
-the ratio of the medians of neighbouring groups, of all bouts by then.
+stranger, are left out. The two alternate every few cycles, so that drift hits both alike. Printed, after each block, is
+the ratio of the medians of neighbouring groups, of all blocks by then.
 """
 
 import random
@@ -18,10 +18,10 @@ from columns import STEPS, Column, Silent, chosen
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
-from kerasbench.processes import bout
-from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes import block
+from kerasbench.processes.block import BlockMember, Rules
 from kerasbench.processes.outcome import Limits
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
@@ -49,7 +49,7 @@ def say(label: str, name: str, found: Sequence[float]) -> None:
 
 
 def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[float]:
-    """Hold a bout in which one column has stretches; return in turn over unbroken, for each group."""
+    """Hold a block in which one column has stretches; return in turn over unbroken, for each group."""
 
     def orders(count: int) -> Iterator[list[int]]:
         while True:
@@ -57,13 +57,13 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
                 yield rng.sample(range(count), count)
             yield [subject] * STRETCH
 
-    def enough(stage: str, slices: Sequence[Sequence[Block]]) -> bool:
+    def enough(stage: str, slices: Sequence[Sequence[Slice]]) -> bool:
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
-    entrants = [Entrant(sys.executable, column.request(STEPS), LIMITS) for column in columns]
-    outcome = bout.measure(entrants, Rules(orders, enough, lambda: True), Silent(), alone=True)[subject]
+    entrants = [BlockMember(sys.executable, column.request(STEPS), LIMITS) for column in columns]
+    outcome = block.measure(entrants, Rules(orders, enough, lambda: True), Silent(), alone=True)[subject]
     assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
-    steps = [block.unit_ns for block in outcome.measurement.slices]
+    steps = [slice_.unit_ns for slice_ in outcome.measurement.slices]
     found = []
     for start in range(0, GROUPS * (IN_TURN + STRETCH), IN_TURN + STRETCH):
         before, unbroken = steps[start : start + IN_TURN], steps[start + IN_TURN : start + IN_TURN + STRETCH]

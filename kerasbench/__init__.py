@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kerasbench import datasets
     from kerasbench.api import compare, explain, load, run, sweep, versus
-    from kerasbench.scenario import Regime, Scenario, ScenarioError
+    from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
-__all__ = ["Regime", "Scenario", "ScenarioError", "compare", "datasets", "explain", "load", "run", "sweep", "versus"]
+__all__ = ["Scenario", "ScenarioError", "Workload", "compare", "datasets", "explain", "load", "run", "sweep", "versus"]
 __version__ = "0.1.0"
 
 
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
         import kerasbench.datasets
 
         return kerasbench.datasets
-    if name in ("Regime", "Scenario", "ScenarioError"):
+    if name in ("Workload", "Scenario", "ScenarioError"):
         from kerasbench import scenario
 
         return getattr(scenario, name)

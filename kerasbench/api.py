@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kerasbench import settings
 from kerasbench.analysis import versus as versions
-from kerasbench.analysis.anatomy import Anatomy
+from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.report import comparisons, csv, explanation, html, markdown, page, plot
 from kerasbench.report import comparisons as report_versus
-from kerasbench.report.pages import Drawn
+from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
-from kerasbench.results.record import Asked, Record, Resumed
+from kerasbench.results.record import Record, ResumeConfig, RunConfig
 from kerasbench.settings import EXPLAIN, RUN, SWEEP, VERSUS, Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Results:
     """
 
     records: list[Record]
-    files: Drawn | None = None
+    files: SavedReport | None = None
 
     @property
     def summary(self) -> Summary:
@@ -90,7 +90,7 @@ class Results:
         return picture.figure_of(self.findings)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame: a row for each cell and metric, with the CSV's columns but ``started``."""
+        """Return a pandas DataFrame: a row for each case and metric, with the CSV's columns but ``started``."""
         return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS, *csv.LAST])
 
 
@@ -99,13 +99,13 @@ class Explained(Results):
     """The run of an explanation. It prints as the explanation, and has all else that results have."""
 
     @property
-    def anatomies(self) -> list[Anatomy]:
-        """What an epoch of each cell is made of, and what would help it, as estimates; empty where all have failed."""
-        return self.findings.anatomies
+    def breakdowns(self) -> list[StepBreakdown]:
+        """What an epoch of each case is made of, and what would help it, as estimates; empty where all have failed."""
+        return self.findings.breakdowns
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return what ``explain --json`` prints: figures and sentences, a dictionary for each cell."""
-        return explanation.as_data(self.anatomies)
+        """Return what ``explain --json`` prints: figures and sentences, a dictionary for each case."""
+        return explanation.as_data(self.breakdowns)
 
     @property
     def page(self) -> Page:
@@ -115,13 +115,13 @@ class Explained(Results):
     def _drawn(self) -> "Figure | None":
         from kerasbench.report import picture
 
-        return picture.figure_of_parts(self.anatomies) or super()._drawn()
+        return picture.figure_of_parts(self.breakdowns) or super()._drawn()
 
     def __repr__(self) -> str:
-        return html.text(html.of_explanation(self.anatomies) or html.of_results(self.findings))
+        return html.text(html.of_explanation(self.breakdowns) or html.of_results(self.findings))
 
     def _repr_html_(self) -> str:
-        return html.notebook(self.page, html.of_explanation(self.anatomies))
+        return html.notebook(self.page, html.of_explanation(self.breakdowns))
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +135,7 @@ class Versions(Results):
 
     @property
     def regressions(self) -> list[str]:
-        """A sentence for each figure that is significantly worse, and for each cell that fails with the head alone.
+        """A sentence for each figure that is significantly worse, and for each case that fails with the head alone.
 
         Raises:
             Undecided: nothing could be judged.
@@ -151,7 +151,7 @@ class Versions(Results):
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Two sets of results: each cell's ratio, its verdict where runs allow one, and ``regressions``."""
+    """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
     found: Comparison
     old: str = "old"
@@ -165,7 +165,7 @@ class Compared:
     def regressions(self) -> list[str]:
         """What became slower or fails now; raises Undecided where nothing could be judged."""
         self.found.require_decided()
-        return [versions.cell_label(cell) for cell in self.found.regressions]
+        return [versions.case_label(case) for case in self.found.regressions]
 
     @property
     def page(self) -> Page:
@@ -182,10 +182,10 @@ class Compared:
         return html.notebook(self.page, html.of_comparison(self.found))
 
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame, one row for each cell that both sides have; times in ms; needs pandas."""
-        names = ["scenario", "regime", "backend", "device", "options", "old", "new", "ratio", "low", "high"]
+        """Return a pandas DataFrame, one row for each case that both sides have; times in ms; needs pandas."""
+        names = ["scenario", "workload", "backend", "device", "options", "old", "new", "ratio", "low", "high"]
         rows = [
-            [*one.cell, one.old.value, one.new.value, *(one.ratio.value, one.ratio.low, one.ratio.high), *verdict]
+            [*one.case, one.old.value, one.new.value, *(one.ratio.value, one.ratio.low, one.ratio.high), *verdict]
             for one in self.changes
             for verdict in [(one.verdict, one.why)]
         ]
@@ -333,7 +333,7 @@ def _measure(command: str, said: Settings) -> Any:
     from kerasbench.runs.run import measured
 
     audience = ConsoleAudience(to_stderr())
-    asked: Asked | Resumed
+    asked: RunConfig | ResumeConfig
     if command == VERSUS:
         asked, chosen = run.asked_for(said, interpreters.find(said.python, backends.names()), audience.say)
     else:
@@ -377,7 +377,7 @@ def load(*places: Place) -> Results:
 
 
 def compare(old: Results | Place, new: Results | Place) -> Compared:
-    """Compare two sets of results, loaded or by their place, cell by cell.
+    """Compare two sets of results, loaded or by their place, case by case.
 
     Raises:
         ResultsError, UsageError: as for ``load``.

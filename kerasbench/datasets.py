@@ -122,7 +122,7 @@ def iris() -> Dataset:
         with IRIS_FILE.open(newline="", encoding="ascii") as file:
             rows = np.array(list(csv.reader(file))[1:], dtype=np.float32)
         if samples > len(rows):
-            raise DataError(f"Iris has {len(rows)} rows, {samples:,} are needed: use a smaller regime")
+            raise DataError(f"Iris has {len(rows)} rows, {samples:,} are needed: use a smaller workload")
         chosen = rng.permutation(len(rows))[:samples]
         return rows[chosen, :4], rows[chosen, 4].astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""Scenarios: one Keras 3 model definition, its data, and the regimes in which it is measured.
+"""Scenarios: one Keras 3 model definition, its data, and the workloads in which it is measured.
 
 Imported by scenario files and by the worker: standard library only.
 """
@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench.datasets import Dataset, Draw
-from kerasbench.protocol.requests import NOTHING, Given
+from kerasbench.protocol.requests import NOTHING, ModelConfig
 
 Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
 
@@ -45,7 +45,7 @@ class ModelError(ScenarioError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regime:
+class Workload:
     """One size in which a scenario is measured.
 
     ``train``, ``validation`` and ``test`` count samples after the split, ``batch`` is None for full-batch
@@ -74,19 +74,19 @@ class Regime:
     width: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_name("a regime's name", self.name)
+        _require_name("a workload's name", self.name)
         for what, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
-            _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
+            _require_count(f"{what} of workload {self.name!r}", getattr(self, what), least)
         for what, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
             if getattr(self, what) is not None:
-                _require_count(f"{what} of regime {self.name!r}", getattr(self, what), least)
+                _require_count(f"{what} of workload {self.name!r}", getattr(self, what), least)
         if not isinstance(self.large, bool):
-            raise ScenarioError(f"large of regime {self.name!r} must be a bool, not {self.large!r}")
+            raise ScenarioError(f"large of workload {self.name!r} must be a bool, not {self.large!r}")
         for what in ("data", "feed"):
             if getattr(self, what) is not None:
-                _require_function(f"{what} of regime {self.name!r}", getattr(self, what))
+                _require_function(f"{what} of workload {self.name!r}", getattr(self, what))
         if not isinstance(self.width, int | float) or not self.width > 0:
-            raise ScenarioError(f"width of regime {self.name!r} must be a number above 0, not {self.width!r}")
+            raise ScenarioError(f"width of workload {self.name!r} must be a number above 0, not {self.width!r}")
 
     def scaled(self, units: int) -> int:
         """Return how wide a hidden layer of that many units is to be: ``units`` times the width, at least 1."""
@@ -117,22 +117,22 @@ class Regime:
 class Scenario:
     """A model and what it is trained on.
 
-    ``build(regime)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
+    ``build(workload)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
     returns ``(x, y)`` or ``(x, y, sample_weight)``: NumPy arrays, or lists, tuples and dictionaries of them.
     ``callbacks(folder)`` returns the Keras callbacks that training has; the folder is the trial's own. ``parameters``
     is the count that every backend must arrive at (None: not checked). ``operations`` are the floating-point operations
     of all products in a forward pass of one sample, a multiplication and an addition being two (None: not counted);
     ``list`` shows three times as many for each sample of a step. ``learnable`` is False where there is nothing to
-    learn. ``scalable`` says that ``build`` makes its hidden layers as wide as ``regime.scaled(units)`` says. ``source``
-    says where the measurement was published. ``class_weight`` weights the classes of y in training, as `fit` takes it.
-    ``keeps_weights``: the model begins with the weights that ``build`` gives it, the same on every backend, and its
-    outputs are compared besides. ``trains`` is False for a model that is measured by its predictions alone, and need
-    not be compiled.
+    learn. ``scalable`` says that ``build`` makes its hidden layers as wide as ``workload.scaled(units)`` says.
+    ``source`` says where the measurement was published. ``class_weight`` weights the classes of y in training, as `fit`
+    takes it. ``keeps_weights``: the model begins with the weights that ``build`` gives it, the same on every backend,
+    and its outputs are compared besides. ``trains`` is False for a model that is measured by its predictions alone, and
+    need not be compiled.
     """
 
-    build: Callable[[Regime], Any]
+    build: Callable[[Workload], Any]
     data: Dataset | Draw
-    regimes: tuple[Regime, ...]
+    workloads: tuple[Workload, ...]
     callbacks: Callable[[str], list[Any]] | None = None
     parameters: int | None = None
     learnable: bool = True
@@ -156,38 +156,40 @@ class Scenario:
         _require_kind("source", self.source, str)
         if self.class_weight is not None:
             _require_class_weight(self.class_weight)
-        self._require_regimes()
+        self._require_workloads()
 
-    def _require_regimes(self) -> None:
-        several = isinstance(self.regimes, tuple | list) and self.regimes
-        if not several or not all(isinstance(regime, Regime) for regime in self.regimes):
-            raise ScenarioError(f"regimes must be a tuple such as (Regime(...),), with its comma, not {self.regimes!r}")
-        names = [regime.name for regime in self.regimes]
+    def _require_workloads(self) -> None:
+        several = isinstance(self.workloads, tuple | list) and self.workloads
+        if not several or not all(isinstance(workload, Workload) for workload in self.workloads):
+            raise ScenarioError(
+                f"workloads must be a tuple such as (Workload(...),), with its comma, not {self.workloads!r}"
+            )
+        names = [workload.name for workload in self.workloads]
         if len(set(names)) < len(names):
-            raise ScenarioError(f"regimes must have different names, not {', '.join(names)}")
-        if all(regime.large for regime in self.regimes):
-            raise ScenarioError("one regime must not be large: it is what a CPU measures")
+            raise ScenarioError(f"workloads must have different names, not {', '.join(names)}")
+        if all(workload.large for workload in self.workloads):
+            raise ScenarioError("one workload must not be large: it is what a CPU measures")
 
-    def dataset(self, regime: Regime) -> Dataset:
-        """Return the regime's data; a function of the scenario's own becomes a data set without a name."""
-        data = regime.data or self.data
+    def dataset(self, workload: Workload) -> Dataset:
+        """Return the workload's data; a function of the scenario's own becomes a data set without a name."""
+        data = workload.data or self.data
         return data if isinstance(data, Dataset) else Dataset("own", (), data)
 
-    def parameters_of(self, regime: Regime) -> int | None:
-        """Return how many parameters the model of a regime must have; None where nobody said it."""
-        return self.parameters if regime.parameters is None else regime.parameters
+    def parameters_of(self, workload: Workload) -> int | None:
+        """Return how many parameters the model of a workload must have; None where nobody said it."""
+        return self.parameters if workload.parameters is None else workload.parameters
 
-    def operations_of(self, regime: Regime) -> int | None:
+    def operations_of(self, workload: Workload) -> int | None:
         """Return the operations of a training step: forward, and two products back for each; None: not counted."""
-        forward = self.operations if regime.operations is None else regime.operations
-        return None if forward is None else STEP_PER_FORWARD * forward * regime.batch_size
+        forward = self.operations if workload.operations is None else workload.operations
+        return None if forward is None else STEP_PER_FORWARD * forward * workload.batch_size
 
-    def regime(self, name: str) -> Regime:
-        """Return the regime of that name; raise ScenarioError where there is none."""
-        for regime in self.regimes:
-            if regime.name == name:
-                return regime
-        raise ScenarioError(f"there is no regime {name!r}; it has {', '.join(r.name for r in self.regimes)}")
+    def workload(self, name: str) -> Workload:
+        """Return the workload of that name; raise ScenarioError where there is none."""
+        for workload in self.workloads:
+            if workload.name == name:
+                return workload
+        raise ScenarioError(f"there is no workload {name!r}; it has {', '.join(r.name for r in self.workloads)}")
 
 
 def content_hash(file: Path) -> str:
@@ -216,7 +218,7 @@ def is_named(file: Path) -> bool:
     return NAMED.fullmatch(str(file)) is not None
 
 
-def source_hash(file: Path, given: Given = NOTHING) -> str:
+def source_hash(file: Path, given: ModelConfig = NOTHING) -> str:
     """Return what tells a changed scenario from an unchanged one: the hash of its file.
 
     A saved model's own layers and rows count too, where it has any; a name stands for itself.
@@ -243,7 +245,7 @@ def _whole_hash(file: Path) -> str:
     return digest.hexdigest()
 
 
-def require_unchanged(file: Path, planned: str, given: Given = NOTHING) -> None:
+def require_unchanged(file: Path, planned: str, given: ModelConfig = NOTHING) -> None:
     """Raise ScenarioError unless a file's hash is still the one with which it was planned."""
     if source_hash(file, given) != planned:
         raise ScenarioError(f"{file} changed while the run was going on; start the run again")

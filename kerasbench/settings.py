@@ -190,7 +190,7 @@ class Settings:
         None,
         "--timeout",
         EXPERTS,
-        "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a cell, "
+        "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
         "then ten times what that took, at least 60 s.",
         "TIME",
     )

@@ -23,13 +23,13 @@ def whole_gib(memory_bytes: int) -> str:
     return f"{memory_bytes / GIB:.0f} GiB"
 
 
-def label(scenario: str, regime: str) -> str:
-    """Return ``mnist_dense``, or ``mnist_mlp/tiny`` where the regime has a name of its own."""
-    return scenario if regime == "default" else f"{scenario}/{regime}"
+def label(scenario: str, workload: str) -> str:
+    """Return ``mnist_dense``, or ``mnist_mlp/tiny`` where the workload has a name of its own."""
+    return scenario if workload == "default" else f"{scenario}/{workload}"
 
 
 def count(number: int, what: str) -> str:
-    """Return ``1 cell``, ``2 cells``."""
+    """Return ``1 case``, ``2 cases``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

@@ -6,10 +6,10 @@ Published in 2022 for an RTX 2070 SUPER: 10,000 steps took 11.98 s on the CPU an
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((13,)),
@@ -28,6 +28,6 @@ scenario = Scenario(
     data=datasets.boston(),
     parameters=1_313,
     operations=2_496,
-    regimes=(Regime(train=379, test=127, batch=None, epochs=10_000),),
+    workloads=(Workload(train=379, test=127, batch=None, epochs=10_000),),
     source="PyTorch: cases where the CPU beats the GPU (blog, Japanese, 2022-04)",
 )

@@ -6,10 +6,10 @@ Published in 2024 for a laptop with an RTX 3060: the one model of that author wh
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((32, 32, 3)),
@@ -28,6 +28,6 @@ scenario = Scenario(
     data=datasets.cifar100(datasets.unit, one_hot=True),
     parameters=3_623_600,
     operations=7_244_000,
-    regimes=(Regime(train=42_500, validation=7_500, test=10_000, batch=32, epochs=20),),
+    workloads=(Workload(train=42_500, validation=7_500, test=10_000, batch=32, epochs=20),),
     source="딥러닝에서 CPU와 GPU 성능 비교; 1. DNN (Dense) 모델 학습측정 (blog, 2024-10)",
 )

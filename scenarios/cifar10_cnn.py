@@ -6,16 +6,16 @@ overall. The figure for this model alone cannot be recovered from the notebook.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((32, 32, 3)),
-            keras.layers.Conv2D(regime.scaled(32), 3, activation="relu"),
+            keras.layers.Conv2D(workload.scaled(32), 3, activation="relu"),
             keras.layers.MaxPooling2D(2),
-            keras.layers.Conv2D(regime.scaled(64), 3, activation="relu"),
+            keras.layers.Conv2D(workload.scaled(64), 3, activation="relu"),
             keras.layers.MaxPooling2D(2),
             keras.layers.Flatten(),
             keras.layers.Dense(10, activation="softmax"),
@@ -31,6 +31,6 @@ scenario = Scenario(
     parameters=42_442,
     operations=7_831_296,
     scalable=True,
-    regimes=(Regime(train=50_000, batch=32, epochs=3),),
+    workloads=(Workload(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",
 )

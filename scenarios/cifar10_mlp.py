@@ -6,10 +6,10 @@ this network and `cifar10_cnn` together took 38.9 s. The author found the GPU sl
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((32, 32, 3)),
@@ -28,6 +28,6 @@ scenario = Scenario(
     data=datasets.cifar10(datasets.unit),
     parameters=803_786,
     operations=1_606_912,
-    regimes=(Regime(train=50_000, batch=32, epochs=3),),
+    workloads=(Workload(train=50_000, batch=32, epochs=3),),
     source="CPU vs GPU benchmark (notebook, MacBook Air M1, Korean, 2021-11)",
 )

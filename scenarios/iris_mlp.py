@@ -6,10 +6,10 @@ a step, everything that is measured here is fixed cost.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((4,)),
@@ -29,6 +29,6 @@ scenario = Scenario(
     data=datasets.iris(),
     parameters=2_979,
     operations=5_728,
-    regimes=(Regime(train=112, test=38, batch=None, epochs=1_000),),
+    workloads=(Workload(train=112, test=38, batch=None, epochs=1_000),),
     source="PyTorch: cases where the CPU beats the GPU (blog, Japanese, 2022-04)",
 )

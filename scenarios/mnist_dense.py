@@ -6,16 +6,16 @@ a batch of 32 small images is less work than the GPU's fixed cost of a step.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((28, 28)),
             keras.layers.Flatten(),
-            keras.layers.Dense(regime.scaled(300), activation="relu"),
-            keras.layers.Dense(regime.scaled(100), activation="relu"),
+            keras.layers.Dense(workload.scaled(300), activation="relu"),
+            keras.layers.Dense(workload.scaled(100), activation="relu"),
             keras.layers.Dense(10, activation="softmax"),
         ]
     )
@@ -29,6 +29,6 @@ scenario = Scenario(
     parameters=266_610,
     operations=532_400,
     scalable=True,
-    regimes=(Regime(train=51_000, validation=9_000, test=10_000, batch=32, epochs=20),),
+    workloads=(Workload(train=51_000, validation=9_000, test=10_000, batch=32, epochs=20),),
     source="딥러닝에서 CPU와 GPU 성능 비교; 1. DNN (Dense) 모델 학습측정 (blog, 2024-10)",
 )

@@ -1,16 +1,16 @@
 """MNIST through one linear layer, fed picture by picture through Python, and from an array prepared beforehand.
 
 Published as lecture notes: 14.4 s an epoch on the CPU and 14.5 s on the GPU for 7,850 parameters. The pipeline was
-the cost, not the device: the second regime feeds the same numbers without it.
+the cost, not the device: the second workload feeds the same numbers without it.
 """
 
 import keras
 import numpy as np
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model = keras.Sequential([keras.layers.Input((784,)), keras.layers.Dense(10)])
     model.compile(optimizer=keras.optimizers.SGD(0.005), loss=loss, metrics=["accuracy"])
@@ -34,14 +34,14 @@ def per_sample(x, y, batch):
 
 
 size = {"train": 50_000, "validation": 10_000, "test": 10_000, "batch": 128, "epochs": 30, "test_each_epoch": True}
-pipeline = Regime(name="per_sample", feed=per_sample, **size)
-prepared = Regime(name="arrays", data=datasets.mnist(standardize), **size)
+pipeline = Workload(name="per_sample", feed=per_sample, **size)
+prepared = Workload(name="arrays", data=datasets.mnist(standardize), **size)
 source = "[Standalone DL] #12 Lab - GPU with Pytorch (lecture notes, Korean)"
 scenario = Scenario(
     build=build,
     data=datasets.mnist(),
     parameters=7_850,
     operations=15_680,
-    regimes=(pipeline, prepared),
+    workloads=(pipeline, prepared),
     source=source,
 )

@@ -6,21 +6,21 @@ against 34.2 s on the CPU for 100 steps of 52,500 pictures, 116.5 s against 125.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((784,)),
-            keras.layers.Dense(regime.scaled(400), activation="relu"),
-            keras.layers.Dense(regime.scaled(200), activation="relu"),
-            keras.layers.Dense(regime.scaled(100), activation="relu"),
+            keras.layers.Dense(workload.scaled(400), activation="relu"),
+            keras.layers.Dense(workload.scaled(200), activation="relu"),
+            keras.layers.Dense(workload.scaled(100), activation="relu"),
             keras.layers.Dense(10),
         ]
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=keras.optimizers.Adam(regime.settings["learning_rate"]), loss=loss)
+    model.compile(optimizer=keras.optimizers.Adam(workload.settings["learning_rate"]), loss=loss)
     return model
 
 
@@ -33,10 +33,10 @@ scenario = Scenario(
     parameters=415_310,
     operations=829_200,
     scalable=True,
-    regimes=(
-        Regime(name="minibatch", train=60_000, test=10_000, batch=100, epochs=15, data=scaled, settings=slow),
-        Regime(name="full_batch", train=52_500, test=17_500, batch=None, epochs=100, settings=fast),
-        Regime(name="tiny", train=75, test=25, batch=None, epochs=1_000, settings=fast),
+    workloads=(
+        Workload(name="minibatch", train=60_000, test=10_000, batch=100, epochs=15, data=scaled, settings=slow),
+        Workload(name="full_batch", train=52_500, test=17_500, batch=None, epochs=100, settings=fast),
+        Workload(name="tiny", train=75, test=25, batch=None, epochs=1_000, settings=fast),
     ),
     source="PyTorch: cases where the CPU beats the GPU (blog, Japanese, 2022-04)",
 )

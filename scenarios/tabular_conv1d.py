@@ -6,10 +6,10 @@ The labels are random, so there is nothing to learn; a checkpoint of the best we
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((29, 1)),
@@ -39,6 +39,6 @@ scenario = Scenario(
     parameters=4_108,
     operations=28_960,
     learnable=False,
-    regimes=(Regime(train=12_800, validation=3_200, test=4_000, batch=512, epochs=10, predict_batch=32),),
+    workloads=(Workload(train=12_800, validation=3_200, test=4_000, batch=512, epochs=10, predict_batch=32),),
     source="Why GPU is 3.5 times slower than the CPU on Apple M1 Mac? (Stack Overflow, 2022-01)",
 )

@@ -15,9 +15,9 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Block, Latency, Published, Throughput
+from kerasbench.protocol.measurement import Latency, Published, Slice, Throughput
 from kerasbench.report import csv, html, page
-from kerasbench.results.record import SCHEMA, Asked, Counted, Record, TrialRecord
+from kerasbench.results.record import SCHEMA, Counted, Record, RunConfig, TrialRecord
 from tests import made
 
 SCENARIO = "iris_mlp"  # which has published figures
@@ -32,7 +32,7 @@ def examples(count: int) -> int:
 
 
 def record() -> Record:
-    """Return a small run that sets every field of what is measured: three bouts of two columns, and a failure."""
+    """Return a small run that sets every field of what is measured: three blocks of two columns, and a failure."""
     columns = (("torch", made.CPU, 3.0), ("torch", GPU, 1.0))
     trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
     failed = made.trial(1, SCENARIO, "jax", failure=made.FAILURE)
@@ -48,13 +48,13 @@ def compared() -> Record:
     kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
     found = (made.sliced([2.0, 2.1]), made.predicting())
     trials = [
-        made.in_bout(bout, one, name=name, options=options)
+        made.in_block(block, one, name=name, options=options)
         for name, one in zip((SCENARIO, "dense"), found, strict=True)
-        for bout in (1, 2, 3)
+        for block in (1, 2, 3)
         for options in kinds
     ]
-    asked = Asked(versus=["old", "new"], environments=["torch@old", "torch@new"], control=True)
-    return dataclasses.replace(made.record(*trials, rounds=3), asked=asked)
+    asked = RunConfig(versus=["old", "new"], environments=["torch@old", "torch@new"], control=True)
+    return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
@@ -62,12 +62,12 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRe
     training = made.trained(found)
     parts = training.parts
     assert parts is not None
-    block, slices = training.blocks[0], [Block(1, made.MS, 0, 0, 1), Block(1, made.MS, 1, 1, 1)]
+    slice_, slices = training.slices[0], [Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)]
     training = dataclasses.replace(
         training,
-        warmup=[Block(1, 5)],
-        blocks=[dataclasses.replace(block, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)],
-        epochs=[Block(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)],
+        warmup=[Slice(1, 5)],
+        slices=[dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)],
+        epochs=[Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)],
         again_ns=[made.MS],
         parts=dataclasses.replace(parts, arrays=parts.arrays[:2], ready=parts.ready[:2], bare=parts.bare[:2]),
     )
@@ -80,7 +80,7 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRe
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
     samples = (Sample(1410, ["hw_slowdown"], 60),) if device is GPU else None
-    one = made.in_bout(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
+    one = made.in_block(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
     return dataclasses.replace(one, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
 
 

@@ -10,12 +10,11 @@ from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal, State, Surroundings
 from kerasbench.host.nvidia import Sample
+from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
-from kerasbench.plan.cells import Cell, Plan
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import (
     Batch,
-    Block,
     Latency,
     Learning,
     Measurement,
@@ -23,12 +22,13 @@ from kerasbench.protocol.measurement import (
     Parts,
     Proof,
     Resolved,
+    Slice,
     Throughput,
     Training,
     Usage,
 )
-from kerasbench.protocol.messages import Code, Description, Failure, Phase, RegimeDescription
-from kerasbench.results.record import Asked, Effort, Record, ScenarioRecord, TrialRecord
+from kerasbench.protocol.messages import Code, Description, Failure, Phase, WorkloadDescription
+from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
 
 CPU = Device("cpu")
 MS = 1_000_000
@@ -37,22 +37,22 @@ DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the 
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
 
 
-def regime(name: str = "default", steps: int = 100) -> RegimeDescription:
-    return RegimeDescription(name, 32 * steps, 32, False, steps, 3, 0, 0, "MNIST", True)
+def workload(name: str = "default", steps: int = 100) -> WorkloadDescription:
+    return WorkloadDescription(name, 32 * steps, 32, False, steps, 3, 0, 0, "MNIST", True)
 
 
-def entry(name: str = "dense", regimes: tuple[str, ...] = ("default",)) -> Entry:
-    description = Description(name, f"{name} in one line.", "", "", 10, True, [regime(one) for one in regimes])
+def entry(name: str = "dense", workloads: tuple[str, ...] = ("default",)) -> Entry:
+    description = Description(name, f"{name} in one line.", "", "", 10, True, [workload(one) for one in workloads])
     return Entry(Path(f"{name}.py"), f"hash of {name}", description)
 
 
-def selected(name: str = "dense", regime_name: str = "default") -> Selected:
-    one = entry(name, (regime_name,))
-    return Selected(one, one.description.regimes[0])
+def selected(name: str = "dense", workload_name: str = "default") -> Selected:
+    one = entry(name, (workload_name,))
+    return Selected(one, one.description.workloads[0])
 
 
-def cell(name: str = "dense", backend: str = "torch", device: Device = CPU, options: Options = DEFAULT) -> Cell:
-    return Cell(selected(name), backend, device, options)
+def case(name: str = "dense", backend: str = "torch", device: Device = CPU, options: Options = DEFAULT) -> Case:
+    return Case(selected(name), backend, device, options)
 
 
 def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> State:
@@ -89,12 +89,12 @@ def surroundings(
     )
 
 
-def plan(*cells: Cell, effort: Effort | None = None, absent: tuple[tuple[Cell, Failure], ...] = ()) -> Plan:
+def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, Failure], ...] = ()) -> Plan:
     effort = effort or Effort()
     return Plan(
-        Asked(effort=effort),
+        RunConfig(effort=effort),
         MACHINE,
-        [dataclasses.replace(one, protocol=effort.protocol) for one in cells],
+        [dataclasses.replace(one, protocol=effort.protocol) for one in cases],
         list(absent),
     )
 
@@ -106,16 +106,16 @@ def measurement(
     losses: tuple[float, ...] = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8),
 ) -> Measurement:
     """A trial whose steps take exactly ``step_ms`` and whose epochs cost ``overhead_ms`` beyond them."""
-    block = Block(50, int(50 * step_ms * MS))
+    slice_ = Slice(50, int(50 * step_ms * MS))
     return Measurement(
         training=Training(
             unit="step",
             first_step_ns=300 * MS,
-            steps_per_block=50,
-            warmup=[Block(25, int(25 * step_ms * MS)), block, block],
-            blocks=[block] * 10,
+            steps_per_slice=50,
+            warmup=[Slice(25, int(25 * step_ms * MS)), slice_, slice_],
+            slices=[slice_] * 10,
             epoch_steps=2,
-            epochs=[Block(1, int((overhead_ms + 2 * step_ms) * MS))] * 5,
+            epochs=[Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5,
             again_ns=[20 * MS] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
@@ -150,7 +150,7 @@ def with_parts(
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
     made = measurement(steady_ms)
-    arrays, ready, bare = ([Block(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms))
+    arrays, ready, bare = ([Slice(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms))
     training = Training(**(vars(trained(made)) | {"parts": Parts(arrays, ready, bare, peak)}))
     return Measurement(**(vars(made) | {"training": training}))
 
@@ -169,9 +169,9 @@ def taught(found: Measurement) -> Learning:
 
 def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
     """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
-    slices = [Block(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms)]
+    slices = [Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms)]
     calls = [int(ms * MS) for ms in batch_ms for _ in range(10)]
-    single = Latency(1, [MS] * 20, [Block(10, 10 * MS, cycle, 0, 0) for cycle in range(2)])
+    single = Latency(1, [MS] * 20, [Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)])
     return dataclasses.replace(
         measurement(),
         training=None,
@@ -183,10 +183,10 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
 
 
 def epochs_measurement(epoch_ms: float) -> Measurement:
-    """A trial of a full-batch regime, whose blocks count whole epochs of one step."""
+    """A trial of a full-batch workload, whose slices count whole epochs of one step."""
     made = measurement(steps=1)
-    block = Block(10, int(10 * epoch_ms * MS))
-    training = Training("epoch", 300 * MS, 10, [block], [block] * 10, 0, [])
+    slice_ = Slice(10, int(10 * epoch_ms * MS))
+    training = Training("epoch", 300 * MS, 10, [slice_], [slice_] * 10, 0, [])
     return Measurement(**(vars(made) | {"training": training}))
 
 
@@ -211,7 +211,7 @@ def record(*trials: TrialRecord, rounds: int = 1) -> Record:
     names = dict.fromkeys(one.scenario for one in trials)
     scenarios = [ScenarioRecord(f"hash of {name}", entry(name).description) for name in names]
     return Record(
-        Asked(),
+        RunConfig(),
         MACHINE,
         "2026-01-02T03:04:05Z",
         0.03,
@@ -238,14 +238,14 @@ def sliced(
 ) -> Measurement:
     """A trial that was measured in turn: a slice of 50 steps, and of one short epoch of two steps, in each cycle."""
     made = measurement(steps=steps)
-    blocks = [Block(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    epochs = [Block(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
+    slices = [Slice(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
+    epochs = [Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
     if not epochs:
-        epochs = [Block(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    return dataclasses.replace(made, training=dataclasses.replace(trained(made), blocks=blocks, epochs=epochs))
+        epochs = [Slice(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
+    return dataclasses.replace(made, training=dataclasses.replace(trained(made), slices=slices, epochs=epochs))
 
 
-def in_bout(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:
-    """A trial of that bout, which is also its round unless another is given."""
+def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:
+    """A trial of that block, which is also its round unless another is given."""
     made = trial(different.pop("round_index", number), found=found, **different)
-    return dataclasses.replace(made, bout=number, started_alone=alone)
+    return dataclasses.replace(made, block=number, started_alone=alone)

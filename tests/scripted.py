@@ -3,14 +3,14 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from kerasbench.analysis.cells import CellSummary
+from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.host.noise import Surroundings
-from kerasbench.plan import cells
-from kerasbench.plan.cells import Cell
-from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.plan import cases
+from kerasbench.plan.cases import Case
+from kerasbench.processes.block import BlockMember, Ear, Rules
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
@@ -30,54 +30,58 @@ class Silent:
         self.ended: list[str] = []
         self.decided: list[tuple[str, str]] = []
 
-    def run_began(self, planned: cells.Plan, record: Record) -> None: ...
+    def run_began(self, planned: cases.Plan, record: Record) -> None: ...
     def gate_closed(self, row: str, reason: str) -> None: ...
-    def trial_began(self, cell: Cell, round_index: int) -> None: ...
-    def phase_began(self, cell: Cell, phase: str) -> None: ...
+    def trial_began(self, case: Case, round_index: int) -> None: ...
+    def phase_began(self, case: Case, phase: str) -> None: ...
     def tick(self) -> None: ...
     def round_ended(self, record: Record) -> None: ...
     def run_ended(self) -> None: ...
 
-    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
-        self.ended.append(cell.backend)
+    def trial_ended(self, case: Case, trial: TrialRecord) -> None:
+        self.ended.append(case.backend)
 
-    def row_ended(self, cells: Sequence[Cell], why: str) -> None:
-        self.decided.append((cells[0].row_label, why))
+    def row_ended(self, cases: Sequence[Case], why: str) -> None:
+        self.decided.append((cases[0].row_label, why))
 
 
 class Quiet:
-    """A machine that does nothing else; ``disturbed`` bouts, counted from 1, have a busy neighbour."""
+    """A machine that does nothing else; ``disturbed`` blocks, counted from 1, have a busy neighbour."""
 
     def __init__(self, *disturbed: int) -> None:
         self.disturbed = disturbed
-        self.bouts = 0
+        self.blocks = 0
 
     def __call__(
-        self, devices: Sequence[Device], bout: Callable[[], Sequence[Outcome | None]], on_wait: Callable[[str], None], /
+        self,
+        devices: Sequence[Device],
+        block: Callable[[], Sequence[Outcome | None]],
+        on_wait: Callable[[str], None],
+        /,
     ) -> tuple[Sequence[Outcome | None], Sequence[Surroundings]]:
-        self.bouts += 1
-        busy_s = 10 * (rows.processors() - 0.5) if self.bouts in self.disturbed else 1.0
-        return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
+        self.blocks += 1
+        busy_s = 10 * (rows.processors() - 0.5) if self.blocks in self.disturbed else 1.0
+        return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
-def by_round(a: CellSummary, b: CellSummary, metric: str, others: Sequence[CellSummary] = ()) -> LogEstimate | None:
+def by_round(a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = ()) -> LogEstimate | None:
     """In place of analysis.ratios.between, for trials without slices."""
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 
-def as_planned(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
+def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
     """In place of plan.order.order, for rows and columns that come as they stand in a test."""
-    return list(cells)
+    return list(cases)
 
 
 def execute(
-    planned: cells.Plan,
+    planned: cases.Plan,
     store: Store,
     launch: Launch,
     observer: Silent,
     watch: Quiet | None = None,
     carried: Sequence[TrialRecord] = (),
-    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = as_planned,
+    in_order: Callable[[Sequence[Case], int, int], list[Case]] = as_planned,
 ) -> Record:
     earlier = made.record(*carried) if carried else None
     return rounds.Run(
@@ -86,9 +90,9 @@ def execute(
 
 
 class FakeWorker:
-    """Answers a bout at once, by backend: a list of measurements and failures, the last one over again.
+    """Answers a block at once, by backend: a list of measurements and failures, the last one over again.
 
-    ``bouts`` are the backends of each, in their order, ``alone`` whether they were started so. Of a bout no more than
+    ``blocks`` are the backends of each, in their order, ``alone`` whether they were started so. Of a block no more than
     ``room`` are started (see ``fitting``).
     """
 
@@ -97,13 +101,13 @@ class FakeWorker:
         self.room = room
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
-        self.bouts: list[list[str]] = []
+        self.blocks: list[list[str]] = []
         self.alone: list[bool] = []
 
-    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
         fitting = self.fitting([one.request.backend for one in entrants])
         started = [one for one, it in zip(entrants, fitting, strict=True) if it]
-        self.bouts.append([one.request.backend for one in started])
+        self.blocks.append([one.request.backend for one in started])
         self.alone.append(alone)
         for index, it in enumerate(fitting):
             if it:
@@ -116,10 +120,10 @@ class FakeWorker:
         ]
 
     def fitting(self, backends: Sequence[str]) -> list[bool]:
-        """Tell which of a bout's entrants have room."""
+        """Tell which of a block's entrants have room."""
         return [self.room is None or index < self.room for index in range(len(backends))]
 
-    def answer(self, entrant: Entrant) -> Outcome:
+    def answer(self, entrant: BlockMember) -> Outcome:
         self.requests.append(entrant.request)
         self.limits.append(entrant.limits)
         backend = entrant.request.backend
@@ -131,7 +135,7 @@ class FakeWorker:
         return Outcome([], 10**9, failure=answer)
 
 
-CELLS = [made.cell(backend="torch"), made.cell(backend="jax")]
+CASES = [made.case(backend="torch"), made.case(backend="jax")]
 
 
 def noisy(*steps_ms: float) -> list[Measurement | Failure]:

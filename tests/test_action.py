@@ -11,7 +11,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Options
 from kerasbench.report import page
-from kerasbench.results.record import Asked
+from kerasbench.results.record import RunConfig
 from tests import made
 
 ROOT = Path(__file__).parents[1]
@@ -24,11 +24,11 @@ class Job:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.output, self.summary, self.asked = (folder / name for name in ("output", "summary", "asked"))
+        self.output, self.summary, self.config = (folder / name for name in ("output", "summary", "asked"))
         python = folder / "bin" / "python"
         python.parent.mkdir()
         python.write_text(
-            f'#!/bin/sh\nprintf "%s\\n" "$@" >"{self.asked}"\necho "{TABLE}"\nexit ${{STAND_IN_CODE:-0}}\n'
+            f'#!/bin/sh\nprintf "%s\\n" "$@" >"{self.config}"\necho "{TABLE}"\nexit ${{STAND_IN_CODE:-0}}\n'
         )
         python.chmod(0o755)
 
@@ -57,7 +57,7 @@ def test_it_compares_what_it_is_given_and_keeps_the_table(job: Job) -> None:
     done = job.step("compare.sh", **COMPARE, SCENARIO="mnist_*", ARGUMENTS="--rounds 5  --seed 1")
     assert done.returncode == 0, done.stderr
     results = str(job.folder / "results")
-    assert job.asked.read_text().splitlines() == [
+    assert job.config.read_text().splitlines() == [
         "-m", "kerasbench", "versus", "./base dir", "keras==3.15.*", "--threshold", "5%", "--results", results,
         "--fail-on", "regression", "--backend", "torch,jax", "--scenario", "mnist_*", "--rounds", "5", "--seed", "1",
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def test_arguments_may_have_several_lines_and_an_index_is_for_pip(job: Job) -> N
 
 def test_what_is_empty_is_left_to_kerasbench(job: Job) -> None:
     assert job.step("compare.sh", **COMPARE | {"BACKEND": ""}, SCENARIO="", ARGUMENTS="").returncode == 0
-    asked = job.asked.read_text().splitlines()
+    asked = job.config.read_text().splitlines()
     assert asked[-2:] == ["--fail-on", "regression"] and "--scenario" not in asked and "--backend" not in asked
 
 
@@ -89,11 +89,11 @@ def test_a_comparison_that_ends_otherwise_still_shows_its_table_and_hands_its_co
 def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: int, decided: int) -> None:
     kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
     trials = [
-        made.in_bout(number, made.measurement(3.0 if options == kinds[1] else 2.0), options=options)
+        made.in_block(number, made.measurement(3.0 if options == kinds[1] else 2.0), options=options)
         for number in range(1, rounds + 1)
         for options in kinds
     ]
-    run = dataclasses.replace(made.record(*trials, rounds=rounds), asked=Asked(versus=["old", "new"]))
+    run = dataclasses.replace(made.record(*trials, rounds=rounds), config=RunConfig(versus=["old", "new"]))
     job.folder.joinpath("page").write_text(page.brief(findings(run)))
     job.folder.joinpath("bin", "python").write_text(f'#!/bin/sh\ncat "{job.folder}/page"\n')
     assert job.step("compare.sh", **COMPARE).returncode == 0
@@ -139,9 +139,9 @@ def test_the_results_are_judged_before_they_are_uploaded() -> None:
 
 def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
     assert job.step("install.sh", BACKEND="torch,jax", INDEX="").returncode == 0
-    assert job.asked.read_text().splitlines() == ["-m", "pip", "install", "--quiet", f"{ROOT}[torch,jax]"]
+    assert job.config.read_text().splitlines() == ["-m", "pip", "install", "--quiet", f"{ROOT}[torch,jax]"]
     job.step("install.sh", BACKEND="", INDEX="https://index.example/cpu")
-    assert job.asked.read_text().splitlines()[3:] == [
+    assert job.config.read_text().splitlines()[3:] == [
         "--quiet", "--extra-index-url", "https://index.example/cpu", f"{ROOT}[all]",
     ]  # fmt: skip
     assert job.step("install.sh", BACKEND="torch", STAND_IN_CODE="1").returncode == 1
@@ -150,7 +150,7 @@ def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
 def test_every_script_is_a_step_and_every_variable_of_it_is_given_there() -> None:
     text = (ACTION / "action.yml").read_text()
     steps = dict(re.findall(r"      env:\n((?:        .*\n)+)      run: bash \"\$GITHUB_ACTION_PATH/(\w+\.sh)\"", text))
-    given = {script: set(re.findall(r"^        (\w+):", block, re.M)) for block, script in steps.items()}
+    given = {script: set(re.findall(r"^        (\w+):", slice_, re.M)) for slice_, script in steps.items()}
     assert given.keys() == {file.name for file in ACTION.glob("*.sh")}
     for script, names in given.items():
         used = set(re.findall(r"\$\{?([A-Z]+)\b", (ACTION / script).read_text()))

@@ -13,11 +13,11 @@ import kerasbench
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
-from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Record, exactly
+from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Record, RunConfig, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs.run import Ended
+from kerasbench.runs.run import FinishedRun
 from tests import made
 from tests.cli.test_reading import stored_by_turns
 
@@ -37,7 +37,7 @@ def test_loaded_results_show_the_answer_first(tmp_path: Path) -> None:
     answer, table, details = (html.index(part) for part in ("torch takes 2.10 ms", "<table", "<details>"))
     assert answer < table < details
     (row,) = found.summary.rows
-    estimate = row.cells["torch", "cpu", ""].estimate("train_step_ms")
+    estimate = row.cases["torch", "cpu", ""].estimate("train_step_ms")
     assert estimate is not None and estimate.trials == 3
 
 
@@ -56,14 +56,14 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     found = kerasbench.compare(old, kerasbench.load(new))
     assert found.regressions == ["dense torch cpu"]
     assert "**slower**" in str(found)
-    assert repr(found).startswith("1 cell measured on both sides, 1 judged: 1 slower, 0 faster")
+    assert repr(found).startswith("1 case measured on both sides, 1 judged: 1 slower, 0 faster")
     assert "<strong>slower</strong>" in found._repr_html_()
 
 
 def test_where_nothing_could_be_judged_there_are_no_regressions_to_look_at(tmp_path: Path) -> None:
     old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
     found = kerasbench.compare(old, new)
-    assert repr(found).startswith("1 cell measured on both sides, 0 judged:")
+    assert repr(found).startswith("1 case measured on both sides, 0 judged:")
     with pytest.raises(Undecided, match="nothing could be judged"):
         print(found.regressions)
 
@@ -146,17 +146,17 @@ class Runs:
         self.record = made.record(*trials, rounds=3)
         self.folder = folder
         self.unsaved = ""
-        self.asked: list[Asked] = []
+        self.config: list[RunConfig] = []
         self.waits: list[bool] = []
         self.folders: list[Path] = []
 
-    def __call__(self, asked: Asked, folder: Path, chosen: object, audience: object, wait: bool) -> object:
-        self.asked.append(asked)
+    def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
+        self.config.append(asked)
         self.waits.append(wait)
         self.folders.append(folder)
         store = Store.create(self.folder, "2026-01-02T03:04:05Z")
         store.finish(self.record)
-        return nullcontext(Ended(self.record, store, self.unsaved))
+        return nullcontext(FinishedRun(self.record, store, self.unsaved))
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
     monkeypatch.setenv("OMP_PROC_BIND", "true")
     found = kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
-    first, second = runs.asked
+    first, second = runs.config
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
@@ -187,9 +187,14 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
     model = SimpleNamespace(save=lambda place: Path(place).touch(), predict=len, name="net")
     kerasbench.run(model, data=(np.ones(3), np.ones(3)), batch_size=2, trust=True)
-    (asked,) = runs.asked
+    (asked,) = runs.config
     assert [Path(one).name for one in asked.scenarios] == ["net.keras"]
-    assert (asked.given.samples, asked.given.batch, asked.given.trust, asked.data) == (3, 2, True, "synthetic")
+    assert (asked.model_config.samples, asked.model_config.batch, asked.model_config.trust, asked.data) == (
+        3,
+        2,
+        True,
+        "synthetic",
+    )
     assert not Path(asked.scenarios[0]).exists()  # the run is over
 
 
@@ -198,10 +203,10 @@ def test_what_is_said_of_a_saved_model_is_said_in_each_function(runs: Runs) -> N
     kerasbench.sweep("net.keras", inputs="3")
     kerasbench.explain("net.keras", inputs="3", batch_size=8, trust=True)
     three = Input("", [3])
-    assert [one.given for one in runs.asked] == [
-        Given([Input("a", [3]), Input("b", [4])], 8),
-        Given([three]),
-        Given([three], 8, trust=True),
+    assert [one.model_config for one in runs.config] == [
+        ModelConfig([Input("a", [3]), Input("b", [4])], 8),
+        ModelConfig([three]),
+        ModelConfig([three], 8, trust=True),
     ]
 
 
@@ -210,36 +215,36 @@ def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> 
     kerasbench.run("dense", rigorous=True)
     kerasbench.sweep("dense", control=True)
     kerasbench.run("dense", rounds=12)
-    assert [one.control for one in runs.asked] == [True, True, True, False]
-    assert runs.asked[1].effort.min_rounds == 12
+    assert [one.control for one in runs.config] == [True, True, True, False]
+    assert runs.config[1].effort.min_rounds == 12
 
 
 def test_an_explanation_can_be_quick(runs: Runs) -> None:
     kerasbench.explain("dense", "jax", quick=True)
-    assert runs.asked == [Asked(["dense"], ["jax"], effort=QUICK, explain=True)]
+    assert runs.config == [RunConfig(["dense"], ["jax"], effort=QUICK, explain=True)]
 
 
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
-    (asked,) = runs.asked
+    (asked,) = runs.config
     assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
     assert (asked.scenarios, asked.backends, asked.devices, asked.refine) == (["dense"], ["jax"], ["cpu"], True)
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert found.records == [runs.record]
     kerasbench.sweep("dense", "1..4")
-    assert [options.batch for options in runs.asked[-1].options] == [1, 2, 4]
+    assert [options.batch for options in runs.config[-1].options] == [1, 2, 4]
     with pytest.raises(UsageError, match="two sizes or more"):
         kerasbench.sweep("dense", 8)
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     found = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
-    (asked,) = runs.asked
-    assert asked == Asked(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
+    (asked,) = runs.config
+    assert asked == RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
     assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)
     assert "Where the time goes" in found._repr_html_()
     assert repr(found).startswith("dense, torch cpu: An epoch of 100 steps takes ")
-    (data,), (one,) = found.to_data(), found.anatomies
+    (data,), (one,) = found.to_data(), found.breakdowns
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]
 
@@ -249,10 +254,10 @@ def test_an_explanation_becomes_a_figure_of_its_parts(runs: Runs) -> None:
     assert "an epoch goes" in kerasbench.explain("dense", ["jax", "torch"], rounds=3).plot().axes[0].get_xlabel()
 
 
-def test_an_explanation_of_which_every_cell_failed_says_so(runs: Runs) -> None:
+def test_an_explanation_of_which_every_case_failed_says_so(runs: Runs) -> None:
     runs.record = made.record(made.trial(failure=made.FAILURE))
     found = kerasbench.explain("dense")
-    assert (found.to_data(), found.anatomies) == ([], [])
+    assert (found.to_data(), found.breakdowns) == ([], [])
     assert "## Failures" in str(found) and "died from SIGSEGV" in str(found)
 
 
@@ -263,7 +268,7 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
             ask("dense")
 
 
-def test_a_failed_cell_is_a_row_of_the_data(tmp_path: Path) -> None:
+def test_a_failed_case_is_a_row_of_the_data(tmp_path: Path) -> None:
     found = kerasbench.load(stored(tmp_path, record=made.record(made.trial(failure=made.FAILURE))))
     ((_, _, failure),) = found.summary.failures
     assert failure.code is Code.CRASH
@@ -274,7 +279,7 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) ->
     kerasbench.explain(file)
     kerasbench.sweep(file, [1, 8])
     kerasbench.explain([file, "dense"])
-    assert [one.scenarios for one in runs.asked] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
+    assert [one.scenarios for one in runs.config] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
     model = SimpleNamespace(save=print, predict=print)
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
         with pytest.raises(UsageError, match=r"only run\(\) takes a model object: save it"):

@@ -126,8 +126,8 @@ def environment() -> dict[str, str]:
 CALLS = [
     (page.name, node)
     for page in PAGES
-    for block in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    for node in ast.walk(ast.parse(block))
+    for slice_ in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    for node in ast.walk(ast.parse(slice_))
     if isinstance(node, ast.Call)
 ]
 

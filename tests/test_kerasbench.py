@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 BARE = """
 import sys
 import kerasbench
-kerasbench.Scenario, kerasbench.Regime, kerasbench.datasets
+kerasbench.Scenario, kerasbench.Workload, kerasbench.datasets
 found = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"kerasbench", "__main__"}
 assert not found & {"numpy", "keras", "msgspec", "psutil", "rich", "click", "filelock"}, found
 assert "kerasbench.api" not in sys.modules
@@ -21,7 +21,7 @@ assert "kerasbench.api" not in sys.modules
 
 def test_what_is_exported() -> None:
     exported = {
-        "Regime",
+        "Workload",
         "Scenario",
         "ScenarioError",
         "compare",

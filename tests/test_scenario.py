@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import (
     MAX_FILE_BYTES,
     ModelError,
-    Regime,
     Scenario,
     ScenarioError,
+    Workload,
     content_hash,
     is_named,
     load,
@@ -19,29 +19,29 @@ from kerasbench.scenario import (
 )
 
 
-def build(regime: Regime) -> None: ...
+def build(workload: Workload) -> None: ...
 
 
 def data(samples: int, rng: object) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def scenario(*regimes: Regime) -> Scenario:
-    return Scenario(build=build, data=data, regimes=regimes)
+def scenario(*workloads: Workload) -> Scenario:
+    return Scenario(build=build, data=data, workloads=workloads)
 
 
 def test_steps_count_the_partial_last_batch_and_full_steps_do_not() -> None:
-    regime = Regime(train=51_000, batch=32)
-    assert (regime.steps, regime.full_steps) == (1594, 1593)
+    workload = Workload(train=51_000, batch=32)
+    assert (workload.steps, workload.full_steps) == (1594, 1593)
 
 
 def test_full_batch_is_one_step() -> None:
-    regime = Regime(train=112)
-    assert (regime.batch_size, regime.steps, regime.full_steps) == (112, 1, 1)
+    workload = Workload(train=112)
+    assert (workload.batch_size, workload.steps, workload.full_steps) == (112, 1, 1)
 
 
 def test_a_batch_is_never_larger_than_the_set() -> None:
-    assert Regime(train=10, batch=32).batch_size == 10
+    assert Workload(train=10, batch=32).batch_size == 10
 
 
 @pytest.mark.parametrize(
@@ -60,25 +60,27 @@ def test_a_batch_is_never_larger_than_the_set() -> None:
         {"train": 8, "large": 1},
     ],
 )
-def test_a_regime_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
+def test_a_workload_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ScenarioError, match=r"must be"):
-        Regime(**wrong)  # type: ignore[arg-type]
+        Workload(**wrong)  # type: ignore[arg-type]
 
 
-def test_regimes_have_different_names() -> None:
+def test_workloads_have_different_names() -> None:
     with pytest.raises(ScenarioError, match="different names"):
-        scenario(Regime(train=8, name="a"), Regime(train=9, name="a"))
+        scenario(Workload(train=8, name="a"), Workload(train=9, name="a"))
 
 
-def test_a_scenario_needs_a_regime() -> None:
-    for none in ((), Regime(train=8), ("small",), {Regime(train=8).name: Regime(train=8)}):
-        with pytest.raises(ScenarioError, match=r"regimes must be a tuple such as \(Regime\(...\),\), with its comma"):
-            Scenario(build=build, data=data, regimes=none)  # type: ignore[arg-type]
+def test_a_scenario_needs_a_workload() -> None:
+    for none in ((), Workload(train=8), ("small",), {Workload(train=8).name: Workload(train=8)}):
+        with pytest.raises(
+            ScenarioError, match=r"workloads must be a tuple such as \(Workload\(...\),\), with its comma"
+        ):
+            Scenario(build=build, data=data, workloads=none)  # type: ignore[arg-type]
 
 
 def test_build_must_be_callable() -> None:
     with pytest.raises(ScenarioError, match="build must be a function"):
-        Scenario(build="model", data=data, regimes=(Regime(train=8),))  # type: ignore[arg-type]
+        Scenario(build="model", data=data, workloads=(Workload(train=8),))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +96,12 @@ def test_build_must_be_callable() -> None:
 )
 def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, object]) -> None:
     with pytest.raises(ScenarioError, match=f"{next(iter(wrong))} must be"):
-        Scenario(build=build, data=data, regimes=(Regime(train=8),), **wrong)  # type: ignore[arg-type]
+        Scenario(build=build, data=data, workloads=(Workload(train=8),), **wrong)  # type: ignore[arg-type]
 
 
-def test_an_unknown_regime_names_those_there_are() -> None:
+def test_an_unknown_workload_names_those_there_are() -> None:
     with pytest.raises(ScenarioError, match="it has small"):
-        scenario(Regime(train=8, name="small")).regime("large")
+        scenario(Workload(train=8, name="small")).workload("large")
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def restored_path() -> object:
 @pytest.mark.usefixtures("restored_path")
 @pytest.mark.parametrize(("content", "count"), [("", "none"), ("a = Scenario(**k)\nb = Scenario(**k)", "2")])
 def test_a_file_has_exactly_one_scenario(tmp_path: Path, content: str, count: str) -> None:
-    head = "from kerasbench import Regime, Scenario\nk = dict(build=len, data=len, regimes=(Regime(train=1),))\n"
+    head = "from kerasbench import Workload, Scenario\nk = dict(build=len, data=len, workloads=(Workload(train=1),))\n"
     file = tmp_path / "two.py"
     file.write_text(head + content)
     with pytest.raises(ScenarioError, match=f"has {count}"):
@@ -124,10 +126,10 @@ def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "neighbour_of_mine.py").write_text("TRAIN = 7")
     file = tmp_path / "mine.py"
     file.write_text(
-        "import neighbour_of_mine\nfrom kerasbench import Regime, Scenario\n"
-        "s = Scenario(build=len, data=len, regimes=(Regime(train=neighbour_of_mine.TRAIN),))"
+        "import neighbour_of_mine\nfrom kerasbench import Workload, Scenario\n"
+        "s = Scenario(build=len, data=len, workloads=(Workload(train=neighbour_of_mine.TRAIN),))"
     )
-    assert load(file)[0].regimes[0].train == 7
+    assert load(file)[0].workloads[0].train == 7
 
 
 def test_a_file_name_that_is_no_name_is_refused(tmp_path: Path) -> None:
@@ -150,19 +152,19 @@ def test_a_huge_file_is_no_scenario(tmp_path: Path) -> None:
         content_hash(file)
 
 
-def test_what_a_regime_says_of_its_model_replaces_what_the_scenario_says() -> None:
-    own, other = Regime(train=64, batch=8, name="own", parameters=5, operations=100), Regime(train=64, batch=8)
-    both = Scenario(build=build, data=data, regimes=(own, other), parameters=3, operations=10)
+def test_what_a_workload_says_of_its_model_replaces_what_the_scenario_says() -> None:
+    own, other = Workload(train=64, batch=8, name="own", parameters=5, operations=100), Workload(train=64, batch=8)
+    both = Scenario(build=build, data=data, workloads=(own, other), parameters=3, operations=10)
     assert [both.parameters_of(one) for one in (own, other)] == [5, 3]
     assert [both.operations_of(one) for one in (own, other)] == [2_400, 240]  # forward and twice back, eight rows
     assert scenario(other).parameters_of(other) is None
     assert scenario(other).operations_of(other) is None
 
 
-def test_a_scenario_has_a_regime_for_a_cpu() -> None:
-    small, large = Regime(train=8, name="small"), Regime(train=8, name="base", large=True)
-    assert scenario(small, large).regimes == (small, large)
-    with pytest.raises(ScenarioError, match="one regime must not be large"):
+def test_a_scenario_has_a_workload_for_a_cpu() -> None:
+    small, large = Workload(train=8, name="small"), Workload(train=8, name="base", large=True)
+    assert scenario(small, large).workloads == (small, large)
+    with pytest.raises(ScenarioError, match="one workload must not be large"):
         scenario(large)
 
 
@@ -170,13 +172,13 @@ def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path
     file, custom = tmp_path / "net.keras", tmp_path / "layers.py"
     file.write_bytes(b"a" * (MAX_FILE_BYTES + 1))
     custom.write_text("one")
-    alone, both = source_hash(file), source_hash(file, Given(custom=str(custom)))
+    alone, both = source_hash(file), source_hash(file, ModelConfig(custom=str(custom)))
     assert alone == hashlib.sha256(b"a" * (MAX_FILE_BYTES + 1)).hexdigest()
     assert both != alone
-    require_unchanged(file, both, Given(custom=str(custom)))
+    require_unchanged(file, both, ModelConfig(custom=str(custom)))
     custom.write_text("two")
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        require_unchanged(file, both, Given(custom=str(custom)))
+        require_unchanged(file, both, ModelConfig(custom=str(custom)))
     with pytest.raises(ModelError, match=r"none.keras: cannot be read: No such file"):
         source_hash(tmp_path / "none.keras")
 
@@ -191,4 +193,4 @@ def test_a_name_stands_for_itself() -> None:
 @pytest.mark.parametrize("weights", [{"a": 1.0}, {0: "much"}, [1.0, 2.0]])
 def test_weights_of_classes_are_numbers_by_numbers(weights: object) -> None:
     with pytest.raises(ScenarioError, match="class_weight must be numbers by the class"):
-        Scenario(build=build, data=data, regimes=(Regime(train=8),), class_weight=weights)  # type: ignore[arg-type]
+        Scenario(build=build, data=data, workloads=(Workload(train=8),), class_weight=weights)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
 
 
 def test_one_is_singular() -> None:
-    assert [words.count(number, "cell") for number in (0, 1, 2)] == ["0 cells", "1 cell", "2 cells"]
+    assert [words.count(number, "case") for number in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
 
 
 def test_a_machine_s_memory_is_told_in_whole_gib() -> None:

@@ -18,7 +18,7 @@ from kerasbench.results.record import Effort
 from kerasbench.runs import run
 
 SHORT: dict[str, Any] = {
-    "block_ns": 10_000_000,
+    "slice_ns": 10_000_000,
     "warmup_min_ns": 0,
     "warmup_max_ns": 200_000_000,
     "predict_warmup_ns": 10_000_000,

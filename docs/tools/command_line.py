@@ -30,7 +30,7 @@ BEGINNING = """\
 |---|---|
 | 0 | everything was measured |
 | 1 | a mistake in the command line or in the environment, or nothing could be judged with `--fail-on regression` |
-| 2 | some cells failed |
+| 2 | some cases failed |
 | 3 | `compare` or `versus` with `--fail-on regression` found a regression |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
@@ -47,7 +47,7 @@ def written(command: Any, name: str, parent: click.Context | None) -> Iterator[s
         yield command.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
         yield "```sh\n" + "\n".join(examples_of(name)) + "\n```"
         for title, rows in options_of(command, context).items():
-            lines = [f"| `{option.replace('|', ' or ')}` | {_cell(text)} |" for option, text in rows]
+            lines = [f"| `{option.replace('|', ' or ')}` | {_case(text)} |" for option, text in rows]
             shown = [line for line in lines if not line.startswith("| `--help`")]
             if shown:
                 yield "\n".join([f"| {title} | |", "|---|---|", *shown])
@@ -55,7 +55,7 @@ def written(command: Any, name: str, parent: click.Context | None) -> Iterator[s
         yield from written(one, each, context)
 
 
-def _cell(text: str) -> str:
+def _case(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 

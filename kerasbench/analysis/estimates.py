@@ -1,7 +1,7 @@
 """Statistics over trial values: pure functions over numbers.
 
-The process is the unit of replication. A cell's value is the geometric mean of its trials' values, its interval
-Student's t on their logarithms: pooling the blocks of all trials would cover 43-55 % where 95 % is promised
+The process is the unit of replication. A case's value is the geometric mean of its trials' values, its interval
+Student's t on their logarithms: pooling the slices of all trials would cover 43-55 % where 95 % is promised
 (found by simulation; benchmarks/coverage.py and docs/method.md have that of the interval used here).
 
 Is A faster than B? What a ratio of their times lets one claim.

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from kerasbench.analysis.anatomy import Anatomy, anatomies
+from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.series import Swept, swept
-from kerasbench.analysis.standings import BreakEven, Price, SpeedUp, break_evens, of_busy_cores, of_keras, speed_ups
+from kerasbench.analysis.rankings import BreakEven, Overhead, SpeedUp, break_evens, of_busy_cores, of_keras, speed_ups
+from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
 from kerasbench.protocol.columns import competes
@@ -60,13 +60,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Figure:
-    """What one publication said of one regime on one machine; a side is None where it gave no figure.
+    """What one publication said of one workload on one machine; a side is None where it gave no figure.
 
-    ``batch`` and ``precision`` are as published; None and empty where they are the regime's, and float32.
+    ``batch`` and ``precision`` are as published; None and empty where they are the workload's, and float32.
     """
 
     scenario: str
-    regime: str
+    workload: str
     hardware: str
     software: str
     source: str
@@ -103,13 +103,13 @@ class Figure:
 
 
 def figures() -> dict[tuple[str, str], list[Figure]]:
-    """Return all figures by scenario and regime: inside the package in a wheel, in results/ in a checkout."""
+    """Return all figures by scenario and workload: inside the package in a wheel, in results/ in a checkout."""
     inside = PACKAGE_FOLDER / "published" / "figures.json"
     file = inside if inside.is_file() else PACKAGE_FOLDER.parent / "results" / "published" / "figures.json"
     found = msgspec.json.decode(file.read_bytes(), type=list[Figure])
     known: dict[tuple[str, str], list[Figure]] = {}
     for figure in found:
-        known.setdefault((figure.scenario, figure.regime), []).append(figure)
+        known.setdefault((figure.scenario, figure.workload), []).append(figure)
     return known
 
 
@@ -121,38 +121,38 @@ MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 
 
 @dataclass(frozen=True)
-class Abreast:
-    """One row over machines: its cells, the fastest column of each machine, and that of all.
+class MachineRow:
+    """One row over machines: its cases, the fastest column of each machine, and that of all.
 
     ``ratios`` are times over that of the fastest of all. Native twins have one, but are not the fastest of anything.
     """
 
     label: str
-    cells: Mapping[MachineColumn, Estimate | Failure]
+    cases: Mapping[MachineColumn, Estimate | Failure]
     firsts: frozenset[MachineColumn]
     fastest: MachineColumn | None
     ratios: Mapping[MachineColumn, float]
 
 
-def abreast(summaries: Sequence[tuple[str, Summary]]) -> tuple[list[MachineColumn], list[Abreast]]:
-    """Return the columns of all machines, and a row for each regime and size that one of them measured."""
+def abreast(summaries: Sequence[tuple[str, Summary]]) -> tuple[list[MachineColumn], list[MachineRow]]:
+    """Return the columns of all machines, and a row for each workload and size that one of them measured."""
     columns = [(name, column) for name, summary in summaries for column in summary.columns]
     labels = dict.fromkeys(row.label for _, summary in summaries for row in summary.rows)
     return columns, [_row(label, summaries) for label in labels]
 
 
-def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> Abreast:
-    cells: dict[MachineColumn, Estimate | Failure] = {}
+def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
+    cases: dict[MachineColumn, Estimate | Failure] = {}
     firsts: list[MachineColumn] = []
     times: dict[MachineColumn, float] = {}
     for name, summary in summaries:
         own: dict[MachineColumn, float] = {}
         for row in (row for row in summary.rows if row.label == label):
-            for column in (one for one in summary.columns if one in row.cells):
-                found = row.cells[column].estimate(row.headline)
-                known = found or row.cells[column].failure
+            for column in (one for one in summary.columns if one in row.cases):
+                found = row.cases[column].estimate(row.headline)
+                known = found or row.cases[column].failure
                 if known is not None:
-                    cells[name, column] = known
+                    cases[name, column] = known
                 if found is not None:
                     own[name, column] = found.value
         first = _fastest(own)
@@ -160,7 +160,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> Abreast:
         times |= own
     fastest = _fastest(times)
     ratios = {column: value / times[fastest] for column, value in times.items()} if fastest else {}
-    return Abreast(label, cells, frozenset(firsts), fastest, ratios)
+    return MachineRow(label, cases, frozenset(firsts), fastest, ratios)
 
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
@@ -194,11 +194,11 @@ class Findings:
     @property
     def is_versus(self) -> bool:
         """Whether it is of a comparison of versions, and of nothing else."""
-        return bool(self.summary.record.asked.versus)
+        return bool(self.summary.record.config.versus)
 
     @cached_property
-    def sweeps(self) -> list[Swept]:
-        """Every regime and axis along which it was measured at several sizes, with who overtakes whom."""
+    def sweeps(self) -> list[SizeSeries]:
+        """Every workload and axis along which it was measured at several sizes, with who overtakes whom."""
         return swept(self.summary)
 
     @cached_property
@@ -207,12 +207,12 @@ class Findings:
         return speed_ups(self.plain.rows, self.effect)
 
     @cached_property
-    def prices(self) -> list[Price]:
+    def prices(self) -> list[Overhead]:
         """Keras against its native twins."""
         return of_keras(self.plain.rows, self.effect)
 
     @cached_property
-    def busy_cores(self) -> list[Price]:
+    def busy_cores(self) -> list[Overhead]:
         """Columns beside busy processors against the same without."""
         return of_busy_cores(self.summary.rows, self.effect)
 
@@ -222,9 +222,9 @@ class Findings:
         return break_evens(self.plain.rows, self.effect)
 
     @cached_property
-    def anatomies(self) -> list[Anatomy]:
-        """What the steps of explained cells are made of."""
-        return anatomies(self.summary, self.break_evens)
+    def breakdowns(self) -> list[StepBreakdown]:
+        """What the steps of explained cases are made of."""
+        return breakdowns(self.summary, self.break_evens)
 
     @property
     def record(self) -> Record:

@@ -39,7 +39,7 @@ class Metric:
     difference: bool = False
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
-        """Sum up a cell's trials; None where none has a value. One trial has no interval.
+        """Sum up a case's trials; None where none has a value. One trial has no interval.
 
         Where a run had three sittings or more, each of them counts as one value.
         """
@@ -58,7 +58,7 @@ class Metric:
 def _later_epoch_ns(measurement: Measurement) -> float | None:
     """Return the mean of the epochs that were run in full, without the first, which compiles.
 
-    The mean, because a block of steps is one too: of epochs under a millisecond the median leaves out what some cost.
+    The mean, because a slice of steps is one too: of epochs under a millisecond the median leaves out what some cost.
     """
     published = measurement.published
     return statistics.fmean(published.epochs_ns[1:] or published.epochs_ns) if published else None

@@ -1,6 +1,6 @@
-"""The ratio of two cells: slices pair them inside a bout, bouts are what its interval is over.
+"""The ratio of two cases: slices pair them inside a block, blocks are what its interval is over.
 
-Everything that is said of two cells comes from here (docs/method.md, "The ratio of two columns").
+Everything that is said of two cases comes from here (docs/method.md, "The ratio of two columns").
 """
 
 import dataclasses
@@ -11,20 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from kerasbench.analysis.cells import CellSummary
+from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
-from kerasbench.protocol.measurement import Block, Latency, Measurement, Training, disturbed_cycles
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles
 from kerasbench.results.record import TrialRecord
 
-# By how much two processes of one cell differ, as the standard deviation of the logarithm, measured over bouts of the
-# same cell as two columns (benchmarks/same_twice.py). A bout's slices cannot know it.
+# By how much two processes of one case differ, as the standard deviation of the logarithm, measured over blocks of the
+# same case as two columns (benchmarks/same_twice.py). A block's slices cannot know it.
 BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
 BETWEEN_OTHERS = 0.03
-# By how much the ratio of two backends, or of two devices, differs from bout to bout, beyond what slices and processes
-# explain: of training steps the median over the 24 ratios of results/2026-11-22T112231.json (5.4 % on the first day and
-# 4.1 % on the second, on a small cloud machine). Predictions differ by more: the smallest whole percent at which one
-# bout's interval holds what the others found in 95 % of cases (benchmarks/one_bout.py, docs/method.md).
+# By how much the ratio of two backends, or of two devices, differs from block to block, beyond what slices and
+# processes explain: of training steps the median over the 24 ratios of results/2026-11-22T112231.json (5.4 % on the
+# first day and 4.1 % on the second, on a small cloud machine). Predictions differ by more: the smallest whole percent
+# at which one block's interval holds what the others found in 95 % of cases (benchmarks/one_block.py, docs/method.md).
 TYPICAL_SCATTER = 0.05
 SCATTERS = {"predict_p50_ms": 0.08, "predict_batch_p50_ms": 0.08, "predict_samples_per_s": 0.06}
 
@@ -35,7 +35,7 @@ Trial = tuple[TrialRecord, Measurement]
 
 @dataclass(frozen=True)
 class Paired:
-    """The logarithm of a ratio in one bout. ``error`` is its standard error by ``slices`` of each side.
+    """The logarithm of a ratio in one block. ``error`` is its standard error by ``slices`` of each side.
 
     Without slices ``error`` is None: the trials' values were divided. ``disturbed``: others used the machine in so many
     cycles that too few are left without them.
@@ -53,21 +53,21 @@ class Paired:
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations of a ratio's logarithm: what the slices of a bout explain, and what differs between bouts."""
+    """Standard deviations of a ratio's logarithm: what a block's slices explain, and what differs between blocks."""
 
     within: float
     between: float
 
 
-def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSummary]) -> LogEstimate | None:
-    """Return the ratio a/b of a metric over the bouts that both cells had; None where nothing can be divided.
+def between(a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary]) -> LogEstimate | None:
+    """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three bouts or more have Student's t interval over bouts, and three sittings or more over sittings. With fewer bouts
-    it comes from their slices, widened by what bouts differ by. Cells that did not fit into memory together have few
-    bouts in common, or none: of the
-    ``others`` of their row, that column stands between them which had most bouts with each. Where there is none they
+    Three blocks or more have Student's t interval over blocks, and three sittings or more over sittings. With fewer
+    blocks it comes from their slices, widened by what blocks differ by. Cases that did not fit into memory together
+    have few blocks in common, or none: of the
+    ``others`` of their row, that column stands between them which had most blocks with each. Where there is none they
     are paired by rounds, as are those that were measured one process after another.
-    The first of these ways that has three bouts or rounds is taken, or else the first that there is.
+    The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
@@ -82,20 +82,20 @@ def between(a: CellSummary, b: CellSummary, metric: str, others: Iterable[CellSu
     return apart if _is_enough(apart) else direct or indirect or apart
 
 
-def in_sittings(a: CellSummary, b: CellSummary, metric: str) -> dict[int, LogEstimate]:
-    """Return the ratio a/b of a metric by the bouts of each sitting alone."""
+def in_sittings(a: CaseSummary, b: CaseSummary, metric: str) -> dict[int, LogEstimate]:
+    """Return the ratio a/b of a metric by the blocks of each sitting alone."""
     pairs = _in_common(a, b)
     found = {
-        sitting: over_bouts(bouts, _apart(pairs[0], metric))
-        for sitting, bouts in _by_sitting(pairs, BY_NAME[metric]).items()
+        sitting: over_blocks(blocks, _apart(pairs[0], metric))
+        for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
     }
     return {sitting: ratio for sitting, ratio in found.items() if ratio is not None}
 
 
 def _by_sitting(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> dict[int, list[Paired]]:
-    """Return the ratios in the bouts of each sitting."""
+    """Return the ratios in the blocks of each sitting."""
     sittings = sorted({own.sitting for (own, _), _ in pairs})
-    return {one: _bouts([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
+    return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
 
 
 def _is_enough(found: LogEstimate | None) -> bool:
@@ -103,9 +103,9 @@ def _is_enough(found: LogEstimate | None) -> bool:
 
 
 def _by_way_of(
-    others: Iterable[CellSummary], a: CellSummary, b: CellSummary, metric: str, least: int
+    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int
 ) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of that c of the others that had most bouts with both, and at least so many."""
+    """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
     found = [
         ours.and_then(theirs)
         for other in others
@@ -116,24 +116,24 @@ def _by_way_of(
     return max(found, key=lambda one: one.trials, default=None)
 
 
-def spread(a: CellSummary, b: CellSummary, metric: str) -> Spread | None:
-    """Return where the scatter of a ratio comes from; None for fewer than two bouts, or where they have no slices."""
-    bouts = _bouts(_in_common(a, b), BY_NAME[metric])
-    errors = [one.error for one in bouts if one.error is not None]
-    if len(bouts) < 2 or len(errors) < len(bouts):
+def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
+    """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
+    blocks = _blocks(_in_common(a, b), BY_NAME[metric])
+    errors = [one.error for one in blocks if one.error is not None]
+    if len(blocks) < 2 or len(errors) < len(blocks):
         return None
     within = statistics.fmean(error**2 for error in errors)
-    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in bouts]) - within)))
+    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
 
 
-def _in_common(a: CellSummary, b: CellSummary) -> list[tuple[Trial, Trial]]:
-    """Return the trials of each bout that both cells had."""
-    others = {trial.bout: (trial, measurement) for trial, measurement in b.trials if trial.bout}
-    return [(own, others[own[0].bout]) for own in a.trials if own[0].bout in others]
+def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[Trial, Trial]]:
+    """Return the trials of each block that both cases had."""
+    others = {trial.block: (trial, measurement) for trial, measurement in b.trials if trial.block}
+    return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
 
 
-def _bouts(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[Paired]:
-    """Return the ratio in each bout that has one."""
+def _blocks(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[Paired]:
+    """Return the ratio in each block that has one."""
     return [found for a, b in pairs if (found := _paired(a, b, metric)) is not None]
 
 
@@ -145,44 +145,44 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
     return estimate([one / other for one, other in pairs])
 
 
-def over_bouts(bouts: Sequence[Paired], apart: float) -> LogEstimate | None:
-    """Sum up the bouts of two cells; ``apart`` is by how much their ratio differs from bout to bout.
+def over_blocks(blocks: Sequence[Paired], apart: float) -> LogEstimate | None:
+    """Sum up the blocks of two cases; ``apart`` is by how much their ratio differs from block to block.
 
-    Disturbed bouts count only where there are no others.
+    Disturbed blocks count only where there are no others.
     """
-    if not bouts:
+    if not blocks:
         return None
-    undisturbed = [one for one in bouts if not one.disturbed]
-    if len(undisturbed) < len(bouts):
+    undisturbed = [one for one in blocks if not one.disturbed]
+    if len(undisturbed) < len(blocks):
         if undisturbed:
-            return over_bouts(undisturbed, apart)
-        found = over_bouts([dataclasses.replace(one, disturbed=False) for one in bouts], apart)
+            return over_blocks(undisturbed, apart)
+        found = over_blocks([dataclasses.replace(one, disturbed=False) for one in blocks], apart)
         return found and dataclasses.replace(found, disturbed=True)
-    if len(bouts) >= MIN_TRIALS_FOR_INTERVAL:
-        return estimate([math.exp(one.log) for one in bouts])
-    centre = statistics.fmean(one.log for one in bouts)
-    errors = [one.error for one in bouts if one.error is not None]
-    if len(errors) < len(bouts):
-        return LogEstimate(centre, None, len(bouts) - 1, len(bouts))
+    if len(blocks) >= MIN_TRIALS_FOR_INTERVAL:
+        return estimate([math.exp(one.log) for one in blocks])
+    centre = statistics.fmean(one.log for one in blocks)
+    errors = [one.error for one in blocks if one.error is not None]
+    if len(errors) < len(blocks):
+        return LogEstimate(centre, None, len(blocks) - 1, len(blocks))
     within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
     error = math.hypot(within, apart / math.sqrt(len(errors)))
-    return LogEstimate(centre, error, sum(one.slices - 1 for one in bouts), len(bouts), "slices")
+    return LogEstimate(centre, error, sum(one.slices - 1 for one in blocks), len(blocks), "slices")
 
 
 def over_sittings(sittings: Sequence[Sequence[Paired]], apart: float) -> LogEstimate | None:
-    """Sum up the bouts of two cells, sitting by sitting: of three or more each counts as one value, of fewer the bouts.
+    """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
 
-    What differs between two days, all bouts of a day have in common.
+    What differs between two days, all blocks of a day have in common.
     """
-    undisturbed = [[one.log for one in bouts if not one.disturbed] for bouts in sittings]
+    undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
         return estimate([math.exp(mean) for mean in means])
-    return over_bouts([one for bouts in sittings for one in bouts], apart)
+    return over_blocks([one for blocks in sittings for one in blocks], apart)
 
 
 def scatter(metric: str) -> float:
-    """Return by how much a ratio of two backends is assumed to differ from bout to bout where too few were made."""
+    """Return by how much a ratio of two backends is assumed to differ from block to block where too few were made."""
     return SCATTERS.get(metric, TYPICAL_SCATTER)
 
 
@@ -194,7 +194,7 @@ def _apart(pair: tuple[Trial, Trial], metric: str) -> float:
 
 
 def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
-    """Return the ratio in one bout: by its slices where the metric has them, else by the two trials' values."""
+    """Return the ratio in one block: by its slices where the metric has them, else by the two trials' values."""
     compare = _BY_SLICES.get(metric.name)
     found = compare(a[1], b[1]) if compare else None
     if found is not None:
@@ -205,7 +205,7 @@ def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
     return Paired(math.log(ours / theirs))
 
 
-def by_slices(a: Sequence[Block], b: Sequence[Block]) -> Paired | None:
+def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> Paired | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices.
 
     Cycles in which others used the machine do not count where enough are left without them.
@@ -226,7 +226,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
     return left if len(left) >= min(len(common), LEAST_UNDISTURBED) else common
 
 
-def by_means(a: CellSummary, b: CellSummary) -> float | None:
+def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
     """Return the ratio of two training steps by the means of the slices of which ``between`` takes medians.
 
     An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
@@ -239,7 +239,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     ours, theirs = a.training, b.training
     if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
         return None
-    steps = _mean_times(ours.blocks, theirs.blocks)
+    steps = _mean_times(ours.slices, theirs.slices)
     if ours.unit == "epoch" or steps is None:
         return steps and math.log(steps[0] / steps[1])
     epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
@@ -248,7 +248,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
 
 
-def _mean_times(a: Sequence[Block], b: Sequence[Block]) -> tuple[float, float] | None:
+def _mean_times(a: Sequence[Slice], b: Sequence[Slice]) -> tuple[float, float] | None:
     """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = _means(a), _means(b)
     counted = _counted(ours, theirs, disturbed_cycles([a, b]))
@@ -257,32 +257,32 @@ def _mean_times(a: Sequence[Block], b: Sequence[Block]) -> tuple[float, float] |
     return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
 
 
-def _means(slices: Sequence[Block]) -> dict[int, float]:
+def _means(slices: Sequence[Slice]) -> dict[int, float]:
     """Return by cycle what each unit of its slices took on average, in ns."""
     ns, units = Counter[int](), Counter[int]()
-    for block in slices:
-        if block.cycle is not None:
-            ns[block.cycle] += block.ns
-            units[block.cycle] += block.count
+    for slice_ in slices:
+        if slice_.cycle is not None:
+            ns[slice_.cycle] += slice_.ns
+            units[slice_.cycle] += slice_.count
     return {cycle: ns[cycle] / units[cycle] for cycle in units}
 
 
 def _medians(latency: Latency) -> dict[int, float]:
     """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
-    ends = list(itertools.accumulate(block.count for block in latency.slices))
+    ends = list(itertools.accumulate(slice_.count for slice_ in latency.slices))
     if not ends or ends[-1] != len(latency.calls_ns):
         return _means(latency.slices)
     return {
-        block.cycle: statistics.median(latency.calls_ns[end - block.count : end])
-        for block, end in zip(latency.slices, ends, strict=True)
-        if block.cycle is not None
+        slice_.cycle: statistics.median(latency.calls_ns[end - slice_.count : end])
+        for slice_, end in zip(latency.slices, ends, strict=True)
+        if slice_.cycle is not None
     }
 
 
 def _steps(a: Measurement, b: Measurement) -> Paired | None:
     if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
-    return by_slices(a.training.blocks, b.training.blocks)
+    return by_slices(a.training.slices, b.training.slices)
 
 
 def _epochs(a: Measurement, b: Measurement) -> Paired | None:
@@ -290,7 +290,7 @@ def _epochs(a: Measurement, b: Measurement) -> Paired | None:
     ours, theirs = a.training, b.training
     if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
         return None
-    steps = by_slices(ours.blocks, theirs.blocks)
+    steps = by_slices(ours.slices, theirs.slices)
     if ours.unit == "epoch":
         return steps
     short = by_slices(ours.epochs, theirs.epochs)
@@ -307,7 +307,7 @@ def joined(columns: tuple[Training, Training], more: int, steps: Paired, short: 
     """
     if more < 0:
         return steps
-    epoch_ns = _geometric(*(statistics.median(block.unit_ns for block in one.epochs) for one in columns))
+    epoch_ns = _geometric(*(statistics.median(slice_.unit_ns for slice_ in one.epochs) for one in columns))
     steps_ns = more * _geometric(*(one.median_ns for one in columns))
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)

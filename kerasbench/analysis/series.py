@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
-from kerasbench.analysis.cells import STEADY, Row
+from kerasbench.analysis.cases import STEADY, Row
 from kerasbench.analysis.estimates import (
     CONFIDENCE,
     Estimate,
@@ -24,8 +24,8 @@ from kerasbench.analysis.estimates import (
     t_draws,
     t_quantile,
 )
+from kerasbench.analysis.rankings import believed
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.standings import believed
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, CPU, Axis, Size, is_control
 from kerasbench.protocol.messages import Code
@@ -125,8 +125,8 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 
 @dataclass(frozen=True)
-class Swept:
-    """One regime along one axis: its rows by ascending size, with all else equal.
+class SizeSeries:
+    """One workload along one axis: its rows by ascending size, with all else equal.
 
     ``duels`` are the pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
     """
@@ -134,19 +134,19 @@ class Swept:
     label: str
     axis: Axis
     rows: dict[float, Row]
-    duels: "list[Duel]" = field(default_factory=list)
+    duels: "list[SeriesComparison]" = field(default_factory=list)
 
     @property
     def columns(self) -> list[Column]:
         """The columns in their order, but for controls."""
-        found = {column for row in self.rows.values() for column in row.cells}
+        found = {column for row in self.rows.values() for column in row.cases}
         return sorted(column for column in found if not is_control(column[2]))
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         """Return a column's series: the step at each size at which it was measured."""
         steps = []
         for size, row in self.rows.items():
-            found = row.cells[column].estimate(STEADY) if column in row.cells else None
+            found = row.cases[column].estimate(STEADY) if column in row.cases else None
             if found is not None:
                 steps.append((size, found))
         return steps
@@ -154,7 +154,7 @@ class Swept:
     def out_of_memory(self, column: Column) -> float | None:
         """Return the smallest size at which a column ran out of memory."""
         for size, row in self.rows.items():
-            failure = row.cells[column].failure if column in row.cells else None
+            failure = row.cases[column].failure if column in row.cases else None
             if failure is not None and failure.code is Code.OOM:
                 return size
         return None
@@ -182,8 +182,8 @@ class Swept:
         return [
             (size, found)
             for size, row in self.rows.items()
-            if a in row.cells and b in row.cells and believed(row)
-            if (found := between(row.cells[a], row.cells[b], STEADY, row.cells.values())) is not None
+            if a in row.cases and b in row.cases and believed(row)
+            if (found := between(row.cases[a], row.cases[b], STEADY, row.cases.values())) is not None
         ]
 
 
@@ -220,7 +220,7 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class Duel:
+class SeriesComparison:
     """Two series that are compared: the ratio of their times, a over b, at each size, and where its sign changes.
 
     ``signs`` are 1 where a is significantly slower, -1 where it is faster, 0 where neither can be said (see ``signs``).
@@ -233,15 +233,15 @@ class Duel:
     crossings: list[Crossing]
 
 
-def swept(summary: Summary) -> list[Swept]:
-    """Return every regime and axis along which there are two sizes or more; their duels are judged together."""
+def swept(summary: Summary) -> list[SizeSeries]:
+    """Return every workload and axis along which there are two sizes or more; their duels are judged together."""
     grouped: dict[tuple[str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
             size = row.size.along(axis) if row.size else None
             if size is not None:
                 grouped.setdefault((_label(row, axis), axis), {})[float(size)] = row
-    found = [Swept(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
+    found = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
     pairs = [one.pairs for one in found]
     decided = iter(duels([pair for each in pairs for pair in each], summary.record.minimal_effect))
     return [
@@ -253,7 +253,7 @@ def _label(row: Row, axis: Axis) -> str:
     """Return the row's name with what is the same along the axis."""
     assert row.size is not None
     rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
-    return f"{label(row.scenario.name, row.regime.name)} {rest.label}".strip()
+    return f"{label(row.scenario.name, row.workload.name)} {rest.label}".strip()
 
 
 def _comparable(a: Column, b: Column) -> bool:
@@ -262,13 +262,13 @@ def _comparable(a: Column, b: Column) -> bool:
     return a[1] == b[1] if a[0] != b[0] else CPU in (a[1], b[1])
 
 
-def duels(pairs: Sequence[Pair], effect: float) -> list[Duel]:
+def duels(pairs: Sequence[Pair], effect: float) -> list[SeriesComparison]:
     """Return who is slower at which size, of all pairs judged together, and where they cross."""
     signed = iter(signs([found for pair in pairs for _, found in pair.ratios], effect))
     return [_duel(pair, list(islice(signed, len(pair.ratios)))) for pair in pairs]
 
 
-def _duel(pair: Pair, signs: list[int]) -> Duel:
+def _duel(pair: Pair, signs: list[int]) -> SeriesComparison:
     """Return the crossing between any two sizes at which the other one is slower.
 
     Between them may lie sizes at which the two cannot be told apart.
@@ -279,7 +279,7 @@ def _duel(pair: Pair, signs: list[int]) -> Duel:
         if signs[first] != signs[last]:
             winner, loser = (pair.a, pair.b) if signs[first] > 0 else (pair.b, pair.a)
             crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
-    return Duel(*pair, signs, crossings)
+    return SeriesComparison(*pair, signs, crossings)
 
 
 def _well_known(ratios: Ratios) -> Ratios:

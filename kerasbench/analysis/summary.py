@@ -1,6 +1,6 @@
-"""From trials to what a table says: an estimate for each cell and metric, and who is fastest.
+"""From trials to what a table says: an estimate for each case and metric, and who is fastest.
 
-Which cells and rows need a warning, and which one.
+Which cases and rows need a warning, and which one.
 
 What other processes did to a row: how much of the machine they used, and which column suffered most.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from kerasbench.analysis.cells import CellSummary, Deviation, Row, deviating, judge_cells, summarize_cell
+from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.standings import Standing, sittings, stand
+from kerasbench.analysis.rankings import Ranking, sittings, stand
 from kerasbench.host.noise import SCATTER_WARN, Warned
 from kerasbench.protocol.columns import Size, is_control
-from kerasbench.protocol.measurement import Block, Resolved
-from kerasbench.protocol.messages import Failure, Phase, RegimeDescription
+from kerasbench.protocol.measurement import Resolved, Slice
+from kerasbench.protocol.messages import Failure, Phase, WorkloadDescription
 from kerasbench.results.record import Column, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
 
@@ -27,7 +27,7 @@ TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slice
 
 @dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from. ``standings`` are of the training step, one for each row.
+    """What the tables of a run are drawn from. ``rankings`` are of the training step, one for each row.
 
     ``columns`` are those of the tables: not the controls, which repeat one of them.
     """
@@ -35,7 +35,7 @@ class Summary:
     record: Record
     columns: list[Column]
     rows: list[Row]
-    standings: list[Standing]
+    rankings: list[Ranking]
     phases_s: dict[str, dict[Column, float]]
     terms: dict[Column, list[str]]
 
@@ -50,16 +50,16 @@ class Summary:
         return self._only([row.size is not None for row in self.rows])
 
     def _only(self, chosen: list[bool]) -> "Summary":
-        standings = list(compress(self.standings, chosen))
-        return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), standings=standings)
+        rankings = list(compress(self.rankings, chosen))
+        return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
 
     @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
         return [
-            (row, column, cell.failure)
+            (row, column, case.failure)
             for row in self.rows
-            for column, cell in row.cells.items()
-            if cell.failure is not None
+            for column, case in row.cases.items()
+            if case.failure is not None
         ]
 
 
@@ -70,21 +70,21 @@ def summarize(record: Record) -> Summary:
     rows = [
         Row(
             scenario.description,
-            regime,
-            _with_parity(cells),
-            _origin(record, scenario, regime, size),
+            workload,
+            _with_parity(cases),
+            _origin(record, scenario, workload, size),
             size,
             own=scenario.suite == "",
         )
         for scenario in record.scenarios
-        for regime in scenario.description.regimes
-        for size, cells in _cells(record, scenario.description.name, regime.name)
+        for workload in scenario.description.workloads
+        for size, cases in _cases(record, scenario.description.name, workload.name)
     ]
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.
-    standings = [*stand(published, record.minimal_effect), *stand(sized, record.minimal_effect)]
-    return Summary(record, columns, [*published, *sized], standings, _phases_s(record, columns), _terms(record))
+    rankings = [*stand(published, record.minimal_effect), *stand(sized, record.minimal_effect)]
+    return Summary(record, columns, [*published, *sized], rankings, _phases_s(record, columns), _terms(record))
 
 
 def _without_open_round(record: Record) -> Record:
@@ -96,14 +96,14 @@ def _without_open_round(record: Record) -> Record:
 
     def row_of(trial: TrialRecord) -> object:
         alike = (trial.backend, trial.device.label, trial.paired_terms) if record.origin(trial.group).versus else ()
-        return (trial.scenario, trial.regime, trial.options.size, *alike)
+        return (trial.scenario, trial.workload, trial.options.size, *alike)
 
     for trial in record.trials:
         rows.setdefault(row_of(trial), []).append(trial)
     whole = {key: _whole_rounds(trials) for key, trials in rows.items()}
 
     def counts(trial: TrialRecord) -> bool:
-        if trial.bout and trial.protocol != "published":
+        if trial.block and trial.protocol != "published":
             rounds = whole[row_of(trial)]
         else:
             rounds = record.origin(trial.group).rounds
@@ -116,33 +116,33 @@ def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
     columns, done = {trial.column for trial in trials}, 0
     while True:
-        failed = {trial.column for trial in trials if trial.ends_cell and trial.round <= done + 1}
+        failed = {trial.column for trial in trials if trial.ends_case and trial.round <= done + 1}
         had = {trial.column for trial in trials if trial.round == done + 1 and not trial.crowded}
         if not had or not columns - failed <= had:
             return done
         done += 1
 
 
-def _origin(record: Record, scenario: ScenarioRecord, regime: RegimeDescription, size: Size | None) -> Origin:
-    return record.origin(Group(scenario.description.name, regime.name, size is not None))
+def _origin(record: Record, scenario: ScenarioRecord, workload: WorkloadDescription, size: Size | None) -> Origin:
+    return record.origin(Group(scenario.description.name, workload.name, size is not None))
 
 
-def _cells(record: Record, scenario: str, regime: str) -> list[tuple[Size | None, dict[Column, CellSummary]]]:
-    """Return the cells of a regime by column, for each size at which it was measured."""
+def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, CaseSummary]]]:
+    """Return the cases of a workload by column, for each size at which it was measured."""
     grouped: dict[Size | None, dict[Column, list[TrialRecord]]] = {}
     for trial in record.trials:
-        if (trial.scenario, trial.regime) == (scenario, regime):
+        if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     return [
-        (size, {column: summarize_cell(trials) for column, trials in sorted(by_column.items())})
+        (size, {column: summarize_case(trials) for column, trials in sorted(by_column.items())})
         for size, by_column in sorted(grouped.items(), key=lambda found: found[0].order if found[0] else (0, 0.0))
     ]
 
 
-def _with_parity(cells: dict[Column, CellSummary]) -> dict[Column, CellSummary]:
-    """Fail the cells of a row that compute something else than the others."""
-    failures = judge_cells(cells)
-    return {column: CellSummary(cell.trials, failures.get(column, cell.failure)) for column, cell in cells.items()}
+def _with_parity(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
+    """Fail the cases of a row that compute something else than the others."""
+    failures = judge_cases(cases)
+    return {column: CaseSummary(case.trials, failures.get(column, case.failure)) for column, case in cases.items()}
 
 
 def _terms(record: Record) -> dict[Column, list[str]]:
@@ -213,29 +213,29 @@ class Concern:
 
 
 def concerns(summary: Summary) -> list[Concern]:
-    """Return every warning of a summary: of its cells, of its rows, then of the whole."""
+    """Return every warning of a summary: of its cases, of its rows, then of the whole."""
     found: list[Concern] = []
-    for row, standing in zip(summary.rows, summary.standings, strict=True):
-        found += _of_cells(row)
-        found += _of_row(row, standing)
+    for row, ranking in zip(summary.rows, summary.rankings, strict=True):
+        found += _of_cases(row)
+        found += _of_row(row, ranking)
     return [*found, *_versions(summary)]
 
 
 def is_warned(row: Row, column: Column) -> bool:
-    """Tell whether a cell is marked: not for what its interval shows already."""
-    marked = any(applies(row, column) for what, applies in _CELLS if what in MARKED)
-    return marked or bool(_fallbacks(row, column)) or column in deviating(row.cells)
+    """Tell whether a case is marked: not for what its interval shows already."""
+    marked = any(applies(row, column) for what, applies in _CASES if what in MARKED)
+    return marked or bool(_fallbacks(row, column)) or column in deviating(row.cases)
 
 
-def _of_cells(row: Row) -> Iterator[Concern]:
-    for what, applies in _CELLS:
-        columns = [column for column in row.cells if applies(row, column)]
+def _of_cases(row: Row) -> Iterator[Concern]:
+    for what, applies in _CASES:
+        columns = [column for column in row.cases if applies(row, column)]
         if columns:
             yield Concern(what, row.label, columns)
-    for column, one in deviating(row.cells).items():
+    for column, one in deviating(row.cases).items():
         yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, one))
-    for column, cell in row.cells.items():
-        waited, of = idle_slices(cell)
+    for column, case in row.cases.items():
+        waited, of = idle_slices(case)
         if of and waited / of >= OFTEN:
             yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {of} slices")
         counts = _fallbacks(row, column)
@@ -244,35 +244,35 @@ def _of_cells(row: Row) -> Iterator[Concern]:
             yield Concern(Warned.FALLBACK, row.label, [column], named)
 
 
-def _of_row(row: Row, standing: Standing) -> Iterator[Concern]:
-    if standing.withheld:
+def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
+    if ranking.withheld:
         yield Concern(Warned.CONTROL, row.label, [])
-    if standing.disturbed:
+    if ranking.disturbed:
         yield Concern(Warned.UNDECIDED, row.label, [])
-    for one in sittings(row, standing):
+    for one in sittings(row, ranking):
         if one.differ and one.apart:
             yield Concern(Warned.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
     if not row.origin.versus:  # who is the fastest of all is nobody's question there
-        yield from _of_standing(row, standing)
+        yield from _of_ranking(row, ranking)
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
 
 
-def _of_standing(row: Row, standing: Standing) -> Iterator[Concern]:
-    if standing.by_slices:
+def _of_ranking(row: Row, ranking: Ranking) -> Iterator[Concern]:
+    if ranking.by_slices:
         yield Concern(Warned.SLICES, row.label, [])
-    elif standing.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not standing.tentative:
+    elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
         yield Concern(Warned.FEW, row.label, [])
 
 
 def _apart(row: Row) -> list[list[Column]]:
     """Return which columns were measured side by side, where they did not fit into memory all together."""
     groups: dict[object, dict[int, list[Column]]] = {}
-    for column, cell in row.cells.items():
-        for trial, _ in cell.trials:
-            if trial.bout and row.origin.protocol != "published":
+    for column, case in row.cases.items():
+        for trial, _ in case.trials:
+            if trial.block and row.origin.protocol != "published":
                 meant = (*column[:2], trial.paired_terms) if row.origin.versus else ()
-                groups.setdefault((trial.round, meant), {}).setdefault(trial.bout, []).append(column)
-    found = next((bouts for bouts in groups.values() if len(bouts) > 1), {})
+                groups.setdefault((trial.round, meant), {}).setdefault(trial.block, []).append(column)
+    found = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
     return list(found.values())
 
 
@@ -294,20 +294,20 @@ def _versions(summary: Summary) -> Iterator[Concern]:
 
 def _deviation(row: Row, column: Column, one: Deviation) -> str:
     """Return by how much a column's losses differ, from whose, and what does that."""
-    others = [other for other in row.cells if other != column and row.cells[other].trials]
+    others = [other for other in row.cases if other != column and row.cases[other].trials]
     whom = " ".join(filter(None, others[0])) if len(others) == 1 else "the median of all columns"
-    kinds = {kind for _, m in row.cells[column].trials if m.parity for kind in m.parity.sensitive}
+    kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
     return f"by {100 * one.share:.2g} % from {whom} in step {one.step}{why}"
 
 
-def idle_slices(cell: CellSummary) -> tuple[int, int]:
+def idle_slices(case: CaseSummary) -> tuple[int, int]:
     """Return how many slices of a column used much less of the processors than its others, and of how many."""
     shares = [
-        block.cpu_ns / block.ns
-        for _, measurement in cell.trials
-        for block in measurement.slices
-        if block.cpu_ns is not None
+        slice_.cpu_ns / slice_.ns
+        for _, measurement in case.trials
+        for slice_ in measurement.slices
+        if slice_.cpu_ns is not None
     ]
     usual = statistics.median(shares) if shares else 0.0
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
@@ -315,23 +315,23 @@ def idle_slices(cell: CellSummary) -> tuple[int, int]:
 
 def _fallbacks(row: Row, column: Column) -> dict[str, int]:
     """Return the operations of a step that fell back to the CPU, and how often each."""
-    return {name: n for _, measurement in row.cells[column].trials for name, n in measurement.fallbacks.items()}
+    return {name: n for _, measurement in row.cases[column].trials for name, n in measurement.fallbacks.items()}
 
 
 def _scattered(row: Row, column: Column) -> bool:
-    return (row.cells[column].scatter or 0) >= SCATTER_WARN
+    return (row.cases[column].scatter or 0) >= SCATTER_WARN
 
 
 def _unjudged(row: Row, column: Column) -> bool:
-    trials = row.cells[column].trials
-    others = [cell for other, cell in row.cells.items() if other != column and cell.trials]
+    trials = row.cases[column].trials
+    others = [case for other, case in row.cases.items() if other != column and case.trials]
     steady = row.origin.protocol == "steady"
     return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
 
 
-_CELLS: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
+_CASES: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
     (Warned.IDLE, lambda row, column: column in row.idle),
-    (Warned.DISTURBED, lambda row, column: bool(row.cells[column].noisy)),
+    (Warned.DISTURBED, lambda row, column: bool(row.cases[column].noisy)),
     (Warned.UNJUDGED, _unjudged),
     (Warned.SCATTERED, _scattered),
 )
@@ -358,27 +358,27 @@ class Disturbance:
 
 def disturbance(row: Row, processors: int) -> Disturbance | None:
     """Return what others did while a row was measured on a machine of so many processors; None: nothing that counts."""
-    slices = [block for cell in row.cells.values() for block in _slices(cell) if block.disturbed]
+    slices = [slice_ for case in row.cases.values() for slice_ in _slices(case) if slice_.disturbed]
     if not slices:
         return None
-    taken_ns = sum((block.others_ns or 0) + (block.steal_ns or 0) for block in slices)
-    share = taken_ns / (processors * sum(block.ns for block in slices))
-    cards = [block.card_share for block in slices if block.card_share is not None]
+    taken_ns = sum((slice_.others_ns or 0) + (slice_.steal_ns or 0) for slice_ in slices)
+    share = taken_ns / (processors * sum(slice_.ns for slice_ in slices))
+    cards = [slice_.card_share for slice_ in slices if slice_.card_share is not None]
     card = statistics.fmean(cards) if cards else None
-    slower = {column: times for column, cell in row.cells.items() if (times := _times(_slices(cell))) is not None}
+    slower = {column: times for column, case in row.cases.items() if (times := _times(_slices(case))) is not None}
     worst = max(slower, key=lambda column: slower[column], default=None)
     if worst is None or slower[worst] < SUFFERS:
         return Disturbance(share, card)
     return Disturbance(share, card, worst, slower[worst])
 
 
-def _slices(cell: CellSummary) -> list[Block]:
-    return [block for _, measurement in cell.trials for block in measurement.slices]
+def _slices(case: CaseSummary) -> list[Slice]:
+    return [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
 
 
-def _times(slices: list[Block]) -> float | None:
+def _times(slices: list[Slice]) -> float | None:
     """Return how many times as long disturbed slices took as the others; None for too few of either."""
-    disturbed, others = ([block.unit_ns for block in slices if block.disturbed is sort] for sort in (True, False))
+    disturbed, others = ([slice_.unit_ns for slice_ in slices if slice_.disturbed is sort] for sort in (True, False))
     if min(len(disturbed), len(others)) < LEAST:
         return None
     return statistics.median(disturbed) / statistics.median(others)

@@ -1,4 +1,4 @@
-"""Two versions side by side: what the head's columns are to the base's, measured in the same bouts.
+"""Two versions side by side: what the head's columns are to the base's, measured in the same blocks.
 
 Two sets of results beside each other: what became faster, slower, new, or was lost.
 
@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.cells import HEADLINE, Row
+from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, estimate, judge_all, welch
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.rankings import Control
 from kerasbench.analysis.ratios import between
-from kerasbench.analysis.standings import Control
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import AT, CONTROL, environment_of, is_control, is_native, without_environment
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import DataKind, ProtocolKind
 from kerasbench.results.folder import merge
-from kerasbench.results.record import CellKey, Column, Record
+from kerasbench.results.record import CaseKey, Column, Record
 from kerasbench.text import count, label
 
 # The training step, then what else a new version may make worse. Of a rate, less is worse.
@@ -51,14 +51,14 @@ class Pair:
 
     def ratio(self, column: Column, metric: str) -> LogEstimate | None:
         """Return what a column's figure is to the base's; None where one of the two has none."""
-        cells = self.row.cells
-        if column not in cells or self.base not in cells:
+        cases = self.row.cases
+        if column not in cases or self.base not in cases:
             return None
-        return between(cells[column], cells[self.base], metric, cells.values())
+        return between(cases[column], cases[self.base], metric, cases.values())
 
     def failure(self, column: Column) -> Failure | None:
-        cell = self.row.cells.get(column)
-        return cell.failure if cell else None
+        case = self.row.cases.get(column)
+        return case.failure if case else None
 
     @property
     def broken(self) -> Failure | None:
@@ -71,8 +71,8 @@ class Pair:
         return self.failure(self.base) if self._measured(self.head) else None
 
     def _measured(self, column: Column) -> bool:
-        cell = self.row.cells.get(column)
-        return cell is not None and cell.failure is None and bool(cell.trials)
+        case = self.row.cases.get(column)
+        return case is not None and case.failure is None and bool(case.trials)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _compared(labels: tuple[str, ...], rows: Sequence[Row], effect: float) -> Ve
 def _pairs(row: Row, base: str, head: str) -> list[Pair]:
     """Return the pairs of a row: one for each backend, device and set of terms."""
     found: dict[Column, Pair] = {}
-    for backend, device, options in row.cells:
+    for backend, device, options in row.cases:
         if environment_of(options) not in (base, head) or is_control(options):
             continue
         terms = without_environment(options)
@@ -218,7 +218,7 @@ def _unjudged(pair: Pair, metric: str) -> Difference | None:
 
 
 def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
-    """Return a ratio of one or two bouts with the control's deviation in its error.
+    """Return a ratio of one or two blocks with the control's deviation in its error.
 
     Its slices do not know by how much processes differ; what the base shows against itself is one observation of it.
     """
@@ -228,8 +228,8 @@ def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
 
 
 def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
-    cell = row.cells.get(column)
-    return cell.estimate(metric) if cell else None
+    case = row.cases.get(column)
+    return case.estimate(metric) if case else None
 
 
 DIFFERENT_MACHINES = "different machines"
@@ -238,7 +238,7 @@ TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new,
 
 
 class Manner(NamedTuple):
-    """How a cell was measured. What differs in it has no verdict."""
+    """How a case was measured. What differs in it has no verdict."""
 
     protocol: ProtocolKind
     data: DataKind
@@ -252,7 +252,7 @@ DIFFERENT = ("protocol", "data", "--keep-env", "side by side or one after anothe
 
 
 class Beside(NamedTuple):
-    """What a cell's ratio to another column of its run is now to what it was: the two share the hour of the machine."""
+    """What a case's ratio to another column of its run is now to what it was: the two share the hour of the machine."""
 
     column: Column
     ratio: float
@@ -260,12 +260,12 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that both sides measured. ``ratio`` is new over old.
+    """One case that both sides measured. ``ratio`` is new over old.
 
     ``verdict`` is None where the two cannot be judged, and ``why`` says why not.
     """
 
-    cell: CellKey
+    case: CaseKey
     old: LogEstimate
     new: LogEstimate
     ratio: LogEstimate
@@ -277,70 +277,70 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of every cell. ``failed`` were measured before and are not any more."""
+    """What became of every case. ``failed`` were measured before and are not any more."""
 
     changes: list[Change]
-    added: list[CellKey]
-    vanished: list[CellKey]
-    failed: list[tuple[CellKey, Failure]]
+    added: list[CaseKey]
+    vanished: list[CaseKey]
+    failed: list[tuple[CaseKey, Failure]]
 
     @property
-    def regressions(self) -> list[CellKey]:
-        """The cells that became significantly slower, and those that were measured before and now fail."""
-        slower = [change.cell for change in self.changes if change.verdict is Verdict.SLOWER]
-        return slower + [cell for cell, _ in self.failed]
+    def regressions(self) -> list[CaseKey]:
+        """The cases that became significantly slower, and those that were measured before and now fail."""
+        slower = [change.case for change in self.changes if change.verdict is Verdict.SLOWER]
+        return slower + [case for case, _ in self.failed]
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios over all cells that both sides have, new over old; None without any."""
+        """The geometric mean of the ratios over all cases that both sides have, new over old; None without any."""
         logs = [change.ratio.log_centre for change in self.changes]
         return math.exp(statistics.fmean(logs)) if logs else None
 
     @property
     def unjudged(self) -> Counter[str]:
-        """How many cells have no verdict, by the reason."""
+        """How many cases have no verdict, by the reason."""
         return Counter(change.why for change in self.changes if change.verdict is None)
 
     def require_decided(self) -> None:
-        """Raise Undecided where no cell has a verdict that says something, and none fails now."""
+        """Raise Undecided where no case has a verdict that says something, and none fails now."""
         if self.failed or any(change.verdict not in (None, Verdict.INCONCLUSIVE) for change in self.changes):
             return
-        reasons = [f"{count(cells, 'cell')}: {why}" for why, cells in self.unjudged.items()]
+        reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
         unclear = sum(change.verdict is Verdict.INCONCLUSIVE for change in self.changes)
-        reasons += [f"{count(unclear, 'cell')}: inconclusive"] if unclear else []
-        why = "; ".join(reasons) or "no cell was measured on both sides"
+        reasons += [f"{count(unclear, 'case')}: inconclusive"] if unclear else []
+        why = "; ".join(reasons) or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
-def cell_label(cell: CellKey) -> str:
+def case_label(case: CaseKey) -> str:
     """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
-    scenario, regime, *column = cell
-    return " ".join([label(scenario, regime), *(part for part in column if part)])
+    scenario, workload, *column = case
+    return " ".join([label(scenario, workload), *(part for part in column if part)])
 
 
 def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
-    """Compare the training step of every cell: Welch's interval on logarithms, over the runs of each side.
+    """Compare the training step of every case: Welch's interval on logarithms, over the runs of each side.
 
-    Each side is one run or several of one machine. Of a side's runs those count together that measured a cell alike.
+    Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
     Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
     would be a slower version.
     """
     before, after = _Side.of(old), _Side.of(new)
     is_one = len({record.machine.identity for record in (*old, *new)}) == 1
-    changes = [_change(cell, before, after, is_one) for cell in before.cells if cell in after.cells]
+    changes = [_change(case, before, after, is_one) for case in before.cases if case in after.cases]
     effect = max(before.record.minimal_effect, after.record.minimal_effect)
     verdicts = iter(judge_all([change.ratio for change in changes if not change.why], effect))
     return Comparison(
         changes=[one if one.why else dataclasses.replace(one, verdict=next(verdicts)) for one in changes],
-        added=[cell for cell in after.cells if cell not in before.cells],
-        vanished=[cell for cell in before.cells if cell not in after.cells and cell not in after.failed],
-        failed=[(cell, after.failed[cell]) for cell in before.cells if cell in after.failed],
+        added=[case for case in after.cases if case not in before.cases],
+        vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
+        failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
     )
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """A cell of one run. ``likeness`` is what runs of one side must share to count together."""
+    """A case of one run. ``likeness`` is what runs of one side must share to count together."""
 
     started: str
     row: Row
@@ -357,57 +357,57 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two sets: the runs of each cell, the one that a page would show first, and the cells that failed."""
+    """One of the two sets: the runs of each case, the one that a page would show first, and the cases that failed."""
 
     record: Record
-    cells: dict[CellKey, list[_Measured]] = field(default_factory=dict)
-    failed: dict[CellKey, Failure] = field(default_factory=dict)
+    cases: dict[CaseKey, list[_Measured]] = field(default_factory=dict)
+    failed: dict[CaseKey, Failure] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> "_Side":
         side = cls(merge(records))
-        runs: dict[CellKey, dict[str, _Measured]] = {}
+        runs: dict[CaseKey, dict[str, _Measured]] = {}
         for record in records:
             for key, one in _measured(record):
                 runs.setdefault(key, {})[one.started] = one
         for row in summarize(side.record).rows:
-            for column, cell in row.cells.items():
+            for column, case in row.cases.items():
                 key, alike = row.key(column), runs.get(row.key(column), {})
-                if cell.failure is not None:
-                    side.failed[key] = cell.failure
+                if case.failure is not None:
+                    side.failed[key] = case.failure
                 elif first := alike.get(row.origin.started):
                     others = [one for one in alike.values() if one is not first and one.likeness == first.likeness]
-                    side.cells[key] = [first, *others]
+                    side.cases[key] = [first, *others]
         return side
 
 
-def _measured(record: Record) -> Iterator[tuple[CellKey, _Measured]]:
-    """Yield the cells of a run that were measured; a control is the column that it repeats."""
+def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
+    """Yield the cases of a run that were measured; a control is the column that it repeats."""
     for row in summarize(record).rows:
-        for column, cell in row.cells.items():
-            if cell.failure is None and cell.steps_ms and not is_control(column[2]):
-                yield row.key(column), _of_cell(record, row, column)
+        for column, case in row.cases.items():
+            if case.failure is None and case.steps_ms and not is_control(column[2]):
+                yield row.key(column), _of_case(record, row, column)
 
 
-def _of_cell(record: Record, row: Row, column: Column) -> _Measured:
-    cell, origin = row.cells[column], row.origin
-    codes = sorted({trial.code for trial, _ in cell.trials})
+def _of_case(record: Record, row: Row, column: Column) -> _Measured:
+    case, origin = row.cases[column], row.origin
+    codes = sorted({trial.code for trial, _ in case.trials})
     kept = tuple(sorted(origin.keep_env.items()))
     manner = Manner(origin.protocol, origin.data, kept, row.in_turn, " ".join(codes) if all(codes) else "")
-    versions = sorted({package for _, found in cell.trials for package in found.resolved.versions.items()})
+    versions = sorted({package for _, found in case.trials for package in found.resolved.versions.items()})
     source = _source(record, row, column)
-    likeness = (manner, source, versions, origin.versus, record.asked.explain)
-    return _Measured(origin.started, row, column, cell.steps_ms, manner, source, likeness)
+    likeness = (manner, source, versions, origin.versus, record.config.explain)
+    return _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
 
 
 def _source(record: Record, row: Row, column: Column) -> tuple[str, str]:
-    """Return what tells a changed cell from an unchanged one."""
+    """Return what tells a changed case from an unchanged one."""
     found = next(one for one in record.scenarios if one.description.name == row.scenario.name)
     return found.source(column[0], is_native(column[2]))
 
 
-def _change(cell: CellKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:
-    old, new = before.cells[cell], after.cells[cell]
+def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:
+    old, new = before.cases[case], after.cases[case]
     stretches = _stretches(old, new)
     ratio = welch(stretches[True], stretches[False])
     steps_ms = (
@@ -416,7 +416,7 @@ def _change(cell: CellKey, before: _Side, after: _Side, is_one_machine: bool) ->
     )
     why = _why(old[0].manner, new[0].manner, ratio) if is_one_machine else DIFFERENT_MACHINES
     source_changed = old[0].source != new[0].source
-    return Change(cell, next(steps_ms), next(steps_ms), ratio, source_changed, _beside(old[0], new[0]), why)
+    return Change(case, next(steps_ms), next(steps_ms), ratio, source_changed, _beside(old[0], new[0]), why)
 
 
 def _stretches(old: Sequence[_Measured], new: Sequence[_Measured]) -> Mapping[bool, list[float]]:
@@ -439,18 +439,18 @@ def _why(old: Manner, new: Manner, ratio: LogEstimate) -> str:
 
 
 def _beside(old: _Measured, new: _Measured) -> Beside | None:
-    """Compare a cell with the fastest other column that both runs have in its row, then and now."""
+    """Compare a case with the fastest other column that both runs have in its row, then and now."""
     others = [
         (found.value, column)
-        for column, cell in old.row.cells.items()
-        if column != old.column and column in new.row.cells and not is_control(column[2])
-        if (found := cell.estimate(old.row.headline)) is not None
+        for column, case in old.row.cases.items()
+        if column != old.column and column in new.row.cases and not is_control(column[2])
+        if (found := case.estimate(old.row.headline)) is not None
     ]
     if not others:
         return None
     column = min(others)[1]
     then, now = (
-        between(one.row.cells[one.column], one.row.cells[column], one.row.headline, one.row.cells.values())
+        between(one.row.cases[one.column], one.row.cases[column], one.row.headline, one.row.cases.values())
         for one in (old, new)
     )
     return Beside(column, now.value / then.value) if then and now else None

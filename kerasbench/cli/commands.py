@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli import EXIT_FAILED_CELLS, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
+from kerasbench.cli import EXIT_FAILED_CASES, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.cli.interrupts import EXIT_INTERRUPTED
 from kerasbench.cli.options import (
     FAIL_ON,
@@ -31,7 +31,7 @@ from kerasbench.text import print_document
 if TYPE_CHECKING:
     from kerasbench.analysis.versus import Versus
     from kerasbench.api import Explained, Results, Versions
-    from kerasbench.report.pages import Drawn
+    from kerasbench.report.pages import SavedReport
     from kerasbench.results.folder import Tell
     from kerasbench.results.record import Record
 
@@ -90,7 +90,7 @@ def explain(scenario: Sequence[str], as_json: bool, **given: Any) -> int:
 def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
-    Each is measured in the same bouts as the other, on every backend that has both. What has to be installed is put on
+    Each is measured in the same blocks as the other, on every backend that has both. What has to be installed is put on
     top of the backend's interpreter, and kept for the next time.
     """
     from kerasbench import api
@@ -98,7 +98,7 @@ def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
     require_regression(fail_on)
     found: Versions = api.measure(VERSUS, given, base=base, head=head)
     code = _tell(found)
-    return gated(found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CELLS) else code
+    return gated(found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES) else code
 
 
 def gated(found: "Sequence[Versus]") -> int:
@@ -108,7 +108,7 @@ def gated(found: "Sequence[Versus]") -> int:
     if any(one.is_worse for one in found):
         return EXIT_REGRESSION
     if any(pair.baseless for one in found for pair in one.pairs):
-        return EXIT_FAILED_CELLS
+        return EXIT_FAILED_CASES
     require_decided(found)
     return EXIT_OK
 
@@ -121,7 +121,7 @@ def _tell(found: "Results") -> int:
     return _finish(found.files)
 
 
-def _finish(drawn: "Drawn | None") -> int:
+def _finish(drawn: "SavedReport | None") -> int:
     """Say where a run's files are, or why they are not, and return its exit code."""
     assert drawn is not None  # it has just been measured
     if drawn.unsaved:
@@ -134,11 +134,11 @@ def _finish(drawn: "Drawn | None") -> int:
         from kerasbench.runs.resume import to_name_again
 
         words = (
-            f"run --resume --results {shlex.quote(str(drawn.data.parent))} {to_name_again(drawn.found.record.asked)}"
+            f"run --resume --results {shlex.quote(str(drawn.data.parent))} {to_name_again(drawn.found.record.config)}"
         )
         print(f"go on: python -m kerasbench {words.strip()}", file=sys.stderr)
         return EXIT_INTERRUPTED
-    return EXIT_FAILED_CELLS if drawn.found.summary.failures else EXIT_OK
+    return EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
 
 
 FORMATS = ("markdown", "csv", "json", "html")
@@ -202,7 +202,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
     from kerasbench.report.console import print_page
-    from kerasbench.results.folder import Unread, say_passed_over
+    from kerasbench.results.folder import UnreadableFile, say_passed_over
 
     chosen = places or pages.default_places(Path())
     if form not in FORMATS:
@@ -213,7 +213,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
         raise UsageError(f"--plot draws pictures and --format {form} prints: ask for one after the other")
     damaged: list[Path] = []
 
-    def tell(unread: Unread) -> None:
+    def tell(unread: UnreadableFile) -> None:
         damaged.extend([unread.file] if unread.is_damaged else [])
         say_passed_over(unread)
 
@@ -395,7 +395,7 @@ def create(
     """Create a virtual environment for each backend in .venvs/. Later runs use it."""
     from kerasbench import backends as known
     from kerasbench.environments import interpreters, venvs
-    from kerasbench.plan import cells, request
+    from kerasbench.plan import cases, request
     from kerasbench.processes import questions
     from kerasbench.protocol.columns import subject
     from kerasbench.protocol.messages import ProbeReport
@@ -409,7 +409,7 @@ def create(
         raise UsageError("--locked installs exactly what the lock names: leave out --with, or --locked")
     gpu = True if cuda else False if cpu else None
     wanted = tuple(venvs.parse(one) for one in extra)
-    wish = venvs.Wish(interpreter, gpu, constraint, index, locked, force, name, wanted)
+    wish = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
     for one in request.parse_backends(listed(backends), known.names()) or known.names():
         whom = subject(one, name)
@@ -421,7 +421,7 @@ def create(
         report = questions.probe(one, python)
         if isinstance(report, ProbeReport):
             labelled = f" @{name}" if name else ""
-            print(f"{cells.describe_probe(report)}{labelled}; {file} names it")
+            print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
         else:
             print(f"{whom}: made, but {report.cause}; python -m kerasbench doctor says more")
             code = EXIT_USAGE

@@ -1,7 +1,7 @@
 """The command line: parse, call, print, exit code.
 
-Exit codes: 0 all asked-for cells measured; 1 usage or environment, or nothing could be judged where asked to fail on a
-regression; 2 some cells failed; 3 regression found, where asked to fail on one; 130 interrupted.
+Exit codes: 0 all asked-for cases measured; 1 usage or environment, or nothing could be judged where asked to fail on a
+regression; 2 some cases failed; 3 regression found, where asked to fail on one; 130 interrupted.
 """
 
 import os

@@ -124,7 +124,7 @@ UNFINISHED = (
 
 
 @dataclass(frozen=True)
-class Wish:
+class EnvironmentSpec:
     """What environments are to be made of.
 
     ``interpreter`` makes them. ``gpu`` is True for CUDA, False for the CPU alone, None for what this machine has.
@@ -152,7 +152,7 @@ def _is_unfinished(place: Path) -> bool:
     return (place / UNFINISHED).exists()
 
 
-def create(backend: str, wish: Wish, folder: Path = FOLDER) -> str:
+def create(backend: str, wish: EnvironmentSpec, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME, write its lock beside it, and return its interpreter.
 
     With a label it lies in ``folder``/NAME@LABEL. If a killed process left it unfinished, it is created again.
@@ -195,7 +195,7 @@ def _wanted(backend: str, made_for: Target, extra: Sequence[str]) -> list[str]:
     return [*(one for one in own if package(one) not in named), *extra]
 
 
-def target(backend: str, wish: Wish) -> Target:
+def target(backend: str, wish: EnvironmentSpec) -> Target:
     """Return what the environment is made for.
 
     Raises:
@@ -298,7 +298,7 @@ def _begin(place: Path) -> None:
         raise EnvironmentFailed(f"{place}: no virtual environment could be made: {error.strerror}") from None
 
 
-def _options(wish: Wish) -> list[str]:
+def _options(wish: EnvironmentSpec) -> list[str]:
     constraints = ["-c", str(wish.constraints)] if wish.constraints else []
     index = ["--extra-index-url", wish.index] if wish.index else []
     return [*constraints, *index]

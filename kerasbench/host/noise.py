@@ -101,7 +101,7 @@ Canary = Callable[[], int]
 
 
 @dataclass(frozen=True)
-class Passage:
+class GateResult:
     """How a gate was passed: after how long, with which canary; ``refused`` says why it was not, in time."""
 
     waited_s: float
@@ -124,8 +124,8 @@ class Gate:
     _readings_ns: list[int] = field(default_factory=list)
     _in_vain_s: float = 0.0
 
-    def wait(self, on_wait: Callable[[str], None] = lambda reason: None) -> Passage:
-        """Return as soon as nothing speaks against a bout, or when patience is over."""
+    def wait(self, on_wait: Callable[[str], None] = lambda reason: None) -> GateResult:
+        """Return as soon as nothing speaks against a block, or when patience is over."""
         began_s = self.clock_s()
         while True:
             state, canary_ns = self.look(), self.canary()
@@ -136,7 +136,7 @@ class Gate:
             if not reasons or waited_s >= patience_s:
                 self._readings_ns.append(canary_ns)
                 self._in_vain_s += waited_s if reasons and not is_hot else 0.0
-                return Passage(waited_s, "; ".join(reasons), canary_ns)
+                return GateResult(waited_s, "; ".join(reasons), canary_ns)
             on_wait("; ".join(reasons))
             self.sleep(RETRY_S)
 
@@ -192,15 +192,15 @@ def _set(**variables: str) -> Iterator[None]:
             del os.environ[name]
 
 
-# Others' share of all processors while a bout runs. Busy neighbours hit the columns unequally (METHOD, fact 5: medians
+# Others' share of all processors while a block runs. Busy neighbours hit the columns unequally (METHOD, fact 5: medians
 # spread 1.4-fold on JAX, 29-fold on torch), so that taking turns does not cancel all of it.
 OTHERS_WARN, OTHERS_INVALID = 0.05, 0.25
 BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50
 LOAD_PER_CORE_WARN = 0.25
 STEAL_WARN = 0.02  # of all processors' time: as much as the precision that a run aims at
-SPREAD_WARN = 0.10  # interquartile range of a trial's blocks over their median: the other columns had it too
-SCATTER_WARN = 0.10  # coefficient of variation of a cell's trials
-SHARE_OF_OTHER_TRIALS = 0.9  # of the processors that the cell's other trials had
+SPREAD_WARN = 0.10  # interquartile range of a trial's slices over their median: the other columns had it too
+SCATTER_WARN = 0.10  # coefficient of variation of a case's trials
+SHARE_OF_OTHER_TRIALS = 0.9  # of the processors that the case's other trials had
 THERMAL_WARN, THERMAL_INVALID = 1, 2  # macOS: moderate, heavy
 CLOCK_SHARE_INVALID = 0.75  # of the highest SM clock that this run has seen on the card
 
@@ -225,10 +225,10 @@ class Signal:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the parent saw around one trial: but for the GPU's, it is the same for all trials of a bout.
+    """What the parent saw around one trial: but for the GPU's, it is the same for all trials of a block.
 
     ``refused`` is why the gate was not passed when its time was up (empty: it was passed), ``canary_ns`` its last fixed
-    product. ``child_cpu_s`` is what all children of the bout used. ``gpu`` samples come once a second (None: the trial
+    product. ``child_cpu_s`` is what all children of the block used. ``gpu`` samples come once a second (None: the trial
     was not on an NVIDIA GPU), ``gpu_neighbours`` are processes that were on the card before, ``card`` is the UUID of
     the NVIDIA card that was asked for (empty: not told).
     """
@@ -280,17 +280,17 @@ def of_surroundings(seen: Surroundings, cores: int, top_clock_mhz: int | None) -
 
 
 def of_measurement(measurement: Measurement, earlier: Sequence[Measurement]) -> list[Signal]:
-    """Return what a trial's own readings show of a disturbance; ``earlier``: the cell's undisturbed trials."""
+    """Return what a trial's own readings show of a disturbance; ``earlier``: the case's undisturbed trials."""
     spreads = spread(measurement)
     return [
-        *_when(spreads >= SPREAD_WARN, "blocks", f"blocks spread by {spreads:.0%} (quartiles)"),
+        *_when(spreads >= SPREAD_WARN, "spread", f"slices spread by {spreads:.0%} (quartiles)"),
         *_share(measurement, earlier),
     ]
 
 
 def spread(measurement: Measurement) -> float:
-    """Return the interquartile range of a trial's blocks over their median; 0 for fewer than two blocks."""
-    each = [block.unit_ns for block in measurement.slices]
+    """Return the interquartile range of a trial's slices over their median; 0 for fewer than two slices."""
+    each = [slice_.unit_ns for slice_ in measurement.slices]
     if len(each) < 2:
         return 0.0
     low, middle, high = statistics.quantiles(each, n=4)
@@ -298,7 +298,7 @@ def spread(measurement: Measurement) -> float:
 
 
 def others_share(seen: Surroundings, cores: int) -> float:
-    """Return the part of all processors' time that went to other processes than the bout's children."""
+    """Return the part of all processors' time that went to other processes than the block's children."""
     available_s = (seen.after.at_ns - seen.before.at_ns) / 1e9 * cores
     busy_s = seen.after.busy_s - seen.before.busy_s
     return max(0.0, (busy_s - seen.child_cpu_s) / available_s) if available_s > 0 else 0.0
@@ -367,7 +367,7 @@ def _graded(name: str, value: float, warn: float, invalid: float, reason: str) -
 
 
 class Warned(StrEnum):
-    """What can be wrong with a cell or a row; the values of signals of noise are their names."""
+    """What can be wrong with a case or a row; the values of signals of noise are their names."""
 
     IDLE = "idle"
     DISTURBED = "disturbed"
@@ -391,7 +391,7 @@ class Warned(StrEnum):
     GATE = "gate"
     OTHERS = "others"
     STEAL = "steal"
-    BLOCKS = "blocks"
+    SPREAD = "spread"
     SHARE = "share"
     GPU = "gpu"
     GPU_HEAT = "gpu heat"
@@ -446,7 +446,7 @@ WORDS: dict[Warned, Words] = {
     Warned.GATE: Words("the machine did not become quiet in time", "close other programs"),
     Warned.OTHERS: Words("other processes used the processors", "close other programs"),
     Warned.STEAL: Words("the hypervisor gave processors to other machines", "use a machine that is not shared"),
-    Warned.BLOCKS: Words("times within the trial vary widely", "run more rounds on a quieter machine"),
+    Warned.SPREAD: Words("times within the trial vary widely", "run more rounds on a quieter machine"),
     Warned.SHARE: Words("fewer processors were busy than in other trials", "close other programs"),
     Warned.GPU: Words("the GPU was shared or could not be observed", "end other processes on the GPU"),
     Warned.GPU_HEAT: Words("the GPU slowed down from heat or a power limit", "let the GPU cool down"),

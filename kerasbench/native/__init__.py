@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kerasbench.scenario import Regime
+from kerasbench.scenario import Workload
 
 Stops = Callable[[int], bool]  # told that this step begins; whether training ends before it
 Logs = dict[str, float]
@@ -32,7 +32,7 @@ class Start:
     """
 
     weights: list[Any]
-    regime: Regime
+    workload: Workload
     place: str
     jit: bool
 

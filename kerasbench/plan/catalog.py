@@ -22,8 +22,8 @@ import platformdirs
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
-from kerasbench.protocol.messages import Code, Description, RegimeDescription
-from kerasbench.protocol.requests import NOTHING, Given
+from kerasbench.protocol.messages import Code, Description, WorkloadDescription
+from kerasbench.protocol.requests import NOTHING, ModelConfig
 from kerasbench.scenario import (
     ScenarioError,
     content_hash,
@@ -64,7 +64,9 @@ def begin_file(file: Path) -> None:
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name
-FILE_PATTERN = re.compile(r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<regime>[^/]+))?", re.DOTALL)
+FILE_PATTERN = re.compile(
+    r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
+)
 OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
     ".onnx": "an ONNX model",
@@ -87,15 +89,15 @@ Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"] 
 class Entry:
     """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend.
 
-    ``file`` may also be a saved model, or a name such as ``keras.applications.ResNet50``; ``given`` is what was said of
-    that. ``suite`` is the built-in one that it is of, empty for what is one's own.
+    ``file`` may also be a saved model, or a name such as ``keras.applications.ResNet50``; ``model_config`` is what was
+    said of that. ``suite`` is the built-in one that it is of, empty for what is one's own.
     """
 
     file: Path
     file_hash: str
     description: Description
     twins: dict[str, str] = field(default_factory=dict)
-    given: Given = NOTHING
+    model_config: ModelConfig = NOTHING
     suite: str = ""
 
     @property
@@ -115,15 +117,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One regime of one scenario. ``named``: it was asked for by its own name, and not with all others of its file."""
+    """One workload of one scenario. ``named``: asked for by its own name, not with all others of its file."""
 
     entry: Entry
-    regime: RegimeDescription
+    workload: WorkloadDescription
     named: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
-        return label(self.entry.name, self.regime.name)
+        return label(self.entry.name, self.workload.name)
 
 
 def builtin_folder() -> Path:
@@ -157,27 +159,27 @@ def select(
     python: str,
     backend: str | None = None,
     kept: Mapping[str, str] | None = None,
-    given: Given = NOTHING,
+    model_config: ModelConfig = NOTHING,
     suite: str = DEFAULT_SUITE,
 ) -> list[Selected]:
-    """Return the regimes that the patterns name, each once; all of a suite where there is no pattern.
+    """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
     A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
-    ``/regime`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/regime`` with ``*``, ``?`` and
+    ``/workload`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/workload`` with ``*``, ``?`` and
     ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` the variables that a user lets in,
-    ``given`` what is said of models.
+    ``model_config`` what is said of models.
 
     Raises:
         UsageError: a pattern matches nothing.
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
     own, wanted = _split(patterns)
-    _require_models(own, given)
-    ask = partial(_asked, kept=kept, given=resolved(given))
+    _require_models(own, model_config)
+    ask = partial(_asked, kept=kept, model_config=resolved(model_config))
     chosen: list[Selected] = []
     for found in own:
-        entry = describe(Path(found["file"]), python, backend, ask, given)
-        chosen += _match([entry], [f"{entry.name}/{found['regime']}" if found["regime"] else entry.name])
+        entry = describe(Path(found["file"]), python, backend, ask, model_config)
+        chosen += _match([entry], [f"{entry.name}/{found['workload']}" if found["workload"] else entry.name])
     if wanted or not patterns:
         chosen += _match(describe_all(_candidates(wanted, suite), python, ask=ask), wanted)
     _require_different_names(chosen)
@@ -185,7 +187,7 @@ def select(
 
 
 def _once(chosen: Sequence[Selected]) -> list[Selected]:
-    """Return each regime once, however often it was named; those of one file share its entry, by which it is known.
+    """Return each workload once, however often it was named; those of one file share its entry, by which it is known.
 
     Links to one file by different names are different scenarios.
     """
@@ -193,9 +195,9 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
     found: dict[tuple[str, Path, str], Selected] = {}
     for one in chosen:
         file = (one.entry.name, one.entry.file.resolve())
-        key, entry = (*file, one.regime.name), entries.setdefault(file, one.entry)
+        key, entry = (*file, one.workload.name), entries.setdefault(file, one.entry)
         named = one.named or (key in found and found[key].named)
-        found[key] = Selected(entry, one.regime, named)
+        found[key] = Selected(entry, one.workload, named)
     return list(found.values())
 
 
@@ -205,17 +207,17 @@ def own_files(patterns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(file for file in found if not is_named(Path(file))))
 
 
-def require_known(patterns: Sequence[str], given: Given = NOTHING, suite: str = DEFAULT_SUITE) -> None:
+def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
-    _require_models(own, given)
+    _require_models(own, model_config)
     for found in own:
-        _hash(Path(found["file"]), given)
+        _hash(Path(found["file"]), model_config)
     _candidates(wanted, suite)
 
 
-def _require_models(own: Sequence[re.Match[str]], given: Given) -> None:
-    if given != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
+def _require_models(own: Sequence[re.Match[str]], model_config: ModelConfig) -> None:
+    if model_config != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
         raise UsageError(
             "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
             "a scenario file says all that itself"
@@ -227,10 +229,10 @@ def place_of(file: Path) -> str:
     return str(file if is_named(file) else file.absolute())
 
 
-def resolved(given: Given) -> Given:
+def resolved(model_config: ModelConfig) -> ModelConfig:
     """Return it with the paths that a child finds, wherever that runs."""
-    custom, rows = (place_of(Path(one)) if one else "" for one in (given.custom, given.rows))
-    return dataclasses.replace(given, custom=custom, rows=rows)
+    custom, rows = (place_of(Path(one)) if one else "" for one in (model_config.custom, model_config.rows))
+    return dataclasses.replace(model_config, custom=custom, rows=rows)
 
 
 def _is_model(file: Path) -> bool:
@@ -274,21 +276,21 @@ def _names_file(pattern: str, file: Path) -> bool:
 
 
 def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
-    everything = [Selected(entry, regime) for entry in entries for regime in entry.description.regimes]
+    everything = [Selected(entry, workload) for entry in entries for workload in entry.description.workloads]
     for pattern in patterns:
         if not any(_names(pattern, selected) for selected in everything):
-            raise unknown("regime", pattern, [f"{one.entry.name}/{one.regime.name}" for one in everything])
-    by_regime = [pattern for pattern in patterns if "/" in pattern]
+            raise unknown("workload", pattern, [f"{one.entry.name}/{one.workload.name}" for one in everything])
+    by_workload = [pattern for pattern in patterns if "/" in pattern]
     return [
-        Selected(one.entry, one.regime, named=any(_names(pattern, one) for pattern in by_regime))
+        Selected(one.entry, one.workload, named=any(_names(pattern, one) for pattern in by_workload))
         for one in everything
         if not patterns or any(_names(pattern, one) for pattern in patterns)
     ]
 
 
 def _names(pattern: str, selected: Selected) -> bool:
-    scenario, slash, regime = pattern.partition("/")
-    return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.regime.name, regime))
+    scenario, slash, workload = pattern.partition("/")
+    return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.workload.name, workload))
 
 
 def _require_different_names(chosen: Sequence[Selected]) -> None:
@@ -301,10 +303,10 @@ def _require_different_names(chosen: Sequence[Selected]) -> None:
 
 
 def describe(
-    file: Path, python: str, backend: str | None = None, ask: Ask | None = None, given: Given = NOTHING
+    file: Path, python: str, backend: str | None = None, ask: Ask | None = None, model_config: ModelConfig = NOTHING
 ) -> Entry:
     """Return one file's entry, as ``describe_all`` does."""
-    return describe_all([file], python, backend, ask, given)[0]
+    return describe_all([file], python, backend, ask, model_config)[0]
 
 
 def describe_all(
@@ -312,7 +314,7 @@ def describe_all(
     python: str,
     backend: str | None = None,
     ask: Ask | None = None,
-    given: Given = NOTHING,
+    model_config: ModelConfig = NOTHING,
 ) -> list[Entry]:
     """Return the entries of these files, in their order; all that are not known yet are described by one child.
 
@@ -322,13 +324,16 @@ def describe_all(
     Raises:
         UnusableScenario: one of them cannot be used; the message names it and says why.
     """
-    hashes = {file: _hash(file, given) for file in files}
+    hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     cached = {file: place for file, place in _cache_files(hashes).items() if of_file[file]}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
     new = _described(
-        [file for file in hashes if file not in known], python, backend, ask or partial(_asked, given=resolved(given))
+        [file for file in hashes if file not in known],
+        python,
+        backend,
+        ask or partial(_asked, model_config=resolved(model_config)),
     )
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
@@ -339,7 +344,7 @@ def describe_all(
             hashes[file],
             (known | new)[file],
             twins(file, names),
-            resolved(given) if _is_model(file) else NOTHING,
+            resolved(model_config) if _is_model(file) else NOTHING,
             of_file[file],
         )
         for file in files
@@ -365,11 +370,11 @@ def _asked(
     python: str,
     backend: str | None,
     kept: Mapping[str, str] | None = None,
-    given: Given = NOTHING,
+    model_config: ModelConfig = NOTHING,
 ) -> "list[Description] | Failure":
     from kerasbench.processes import questions  # late: where all is remembered, as in `list`, there is no child
 
-    return questions.describe(files, python, backend, kept or {}, given)
+    return questions.describe(files, python, backend, kept or {}, model_config)
 
 
 def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
@@ -378,12 +383,12 @@ def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 
-def _hash(file: Path, given: Given = NOTHING) -> str:
+def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
     """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
         if not _is_model(file):
             require_scenario_name(file)
-        return source_hash(file, given)
+        return source_hash(file, model_config)
     except ScenarioError as error:
         raise UnusableScenario(str(error)) from None
 
@@ -400,7 +405,7 @@ def _read_cached(file: Path) -> Description | None:
     # What was written here, under a name that says all of its contents, needs no msgspec, which is slow to load.
     try:
         fields = json.loads(file.read_bytes())
-        return Description(**fields | {"regimes": [RegimeDescription(**one) for one in fields["regimes"]]})
+        return Description(**fields | {"workloads": [WorkloadDescription(**one) for one in fields["workloads"]]})
     except (OSError, ValueError, TypeError, LookupError):
         return None
 

@@ -15,11 +15,11 @@ from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
-from kerasbench.plan.cells import Cell, Plan
+from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import competes
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.folder import records
-from kerasbench.results.record import CellKey, Record, TrialRecord
+from kerasbench.results.record import CaseKey, Record, TrialRecord
 
 POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
@@ -27,42 +27,42 @@ FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead,
 
 @dataclass(frozen=True)
 class History:
-    """``trial_s`` is the median duration of a cell's trials, without the turns of others.
+    """``trial_s`` is the median duration of a case's trials, without the turns of others.
 
-    ``scatter`` is by how much the ratio of two cells differs from bout to bout.
+    ``scatter`` is by how much the ratio of two cases differs from block to block.
     """
 
-    trial_s: dict[CellKey, float] = field(default_factory=dict)
+    trial_s: dict[CaseKey, float] = field(default_factory=dict)
     scatter: float | None = None
     source: str = ""
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
-    durations: dict[CellKey, list[float]] = {}
+    durations: dict[CaseKey, list[float]] = {}
     scatter, source = None, ""
     for file, record in _newest(folder):
-        if not record.machine.same_as(machine) or record.asked.effort.protocol.kind != planned.effort.protocol.kind:
+        if not record.machine.same_as(machine) or record.config.effort.protocol.kind != planned.effort.protocol.kind:
             continue
         for trial in record.trials:
             if trial.measurement is not None:
-                durations.setdefault(trial.cell, []).append(trial.own_ns / NS_PER_S)
-        in_turn = any(trial.bout for trial in record.trials)  # older ones did not, and scatter more
+                durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
+        in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
         if scatter is None and in_turn and (found := scatter_of(summarize(record))) is not None:
             scatter, source = found, file.name
-    return History({cell: statistics.median(spent) for cell, spent in durations.items()}, scatter, source)
+    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter, source)
 
 
 def scatter_of(summary: Summary) -> float | None:
-    """Return c, the typical standard deviation between bouts of the logarithm of a ratio.
+    """Return c, the typical standard deviation between blocks of the logarithm of a ratio.
 
-    The median over all pairs of cells that are compared; None for fewer than three bouts.
+    The median over all pairs of cases that are compared; None for fewer than three blocks.
     """
-    ratios = [comparison.ratio for standing in summary.standings for comparison in standing.comparisons]
+    ratios = [comparison.ratio for ranking in summary.rankings for comparison in ranking.comparisons]
     found = [
         one.log_error * math.sqrt(one.trials)
         for one in ratios
-        if one.log_error is not None and one.basis != "slices"  # those of one bout say nothing of another
+        if one.log_error is not None and one.basis != "slices"  # those of one block say nothing of another
     ]
     return statistics.median(found) if found else None
 
@@ -74,7 +74,7 @@ def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class DetectableEffect:
     """After so many rounds: the difference that will be called in nine of ten cases, and a ratio's half interval."""
 
     rounds: int
@@ -83,7 +83,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class PowerEstimate:
     """Which differences a run will be able to see among so many that are judged together.
 
     None before it has the rounds of an interval. ``source`` is the file whose ratios scattered so; empty for a guess.
@@ -91,28 +91,28 @@ class Outlook:
 
     scatter: float
     source: str
-    sights: list[Sight]
+    sights: list[DetectableEffect]
     comparisons: int = 1
 
 
-def outlook(planned: Plan, effect: float, history: History) -> Outlook:
+def outlook(planned: Plan, effect: float, history: History) -> PowerEstimate:
     """Return what a run of the fewest and of the most rounds will see, at the scatter of this machine's ratios."""
     least, most = planned.effort.min_rounds, planned.effort.max_rounds
     scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
     source = "" if history.scatter is None else history.source
-    together = comparisons(planned.cells)
+    together = comparisons(planned.cases)
     if most < MIN_TRIALS_FOR_INTERVAL:
-        return Outlook(scatter, source, [], together)
+        return PowerEstimate(scatter, source, [], together)
     sights = [
-        Sight(rounds, visible_difference(rounds, scatter, effect, together), half_width(rounds, scatter))
+        DetectableEffect(rounds, visible_difference(rounds, scatter, effect, together), half_width(rounds, scatter))
         for rounds in dict.fromkeys((least, most))
     ]
-    return Outlook(scatter, source, sights, together)
+    return PowerEstimate(scatter, source, sights, together)
 
 
-def comparisons(cells: Sequence[Cell]) -> int:
+def comparisons(cases: Sequence[Case]) -> int:
     """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
-    rows = Counter(cell.row for cell in cells if competes(cell.options.label))
+    rows = Counter(case.row for case in cases if competes(case.options.label))
     tables = Counter[bool]()
     for (*_, size, _), columns in rows.items():
         tables[size is None] += columns - 1
@@ -120,7 +120,7 @@ def comparisons(cells: Sequence[Cell]) -> int:
 
 
 def half_width(rounds: int, scatter: float) -> float:
-    """Return how wide the interval of a ratio will be: t * c / sqrt(R), for ratios that scatter by c between bouts."""
+    """Return how wide the interval of a ratio will be: t * c / sqrt(R), for ratios that scatter by c between blocks."""
     return t_quantile(rounds - 1) * scatter / math.sqrt(rounds)
 
 
@@ -139,56 +139,56 @@ def visible_difference(rounds: int, scatter: float, effect: float, together: int
 TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
-def typical_trial_s(cell: Cell, protocol: Protocol) -> float:
+def typical_trial_s(case: Case, protocol: Protocol) -> float:
     """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
-    regime = cell.selected.regime
-    each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * regime.steps
-    if regime.predicts_only:
+    workload = case.selected.workload
+    each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps
+    if workload.predicts_only:
         each_epoch_s = 0.0
-    published_s = regime.epochs * each_epoch_s if protocol.kind == "published" else 0.0
+    published_s = workload.epochs * each_epoch_s if protocol.kind == "published" else 0.0
     return TYPICAL_START_S + protocol.slices_max_ns / NS_PER_S + published_s
 
 
 class Eta:
-    """How long a run will take: what a cell's trials have taken, else a guess, corrected by how others were guessed.
+    """How long a run will take: what a case's trials have taken, else a guess, corrected by how others were guessed.
 
-    A row takes no further bout when it is decided: at most so long.
+    A row takes no further block when it is decided: at most so long.
     """
 
-    def __init__(self, planned: Plan, known_s: Mapping[CellKey, float] | None = None) -> None:
-        self._cells = planned.cells
+    def __init__(self, planned: Plan, known_s: Mapping[CaseKey, float] | None = None) -> None:
+        self._cases = planned.cases
         self._min_rounds, self._max_rounds = planned.effort.min_rounds, planned.effort.max_rounds
         self._guess_s = {
-            cell.key: (known_s or {}).get(cell.key) or typical_trial_s(cell, cell.protocol) for cell in planned.cells
+            case.key: (known_s or {}).get(case.key) or typical_trial_s(case, case.protocol) for case in planned.cases
         }
-        self._spent_s: dict[CellKey, list[float]] = {}
-        self._rounds: Counter[CellKey] = Counter()
-        self._over: set[CellKey] = set()
+        self._spent_s: dict[CaseKey, list[float]] = {}
+        self._rounds: Counter[CaseKey] = Counter()
+        self._over: set[CaseKey] = set()
 
     def carried(self, record: Record) -> int:
         """Count the trials that a run begins with, because it goes on with another one; return how many there are."""
-        cells = {cell.key: cell for cell in self._cells}
-        known = [trial for trial in record.trials if trial.round and trial.cell in cells]
+        cases = {case.key: case for case in self._cases}
+        known = [trial for trial in record.trials if trial.round and trial.case in cases]
         for trial in known:
-            self.ended(cells[trial.cell], trial)
+            self.ended(cases[trial.case], trial)
         return len(known)
 
-    def ended(self, cell: Cell, trial: TrialRecord) -> None:
-        self._spent_s.setdefault(cell.key, []).append(trial.own_ns / NS_PER_S)
-        self._rounds[cell.key] = trial.round
-        if trial.ends_cell:
-            self._over.add(cell.key)
+    def ended(self, case: Case, trial: TrialRecord) -> None:
+        self._spent_s.setdefault(case.key, []).append(trial.own_ns / NS_PER_S)
+        self._rounds[case.key] = trial.round
+        if trial.ends_case:
+            self._over.add(case.key)
 
-    def decided(self, cells: Sequence[Cell]) -> None:
+    def decided(self, cases: Sequence[Case]) -> None:
         """Expect no further trial of these."""
-        self._over.update(cell.key for cell in cells)
+        self._over.update(case.key for case in cases)
 
     @property
     def trials(self) -> int:
         """Trials that the whole run comes to, at most; a row's first column has more where not all fit into memory."""
         fewer = sum(self._max_rounds - self._rounds[key] for key in self._over)
         more = sum(len(spent) - self._rounds[key] for key, spent in self._spent_s.items())
-        return len(self._cells) * self._max_rounds - fewer + more
+        return len(self._cases) * self._max_rounds - fewer + more
 
     @property
     def most_s(self) -> float:
@@ -204,9 +204,9 @@ class Eta:
         guessed_s = sum(self._guess_s[key] * len(spent) for key, spent in self._spent_s.items())
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
-        for cell in self._cells:
-            spent = self._spent_s.get(cell.key, [])
-            if cell.key not in self._over:
-                each_s = sum(spent) / len(spent) if spent else self._guess_s[cell.key] * correction
-                total_s += each_s * max(0, rounds - self._rounds[cell.key])
+        for case in self._cases:
+            spent = self._spent_s.get(case.key, [])
+            if case.key not in self._over:
+                each_s = sum(spent) / len(spent) if spent else self._guess_s[case.key] * correction
+                total_s += each_s * max(0, rounds - self._rounds[case.key])
         return total_s

@@ -17,8 +17,18 @@ from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DTYPES, Fp32, Options, Size, parse_label
-from kerasbench.protocol.requests import DataKind, Given, Input, ProtocolKind
-from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, RIGOROUS_ROUNDS, SWEEP, Asked, Effort, Resumed, exactly
+from kerasbench.protocol.requests import DataKind, Input, ModelConfig, ProtocolKind
+from kerasbench.results.record import (
+    DEFAULT,
+    PUBLISHED,
+    QUICK,
+    RIGOROUS_ROUNDS,
+    SWEEP,
+    Effort,
+    ResumeConfig,
+    RunConfig,
+    exactly,
+)
 from kerasbench.settings import EXPLAIN, RUN, VERSUS, Settings
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
@@ -79,10 +89,10 @@ def crossed(terms: Sequence[Options], batches: Sequence[int], widths: Sequence[f
 
 
 def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) -> None:
-    """Raise UsageError for a sweep of more than one regime, or of the width of one that does not scale."""
+    """Raise UsageError for a sweep of more than one workload, or of the width of one that does not scale."""
     if len(selected) > 1:
         names = ", ".join(one.label for one in selected)
-        raise UsageError(f"a sweep is of one regime, and this names {len(selected)}: {names}; name one of them")
+        raise UsageError(f"a sweep is of one workload, and this names {len(selected)}: {names}; name one of them")
     for one in selected:
         if not one.entry.description.scalable and any(each.width is not None for each in options):
             raise UsageError(
@@ -262,7 +272,7 @@ def effort_of(
     return dataclasses.replace(standard, budget_s=budget_s)
 
 
-def request(command: str, said: Settings) -> Asked:
+def request(command: str, said: Settings) -> RunConfig:
     """Return what a command is asked to measure.
 
     Raises:
@@ -271,26 +281,26 @@ def request(command: str, said: Settings) -> Asked:
     return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](said)
 
 
-def run(said: Settings) -> Asked:
+def run(said: Settings) -> RunConfig:
     protocol = parse_protocol(said.protocol)
     if said.busy_cores and protocol == "published":
         raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
     return _asked(said, protocol, _terms(said))
 
 
-def sweep(said: Settings) -> Asked:
+def sweep(said: Settings) -> RunConfig:
     """Return what a sweep is asked for: each of the terms at each size, and more of them where series cross."""
     batches = parse_batches(said.batch_sizes or ([] if said.widths else DEFAULT_BATCHES))
     options = crossed(_terms(said), batches, parse_widths(said.widths))
     return dataclasses.replace(_asked(said, "sweep", options), refine=True)
 
 
-def explanation(said: Settings) -> Asked:
+def explanation(said: Settings) -> RunConfig:
     """Return what is asked for where a step is to be taken apart."""
     return dataclasses.replace(_asked(said, "steady", _terms(said)), explain=True)
 
 
-def versus(said: Settings) -> Asked:
+def versus(said: Settings) -> RunConfig:
     """Return what is asked for where versions are compared; which interpreters, is known when they are there."""
     from kerasbench.analysis.estimates import MINIMAL_EFFECT  # late: most commands judge nothing
 
@@ -300,7 +310,7 @@ def versus(said: Settings) -> Asked:
     return dataclasses.replace(asked, control=True, threshold=threshold)
 
 
-def resumed(said: Settings) -> Resumed:
+def resumed(said: Settings) -> ResumeConfig:
     """Return what --resume is asked for: the rest of a run, whose options cannot be changed."""
     asked = run(said)
     files = [one for one in said.scenarios if catalog.own_files([one])]
@@ -311,14 +321,14 @@ def resumed(said: Settings) -> Resumed:
             "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
             "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
         )
-    return Resumed(asked.effort.budget_s, files, asked.given)
+    return ResumeConfig(asked.effort.budget_s, files, asked.model_config)
 
 
 def _terms(said: Settings) -> list[Options]:
     return options_of(said.jit, said.dtype, said.fp32, said.threads, said.native, said.busy_cores)
 
 
-def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> Asked:
+def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
     if said.suite and said.scenarios:
         raise UsageError(
             "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
@@ -326,9 +336,9 @@ def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> Asked:
     budget_s = parse_duration_s(said.budget) if isinstance(said.budget, str) else said.budget
     limit = parse_size_bytes(said.memory_limit) if isinstance(said.memory_limit, str) else said.memory_limit
     return known(
-        Asked(
+        RunConfig(
             scenarios=said.scenarios,
-            suite=said.suite or Asked().suite,
+            suite=said.suite or RunConfig().suite,
             backends=said.backends,
             devices=said.devices,
             options=options,
@@ -339,20 +349,20 @@ def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> Asked:
             memory_limit_bytes=whole_bytes(limit),
             keep_env=variables.kept(said.keep_env),
             control=said.control or said.rigorous,
-            given=_given(said),
+            model_config=_given(said),
         )
     )
 
 
-def _given(said: Settings) -> Given:
+def _given(said: Settings) -> ModelConfig:
     """Return what is said of models; raise UsageError for what cannot be."""
     batch = said.batch_size
     if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH):
         raise UsageError(f"--batch-size takes a whole number from 1 to {MAX_BATCH:,}, not {batch}")
-    return Given(parse_inputs(said.inputs), batch, parse_custom(said.custom), said.trust, said.rows, said.samples)
+    return ModelConfig(parse_inputs(said.inputs), batch, parse_custom(said.custom), said.trust, said.rows, said.samples)
 
 
-def known(asked: Asked) -> Asked:
+def known(asked: RunConfig) -> RunConfig:
     """Return it with valid and unique backends and devices; raise UsageError for what cannot be measured.
 
     What a file says was asked for is no surer than a user's words.

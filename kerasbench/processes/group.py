@@ -47,7 +47,7 @@ def has_ended(child: int) -> bool:
 def left_cpu_s(child: int, mark: str) -> float:
     """Return the processor time, in s, of all that a child has started and that is there still.
 
-    Ended children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
+    FinishedRun children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
     """
     spent_s = 0.0
     for number in psutil.pids():

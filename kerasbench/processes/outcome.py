@@ -28,7 +28,7 @@ from kerasbench.protocol.requests import ProtocolKind, TrialRequest, encode_requ
 from kerasbench.text import printable, size
 
 DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "sweep": 300.0}
-# A cell's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
+# A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0
 LEAST_TIMEOUT_S = 60.0
@@ -50,9 +50,9 @@ class Limits:
 def trial_limits(
     timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_trial_s: float | None
 ) -> Limits:
-    """Return a trial's limits: what was asked for, and where no time was, what the cell's first trial suggests.
+    """Return a trial's limits: what was asked for, and where no time was, what the case's first trial suggests.
 
-    ``first_trial_s`` is how long the cell's first trial took, None before there is one.
+    ``first_trial_s`` is how long the case's first trial took, None before there is one.
     """
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
@@ -64,7 +64,7 @@ def trial_limits(
     return Limits(follows_s, said, memory_bytes)
 
 
-SMALLER = "a smaller batch or regime, or a machine with more memory"
+SMALLER = "a smaller batch or workload, or a machine with more memory"
 
 
 def failure_of(ended: process.Exit, phase: str, limits: Limits) -> Failure:
@@ -75,7 +75,7 @@ def failure_of(ended: process.Exit, phase: str, limits: Limits) -> Failure:
 def over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
     """Say that a trial held more than it may."""
     cause = f"used {size(used_bytes)} {where}, the limit is {size(limit_bytes)} (--memory-limit)"
-    return Failure(Code.OOM, cause, "a smaller batch or regime, or a higher --memory-limit", own_limit=True)
+    return Failure(Code.OOM, cause, "a smaller batch or workload, or a higher --memory-limit", own_limit=True)
 
 
 def shown(failure: Failure) -> Failure:

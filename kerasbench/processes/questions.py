@@ -23,8 +23,8 @@ from kerasbench.protocol.requests import (
     CountRequest,
     DescribeRequest,
     FetchRequest,
-    Given,
     InventoryRequest,
+    ModelConfig,
     ProbeRequest,
     Request,
     encode_request,
@@ -105,22 +105,22 @@ def describe(
     python: str,
     backend: str | None = None,
     kept: Mapping[str, str] = NOTHING,
-    given: Given = NOTHING_GIVEN,
+    model_config: ModelConfig = NOTHING_GIVEN,
 ) -> list[Description] | Failure:
     """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top.
 
-    ``given`` is said of those that are models.
+    ``model_config`` is said of those that are models.
     """
     limits = _standard(DESCRIBE_TIMEOUT_S, "describing scenario files")
     variables = backends.get(backend).ALWAYS if backend else {}
-    request = DescribeRequest(list(files), given)
+    request = DescribeRequest(list(files), model_config)
     return _ask(python, request, limits, variables, lambda answer: answer.descriptions, kept=kept)
 
 
-def fetch(file: str, regime: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
-    """Have a regime's real rows downloaded and checked, in a child; return the data set's title."""
+def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
+    """Have a workload's real rows downloaded and checked, in a child; return the data set's title."""
     limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
-    variables, request = backends.get(backend).ALWAYS, FetchRequest(file, regime)
+    variables, request = backends.get(backend).ALWAYS, FetchRequest(file, workload)
     return _ask(python, request, limits, variables, lambda answer: answer.fetched, real_data=True, kept=kept)
 
 

@@ -2,7 +2,7 @@
 
 Imported by the worker: standard library only.
 
-What a cell's number depends on beside its scenario, backend and device: compilation, precision, threads, size.
+What a case's number depends on beside its scenario, backend and device: compilation, precision, threads, size.
 
 Imported by the worker: standard library only.
 """
@@ -111,7 +111,7 @@ DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_b
 
 @dataclass(frozen=True)
 class Size:
-    """What a sweep varies: the samples of a batch, and a factor on the hidden layers. None: as the regime has it."""
+    """What a sweep varies: the samples of a batch, and a factor on the hidden layers. None: as the workload has it."""
 
     batch: int | None = None
     width: float | None = None
@@ -137,14 +137,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a cell.
+    """What is asked of a case.
 
     ``jit``: compile the training step or not; None is the backend's normal default on the device. ``dtype``: the
     Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
     the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
-    ``batch`` and ``width`` are the size at which a sweep measures the cell. ``native``: the scenario's twin in the
-    backend's own framework, without Keras. ``control``: the same cell a second time, which should measure the same.
-    ``busy_cores``: how many processors kerasbench itself keeps busy in the cell's turns.
+    ``batch`` and ``width`` are the size at which a sweep measures the case. ``native``: the scenario's twin in the
+    backend's own framework, without Keras. ``control``: the same case a second time, which should measure the same.
+    ``busy_cores``: how many processors kerasbench itself keeps busy in the case's turns.
     ``environment``: the label of the interpreter that runs it; empty where that has none.
     """
 
@@ -166,7 +166,7 @@ class Options:
 
     @property
     def terms(self) -> str:
-        """The label without the size: what the cells of a series have in common."""
+        """The label without the size: what the cases of a series have in common."""
         differing = _label(
             {
                 "jit": None if self.jit is None else ("on" if self.jit else "off"),

@@ -1,6 +1,6 @@
-"""What a trial measured, raw: blocks in ns, losses, where things lived, what was really in force.
+"""What a trial measured, raw: slices in ns, losses, where things lived, what was really in force.
 
-How a parent lets the columns of a bout measure in turn: lines on a child's standard input.
+How a parent lets the columns of a block measure in turn: lines on a child's standard input.
 
 A child that has said ``ready`` or ``slice`` waits for such a line. Imported by the worker: standard library only.
 """
@@ -14,11 +14,11 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Block:
+class Slice:
     """``count`` training steps (or epochs, or calls) between two synchronisations.
 
     ``cycle`` and ``position`` tell when it was measured: in which cycle of its stage, as the how-manieth column of the
-    bout, both from 0 on. ``cpu_ns`` is the processor time of the process and its helpers meanwhile. All three are None
+    block, both from 0 on. ``cpu_ns`` is the processor time of the process and its helpers meanwhile. All three are None
     for a warm-up.
 
     ``others_ns`` is the processor time of all other processes meanwhile, ``steal_ns`` what a hypervisor kept, both on
@@ -44,9 +44,9 @@ class Block:
         return self.ns / self.count
 
 
-def disturbed_cycles(columns: Iterable[Iterable[Block]]) -> set[int]:
+def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:
     """Return the cycles in which others disturbed a slice of any of these columns."""
-    return {block.cycle for column in columns for block in column if block.disturbed and block.cycle is not None}
+    return {slice_.cycle for column in columns for slice_ in column if slice_.disturbed and slice_.cycle is not None}
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Parts:
     products on the device, in operations a second, in the same dtype and rounding mode.
     """
 
-    arrays: list[Block]
-    ready: list[Block]
-    bare: list[Block]
+    arrays: list[Slice]
+    ready: list[Slice]
+    bare: list[Slice]
     peak_flops: float
 
 
@@ -67,9 +67,9 @@ class Parts:
 class Training:
     """Raw readings of the training phases.
 
-    ``unit`` says what a block counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a block.
+    ``unit`` says what a slice counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a slice.
     ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
-    same call right after it, several times. ``blocks`` are the measured slices. ``epochs`` count short epochs of
+    same call right after it, several times. ``slices`` are the measured slices. ``epochs`` count short epochs of
     ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
     cost per epoch follows; empty where the unit is the epoch, and in a sweep. ``shuffle_ns`` is by how much longer an
     epoch of the published rows takes to draw their order than a short one: each of ``epochs`` has it added. None: not
@@ -78,19 +78,19 @@ class Training:
 
     unit: Literal["step", "epoch"]
     first_step_ns: int | None
-    steps_per_block: int
-    warmup: list[Block]
-    blocks: list[Block]
+    steps_per_slice: int
+    warmup: list[Slice]
+    slices: list[Slice]
     epoch_steps: int
-    epochs: list[Block]
+    epochs: list[Slice]
     again_ns: list[int] = field(default_factory=list)
     parts: Parts | None = None
     shuffle_ns: int | None = None
 
     @cached_property
     def median_ns(self) -> float:
-        """The median over blocks of the time of what they count."""
-        return statistics.median(block.unit_ns for block in self.blocks)
+        """The median over slices of the time of what they count."""
+        return statistics.median(slice_.unit_ns for slice_ in self.slices)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Latency:
 
     batch: int
     calls_ns: list[int]
-    slices: list[Block] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
 
     @cached_property
     def ordered_ns(self) -> list[int]:
@@ -120,7 +120,7 @@ class Throughput:
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: list[Block] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -262,15 +262,15 @@ class Measurement:
     fallbacks: dict[str, int] = field(default_factory=dict)
 
     @property
-    def slices(self) -> list[Block]:
+    def slices(self) -> list[Slice]:
         """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
         if self.training is not None:
-            return self.training.blocks
+            return self.training.slices
         return self.prediction[-1].slices if self.prediction else []
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
-    """Return b, the time of a step inside an epoch: the median over blocks; None where blocks are epochs."""
+    """Return b, the time of a step inside an epoch: the median over slices; None where slices are epochs."""
     training = measurement.training
     return None if training is None or training.unit == "epoch" else training.median_ns
 
@@ -283,7 +283,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     step_ns, training = steady_step_ns(measurement), measurement.training
     if step_ns is None or training is None or not training.epochs:
         return None
-    return statistics.median(block.unit_ns for block in training.epochs) - training.epoch_steps * step_ns
+    return statistics.median(slice_.unit_ns for slice_ in training.epochs) - training.epoch_steps * step_ns
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
@@ -315,7 +315,7 @@ def step_ns(measurement: Measurement) -> float:
     whole_ns = epoch_ns(measurement)
     if whole_ns is not None:
         return whole_ns / measurement.steps_per_epoch
-    return statistics.median(block.unit_ns for block in measurement.slices)
+    return statistics.median(slice_.unit_ns for slice_ in measurement.slices)
 
 
 # What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Block, Measurement
+from kerasbench.protocol.measurement import Measurement, Slice
 
 
 @dataclass(frozen=True)
-class RegimeDescription:
-    """One regime. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
+class WorkloadDescription:
+    """One workload. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
 
     ``predicts_only``: its model is not trained, because it was saved without what training takes.
     ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
@@ -58,7 +58,7 @@ class Description:
     source: str
     parameters: int | None
     learnable: bool
-    regimes: list[RegimeDescription]
+    workloads: list[WorkloadDescription]
     scalable: bool = False
 
 
@@ -67,7 +67,7 @@ FIND = "find"  # the phase of a probe in which it turns out whether a backend is
 
 
 class Code(StrEnum):
-    """Why a cell has no number."""
+    """Why a case has no number."""
 
     UNAVAILABLE = "unavailable"  # the backend or the device is not there
     UNSUPPORTED = "unsupported"  # the backend cannot do this on that device
@@ -147,7 +147,7 @@ class Message:
     """
 
     ready: str | None = None
-    slice: Block | None = None
+    slice: Slice | None = None
     phase: Phase | None = None
     begun: str | None = None
     measurement: Measurement | None = None

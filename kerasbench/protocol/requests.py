@@ -15,7 +15,7 @@ from typing import Any, Literal
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
 
-MAX_NAME = 64  # what a regime's name may have
+MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
 UNFIT = re.compile(r"[^\w.-]")  # letters and digits of all scripts are fit
 
@@ -33,13 +33,13 @@ class Input:
 
     @property
     def label(self) -> str:
-        """``tokens-128-int32``, fit to be part of a regime's name."""
+        """``tokens-128-int32``, fit to be part of a workload's name."""
         size = "x".join(map(str, self.shape))
         return UNFIT.sub("_", "-".join(part for part in (self.name, size, self.dtype) if part))
 
 
 @dataclass(frozen=True)
-class Given:
+class ModelConfig:
     """What is said of a model that is no scenario file. ``batch`` None: 32.
 
     ``custom`` is a Python file with its own layers, ``rows`` a file with its rows, of which there are ``samples``;
@@ -54,13 +54,13 @@ class Given:
     samples: int = 0
 
     @property
-    def regime(self) -> str:
-        """The name of the regime: what is measured differs by the sizes, so they are in it."""
+    def workload(self) -> str:
+        """The name of the workload: what is measured differs by the sizes, so they are in it."""
         parts = [one.label for one in self.inputs] + ([f"batch-{self.batch}"] if self.batch else [])
         return "-".join(parts)[:MAX_NAME].strip("-_.") or "default"
 
 
-NOTHING = Given()
+NOTHING = ModelConfig()
 
 
 def fitting(name: str, default: str = "model") -> str:
@@ -68,19 +68,19 @@ def fitting(name: str, default: str = "model") -> str:
     return UNFIT.sub("_", name)[:MAX_NAME].lstrip("-_.") or default
 
 
-def decode_given(fields: Mapping[str, Any]) -> Given:
+def decode_model_config(fields: Mapping[str, Any]) -> ModelConfig:
     """Rebuild it from the JSON of a request."""
-    return Given(**{**fields, "inputs": [Input(**one) for one in fields["inputs"]]})
+    return ModelConfig(**{**fields, "inputs": [Input(**one) for one in fields["inputs"]]})
 
 
 DataKind = Literal["synthetic", "real"]
 ProtocolKind = Literal["steady", "published", "sweep"]
-MIN_STEPS_FOR_BLOCKS = 8  # in shorter epochs the epochs themselves are counted
+MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
 def counts_epochs(steps_per_epoch: int) -> bool:
-    """Tell whether epochs are too short to hold blocks of steps, so that a block counts whole epochs."""
-    return steps_per_epoch < MIN_STEPS_FOR_BLOCKS
+    """Tell whether epochs are too short to hold slices of steps, so that a slice counts whole epochs."""
+    return steps_per_epoch < MIN_STEPS_FOR_SLICES
 
 
 @dataclass(frozen=True)
@@ -89,19 +89,19 @@ class Protocol:
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
     ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
-    ``block_ns`` is how long a slice is to measure; ``slices_max_ns`` how long all slices of a column measure in one
-    bout, ``min_cycles`` how many of them each stage has at least.
+    ``slice_ns`` is how long a slice is to measure; ``slices_max_ns`` how long all slices of a column measure in one
+    block, ``min_cycles`` how many of them each stage has at least.
     """
 
     kind: ProtocolKind = "steady"
-    block_ns: int = 100_000_000
+    slice_ns: int = 100_000_000
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
     predict_warmup_ns: int = 200_000_000
     slices_max_ns: int = 15_000_000_000
     min_cycles: int = 6
-    steps_per_block: int | None = None
-    warmup_blocks: int | None = None
+    steps_per_slice: int | None = None
+    warmup_slices: int | None = None
     parts: bool = False
 
 
@@ -109,14 +109,14 @@ class Protocol:
 class TrialRequest:
     """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for.
 
-    ``file`` is a scenario's, a saved model's, or a name such as ``keras.applications.ResNet50``; ``given`` is what was
-    said of one that is no scenario file.
+    ``file`` is a scenario's, a saved model's, or a name such as ``keras.applications.ResNet50``; ``model_config`` is
+    what was said of one that is no scenario file.
     """
 
     scenario: str
     file: str
     file_hash: str
-    regime: str
+    workload: str
     backend: str
     device: Device
     seed: int
@@ -124,7 +124,7 @@ class TrialRequest:
     protocol: Protocol
     options: Options = DEFAULT_OPTIONS
     twin_hash: str = ""
-    given: Given = NOTHING
+    model_config: ModelConfig = NOTHING
     task: Literal["trial"] = "trial"
 
 
@@ -146,10 +146,10 @@ class InventoryRequest:
 
 @dataclass(frozen=True)
 class DescribeRequest:
-    """Load scenario files and say what is in each; ``given`` is said of those that are models."""
+    """Load scenario files and say what is in each; ``model_config`` is said of those that are models."""
 
     files: list[str]
-    given: Given = NOTHING
+    model_config: ModelConfig = NOTHING
     task: Literal["describe"] = "describe"
 
 
@@ -158,7 +158,7 @@ class FetchRequest:
     """Load a scenario's real rows, so that they are there, and right, before anything is measured."""
 
     file: str
-    regime: str
+    workload: str
     task: Literal["fetch"] = "fetch"
 
 
@@ -168,8 +168,8 @@ class CountRequest:
 
     file: str
     file_hash: str
-    regime: str
-    given: Given = NOTHING
+    workload: str
+    model_config: ModelConfig = NOTHING
     task: Literal["count"] = "count"
 
 
@@ -184,8 +184,8 @@ def encode_request(request: Request) -> bytes:
 def decode_request(line: bytes) -> Request:
     """Rebuild the request that the parent wrote."""
     fields: dict[str, Any] = json.loads(line)
-    if "given" in fields:
-        fields["given"] = decode_given(fields["given"])
+    if "model_config" in fields:
+        fields["model_config"] = decode_model_config(fields["model_config"])
     match fields["task"]:
         case "describe":
             return DescribeRequest(**fields)

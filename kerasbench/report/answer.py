@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.series import Crossing, Duel, Swept
-from kerasbench.analysis.standings import Comparison, Standing
+from kerasbench.analysis.rankings import Comparison, Ranking
+from kerasbench.analysis.series import Crossing, SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Axis, competes, is_control
 from kerasbench.protocol.messages import Code
@@ -61,39 +61,39 @@ def _ratios(found: Findings) -> Table:
     columns = found.plain.columns
     named = names(columns)
     rows = [
-        [Cell(row.label), _winner(standing, named), *(_ratio(row, column, standing) for column in columns)]
-        for row, standing in zip(found.plain.rows, found.plain.standings, strict=True)
+        [Cell(row.label), _winner(ranking, named), *(_ratio(row, column, ranking) for column in columns)]
+        for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True)
     ]
     return Table(["scenario", "fastest", *named.values()], rows)
 
 
-def in_brief(row: Row, standing: Standing, named: Names) -> list[str]:
+def in_brief(row: Row, ranking: Ranking, named: Names) -> list[str]:
     """Return who is fastest in a row, and how many times as long the others take."""
-    others = [f"{named[one.rival]} {times(one.ratio.inverse)}" for one in standing.comparisons]
-    doubt = f" {WARNED}" if standing.disturbed else ""
-    return [_winner(standing, named).shown + doubt, ", ".join(others) or NOTHING]
+    others = [f"{named[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
+    doubt = f" {WARNED}" if ranking.disturbed else ""
+    return [_winner(ranking, named).shown + doubt, ", ".join(others) or NOTHING]
 
 
-def _winner(standing: Standing, named: Names) -> Cell:
-    if standing.fastest is None:
+def _winner(ranking: Ranking, named: Names) -> Cell:
+    if ranking.fastest is None:
         return EMPTY
-    equal = listed([named[column] for column in (standing.fastest, *standing.level)])
-    return Cell(equal, strong=standing.first is not None, level=bool(standing.level))
+    equal = listed([named[column] for column in (ranking.fastest, *ranking.level)])
+    return Cell(equal, strong=ranking.first is not None, level=bool(ranking.level))
 
 
-def _ratio(row: Row, column: Column, standing: Standing) -> Cell:
-    ratio = standing.over_fastest(column)
-    warned = standing.disturbed or (column in row.cells and is_warned(row, column))
+def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
+    ratio = ranking.over_fastest(column)
+    warned = ranking.disturbed or (column in row.cases and is_warned(row, column))
     if ratio is not None:
-        return Cell(times(ratio), ratio.value, level=column in standing.level, warned=warned)
-    if column == standing.fastest:
+        return Cell(times(ratio), ratio.value, level=column in ranking.level, warned=warned)
+    if column == ranking.fastest:
         return Cell("1×", 1.0, warned=warned)
-    return _alone_in_its_row(row, column) if standing.fastest is None else failed(row, column)
+    return _alone_in_its_row(row, column) if ranking.fastest is None else failed(row, column)
 
 
 def _alone_in_its_row(row: Row, column: Column) -> Cell:
     """Return the time of a column where there is nothing to compare it with."""
-    found = row.cells[column].estimate(row.headline) if column in row.cells else None
+    found = row.cases[column].estimate(row.headline) if column in row.cases else None
     if found is None:
         return failed(row, column)
     return Cell(f"{significant(found.value)} {BY_NAME[row.headline].unit}", found.value)
@@ -102,9 +102,9 @@ def _alone_in_its_row(row: Row, column: Column) -> Cell:
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
     named = names(found.summary.columns)
-    rows = zip(found.plain.rows, found.plain.standings, strict=True)
+    rows = zip(found.plain.rows, found.plain.rankings, strict=True)
     cores = found.record.machine.cores
-    answers = [f"{row.label}: {of_row(row, standing, named, cores)}" for row, standing in rows]
+    answers = [f"{row.label}: {of_row(row, ranking, named, cores)}" for row, ranking in rows]
     swept = [f"{one.label}: {_of_duel(one, duel, named)}" for one in found.sweeps for duel in one.duels if duel.ratios]
     return [blanked(one) for one in [*answers, *swept]]
 
@@ -114,22 +114,22 @@ def overall(found: Findings) -> str:
     if not found.plain.rows:
         return ""
     named = names(found.summary.columns)
-    standings = [standing for _, standing in charts.compared(found)]
-    if not standings:
+    rankings = [ranking for _, ranking in charts.compared(found)]
+    if not rankings:
         return _nothing_compared(found, count(len(found.plain.rows), "row"), named)
-    left = len(found.plain.rows) - len(standings)
+    left = len(found.plain.rows) - len(rankings)
     others = f" {count(left, 'other row')} failed or had one column: not compared." if left else ""
-    return _won(standings, named) + others
+    return _won(rankings, named) + others
 
 
-def _won(standings: Sequence[Standing], named: Names) -> str:
+def _won(rankings: Sequence[Ranking], named: Names) -> str:
     """Return in how many of the rows that were compared each column is the fastest."""
-    wins = [standing.first for standing in standings]
+    wins = [ranking.first for ranking in rankings]
     counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column))
     rows = count(len(wins), "row")
     if not counted:
         return f"No column is significantly faster than all others in any of {rows}."
-    looks = "looks" if any(standing.tentative for standing in standings) else "is"
+    looks = "looks" if any(ranking.tentative for ranking in rankings) else "is"
     first, *others = [(named[column], wins.count(column)) for column in counted]
     parts = [f"{first[0]} {looks} the fastest in {first[1]} of {rows}", *(f"{who} in {many}" for who, many in others)]
     undecided = wins.count(None)
@@ -140,7 +140,7 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
     measured = {
         column
         for row in found.plain.rows
-        for column, cell in row.cells.items()
+        for column, cell in row.cases.items()
         if cell.estimate(row.headline) and competes(column[2])
     }
     if len(measured) == 1:
@@ -148,26 +148,26 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
     return f"No two columns were measured in any of {rows}: there is nothing to compare."
 
 
-def of_row(row: Row, standing: Standing, named: Names, cores: int) -> str:
+def of_row(row: Row, ranking: Ranking, named: Names, cores: int) -> str:
     """Return what a row says, then what disturbed it, which of its columns are warned of, then its failures."""
-    disturbed = [_disturbed(row, named, cores)] if standing.disturbed else []
-    means = [f"By means instead of medians: {_by_means(standing, named)}."] if _by_means(standing, named) else []
-    return " ".join([*_ranked(row, standing, named), *means, *disturbed, *_warned(row, named), *_failed(row, named)])
+    disturbed = [_disturbed(row, named, cores)] if ranking.disturbed else []
+    means = [f"By means instead of medians: {_by_means(ranking, named)}."] if _by_means(ranking, named) else []
+    return " ".join([*_ranked(row, ranking, named), *means, *disturbed, *_warned(row, named), *_failed(row, named)])
 
 
 def _all_by_means(found: Findings) -> Iterator[str]:
     """Yield the rows whose ratios by means lie outside of their intervals."""
     named = names(found.plain.columns)
-    pairs = zip(found.plain.rows, found.plain.standings, strict=True)
-    said = [f"{row.label}: {text}" for row, standing in pairs if (text := _by_means(standing, named))]
+    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
+    said = [f"{row.label}: {text}" for row, ranking in pairs if (text := _by_means(ranking, named))]
     if said:
         yield f"By means instead of medians, where that lies outside the interval: {'; '.join(said)}."
 
 
-def _by_means(standing: Standing, named: Names) -> str:
+def _by_means(ranking: Ranking, named: Names) -> str:
     """Return ``JAX 1.33×, torch 1.41×`` of those whose ratio by means lies outside its interval."""
     return ", ".join(
-        f"{named[one.rival]} {significant(1 / one.by_means)}×" for one in standing.comparisons if one.by_means
+        f"{named[one.rival]} {significant(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
     )
 
 
@@ -181,20 +181,20 @@ def _disturbed(row: Row, named: Names, cores: int) -> str:
     return f"{WARNED} Not decided: other processes used {share}{worst}{times}. Close them and run again."
 
 
-def _ranked(row: Row, standing: Standing, named: Names) -> Iterator[str]:
+def _ranked(row: Row, ranking: Ranking, named: Names) -> Iterator[str]:
     """Yield who is fastest, or who is level with whom, and by how much the others are slower."""
-    if standing.fastest is None:
+    if ranking.fastest is None:
         yield from _alone(row, named)
         return
-    fastest = named[standing.fastest]
-    compared = sorted(standing.comparisons, key=lambda one: one.ratio.inverse.value)
-    if standing.withheld:
+    fastest = named[ranking.fastest]
+    compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
+    if ranking.withheld:
         yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, named, 'was')}."
-    elif standing.disturbed:
+    elif ranking.disturbed:
         yield f"{fastest} {_ahead(compared, named, 'looks fastest,')}."
-    elif not standing.proven:
+    elif not ranking.proven:
         yield f"{fastest} {_ahead(compared, named, 'looks fastest,')} ({_too_few(row)}: not yet proven)."
-    elif standing.first is not None:
+    elif ranking.first is not None:
         yield f"{fastest} {_ahead(compared, named, 'is fastest,')}."
     else:
         yield from _undecided(fastest, compared, named)
@@ -232,22 +232,22 @@ def _too_few(row: Row) -> str:
 def _alone(row: Row, named: Names) -> Iterator[str]:
     """Yield the time of each column that is compared with no other."""
     unit = BY_NAME[row.headline].unit
-    for column, cell in row.cells.items():
+    for column, cell in row.cases.items():
         found = cell.estimate(row.headline)
         if found is not None and not is_control(column[2]):
-            what = "prediction" if row.regime.predicts_only else "step"
+            what = "prediction" if row.workload.predicts_only else "step"
             yield f"{named[column]} takes {significant(found.value)} {unit} a {what}."
 
 
 def _warned(row: Row, named: Names) -> Iterator[str]:
-    doubted = [named[one] for one in row.cells if not is_control(one[2]) and is_warned(row, one)]
+    doubted = [named[one] for one in row.cases if not is_control(one[2]) and is_warned(row, one)]
     if doubted:
         yield f"{WARNED} {listed(doubted)}: see Warnings."
 
 
 def _failed(row: Row, named: Names) -> Iterator[str]:
     """Yield who failed and why; in one sentence with its cause where all did for the same one."""
-    found = {column: cell.failure for column, cell in row.cells.items() if not is_control(column[2])}
+    found = {column: cell.failure for column, cell in row.cases.items() if not is_control(column[2])}
     causes = {failure.cause if failure else "" for failure in found.values()}
     if len(found) > 1 and len(causes) == 1 and (cause := causes.pop()):
         yield f"not measured: {cause}."
@@ -257,7 +257,7 @@ def _failed(row: Row, named: Names) -> Iterator[str]:
             yield f"{named[column]} failed: {CAUSES[failure.code]}."
 
 
-def _of_duel(found: Swept, duel: Duel, named: Names) -> str:
+def _of_duel(found: SizeSeries, duel: SeriesComparison, named: Names) -> str:
     """Return where one series overtakes another, or that none does."""
     a, b = named[duel.a], named[duel.b]
     first, last = (size_along(found.axis, size) for size in (duel.ratios[0][0], duel.ratios[-1][0]))

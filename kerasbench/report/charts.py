@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kerasbench.analysis.anatomy import Anatomy
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.breakdown import StepBreakdown
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.report.figures import failed, names, percent, significant, timed_in, times
 from kerasbench.report.sections import LEVEL, LINEAR_UP_TO, Bar, Chart, Group, Piece
 from kerasbench.results.record import Column
@@ -72,11 +72,11 @@ def ratios(found: Findings) -> Chart | None:
     rows = compared(found)
     if not rows:
         return None
-    columns = [column for column in found.plain.columns if any(column in row.cells for row, _ in rows)]
+    columns = [column for column in found.plain.columns if any(column in row.cases for row, _ in rows)]
     named, seen = names(found.plain.columns), looks(found.plain.columns)
     bars = [
-        (row, [_bar(row, standing, column, named[column], seen[column]) for column in columns if column in row.cells])
-        for row, standing in rows
+        (row, [_bar(row, ranking, column, named[column], seen[column]) for column in columns if column in row.cases])
+        for row, ranking in rows
     ]
     end = _end([bar for _, each in bars for bar in each])
     logarithmic = end > LINEAR_UP_TO
@@ -85,35 +85,35 @@ def ratios(found: Findings) -> Chart | None:
     return Chart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 
-def compared(found: Findings) -> list[tuple[Row, Standing]]:
+def compared(found: Findings) -> list[tuple[Row, Ranking]]:
     """Return the rows in which columns were compared, with who is fastest."""
-    pairs = zip(found.plain.rows, found.plain.standings, strict=True)
-    return [(row, standing) for row, standing in pairs if standing.comparisons]
+    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
+    return [(row, ranking) for row, ranking in pairs if ranking.comparisons]
 
 
-def _bar(row: Row, standing: Standing, column: Column, name: str, look: Look) -> Bar:
-    if column == standing.fastest:
+def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Bar:
+    if column == ranking.fastest:
         piece = Piece(name, FASTEST, look.colour)
-        strong = standing.first is not None and standing.proven
-        return Bar(name, _fastest(row, standing), [piece], column[0], strong=strong, opacity=look.opacity)
-    ratio = standing.over_fastest(column)
+        strong = ranking.first is not None and ranking.proven
+        return Bar(name, _fastest(row, ranking), [piece], column[0], strong=strong, opacity=look.opacity)
+    ratio = ranking.over_fastest(column)
     if ratio is None:
         return Bar(name, failed(row, column).text, backend=column[0])
-    mark = f"{LEVEL} " if column in standing.level else ""
+    mark = f"{LEVEL} " if column in ranking.level else ""
     piece = Piece(name, ratio.value, look.colour)
     return Bar(name, mark + times(ratio), [piece], column[0], ratio.low, ratio.high, opacity=look.opacity)
 
 
-def _fastest(row: Row, standing: Standing) -> str:
+def _fastest(row: Row, ranking: Ranking) -> str:
     """Return what stands at the fastest bar: that it is, as far as that is proven, and its time."""
-    assert standing.fastest is not None  # or there would be no bar
-    found = row.cells[standing.fastest].estimate(row.headline)
+    assert ranking.fastest is not None  # or there would be no bar
+    found = row.cases[ranking.fastest].estimate(row.headline)
     took = f"{significant(found.value)} {BY_NAME[row.headline].unit}" if found else ""
-    if standing.level:
+    if ranking.level:
         return f"{LEVEL} 1×, {took}"
-    if standing.first is None:
+    if ranking.first is None:
         return f"1×, {took}"
-    return f"{'fastest' if standing.proven else 'looks fastest'}, {took}"
+    return f"{'fastest' if ranking.proven else 'looks fastest'}, {took}"
 
 
 def _end(bars: list[Bar]) -> float:
@@ -134,7 +134,7 @@ WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its perce
 MS_PER_S = 1000.0
 
 
-def epoch_chart(found: Sequence[Anatomy]) -> Chart | None:
+def epoch_chart(found: Sequence[StepBreakdown]) -> Chart | None:
     """Return a group for each scenario, a bar for each of its columns; None where nothing was explained."""
     if not found:
         return None
@@ -148,7 +148,7 @@ def epoch_chart(found: Sequence[Anatomy]) -> Chart | None:
     return Chart(EPOCH_CAPTION, groups, legend=list(PIECE_COLOURS.items()))
 
 
-def _epoch_bar(one: Anatomy, name: str, end: float) -> Bar:
+def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
     pieces = [
         Piece(part, ms, PIECE_COLOURS[part], percent(ms / one.epoch_ms.value) if ms > WORTH_A_LABEL * end else "")
         for part, ms in _sizes_ms(one).items()
@@ -157,7 +157,7 @@ def _epoch_bar(one: Anatomy, name: str, end: float) -> Bar:
     return Bar(name, _epoch(one.epoch_ms.value), pieces, backend=one.column[0])
 
 
-def _sizes_ms(one: Anatomy) -> dict[str, float]:
+def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
     """Return what each part has of an epoch; a part that was not seen has nothing."""
     of_steps = {"computation": one.computation_ms, "Python and framework": one.framework_ms, "feeding": one.feeding_ms}
     found = {part: ms.value * one.steps for part, ms in of_steps.items()}

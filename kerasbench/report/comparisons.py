@@ -7,11 +7,11 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.cells import HEADLINE
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, Verdict
 from kerasbench.analysis.findings import MachineColumn, abreast
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.standings import CONTROL_BOUND
+from kerasbench.analysis.rankings import CONTROL_BOUND
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.versus import (
     DEVICE_MEMORY,
@@ -25,7 +25,7 @@ from kerasbench.analysis.versus import (
     Difference,
     Pair,
     Versus,
-    cell_label,
+    case_label,
 )
 from kerasbench.protocol.columns import AT, without_environment
 from kerasbench.protocol.messages import Code, Failure
@@ -42,17 +42,17 @@ def changes(found: Comparison, old: str, new: str) -> Page:
     """Return what became of every cell between two sets of results."""
     title = "Training step, new against old"
     if not found.changes:
-        return Page("", [Section(title, ["No cell was measured on both sides."], lines=list(_lists(found)))])
-    table = Table(["cell", old, new, "new / old", BESIDE, "verdict"], [_row(change) for change in found.changes])
+        return Page("", [Section(title, ["No case was measured on both sides."], lines=list(_lists(found)))])
+    table = Table(["case", old, new, "new / old", BESIDE, "verdict"], [_row(change) for change in found.changes])
     return Page("", [Section(title, table=table, lines=list(_lists(found)), notes=list(_change_notes(found)))])
 
 
 def _change_notes(found: Comparison) -> Iterator[str]:
     if found.overall is not None:
-        cells = count(len(found.changes), "cell")
-        yield f"Geometric mean of new / old over {cells}: {found.overall:.3f}."
+        cases = count(len(found.changes), "case")
+        yield f"Geometric mean of new / old over {cases}: {found.overall:.3f}."
     for why, number in found.unjudged.items():
-        yield f"Descriptive only, without verdicts: {count(number, 'cell')}: {why}."
+        yield f"Descriptive only, without verdicts: {count(number, 'case')}: {why}."
     if found.unjudged:
         yield "Without a verdict a ratio is that of two hours of the machine as much as that of two versions."
     if len(found.changes) > found.unjudged.total():
@@ -71,7 +71,7 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
     columns, rows = abreast(summaries)
     body = []
     for row in rows:
-        times = [_abreast(row.cells.get(column), column in row.firsts, row.ratios.get(column)) for column in columns]
+        times = [_abreast(row.cases.get(column), column in row.firsts, row.ratios.get(column)) for column in columns]
         winner = Cell(_machine_column(row.fastest) if row.fastest else NOTHING)
         body.append([Cell(row.label), winner, *times])
     headers = ["scenario", "fastest measured", *(_machine_column(column) for column in columns)]
@@ -99,7 +99,7 @@ def _abreast(found: Estimate | Failure | None, first: bool, ratio: float | None)
 def _row(change: Change) -> list[Cell]:
     verdict = NOTHING if change.verdict is None else str(change.verdict)
     return [
-        Cell(cell_label(change.cell), warned=change.source_changed),
+        Cell(case_label(change.case), warned=change.source_changed),
         estimated(change.old, UNIT),
         estimated(change.new, UNIT),
         estimated(change.ratio),
@@ -115,9 +115,9 @@ def _beside(found: Beside | None) -> Cell:
 def _lists(found: Comparison) -> Iterator[str]:
     for title, cells in (("New", found.added), ("No longer measured", found.vanished)):
         if cells:
-            yield f"{title}: {', '.join(cell_label(cell) for cell in cells)}."
+            yield f"{title}: {', '.join(case_label(cell) for cell in cells)}."
     for cell, failure in found.failed:
-        yield f"Measured before, failing now: {cell_label(cell)}: {failure.code}: {failure.cause}"
+        yield f"Measured before, failing now: {case_label(cell)}: {failure.code}: {failure.cause}"
 
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -136,7 +136,7 @@ SAYING = {
 
 
 COLUMNS = (
-    "scenario", "regime", "backend", "device", "options", "figure", "unit", "base", "head", "ratio", "low", "high",
+    "scenario", "workload", "backend", "device", "options", "figure", "unit", "base", "head", "ratio", "low", "high",
     "verdict",
 )  # fmt: skip
 
@@ -145,7 +145,7 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
     """Yield each figure of base and head as data, in the order of COLUMNS."""
     for one in found.differences:
         row, metric = one.pair.row, BY_NAME[one.metric]
-        cell = [row.scenario.name, row.regime.name, *one.pair.base[:2], without_environment(one.pair.base[2])]
+        cell = [row.scenario.name, row.workload.name, *one.pair.base[:2], without_environment(one.pair.base[2])]
         figures = [one.base.value, one.head.value, one.ratio.value, one.ratio.low, one.ratio.high]
         yield [*cell, metric.name, metric.unit, *figures, str(one.verdict)]
 
@@ -256,7 +256,7 @@ def _notes(found: Versus) -> Iterator[str]:
     many = f" ({len(steps)} verdicts corrected by Holm's method)" if len(steps) > 1 else ""
     yield (f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}.")
     yield (
-        f"base / base: {AT}{found.base} was measured twice in every bout. The ratio should be 1; its interval is what "
+        f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; its interval is what "
         f"cannot be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
     )
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):

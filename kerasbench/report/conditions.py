@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.summary import Concern, Summary, concerns
 from kerasbench.host import Machine
 from kerasbench.host.noise import WORDS, Warned
@@ -42,7 +42,7 @@ def _run(summary: Summary) -> Iterator[str]:
         f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {machine.system} "
         f"{machine.architecture}."
     )
-    yield f"Begun {record.started}{_resumed(record.resumed)}, {rounds}, seed {record.asked.seed}."
+    yield f"Begun {record.started}{_resumed(record.resumed)}, {rounds}, seed {record.config.seed}."
     if record.stopped_because:
         yield f"Stopped because {record.stopped_because}."
     if record.runs > 1:
@@ -66,7 +66,7 @@ def _resumed(times: Sequence[str]) -> str:
 
 def measured(summary: Summary) -> Section | None:
     """Return what each row is: its data, its batch, and the steps of an epoch."""
-    rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.regime.steps)] for row in summary.plain.rows]
+    rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.workload.steps)] for row in summary.plain.rows]
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
 
 
@@ -74,7 +74,7 @@ def _code(summary: Summary) -> Iterator[str]:
     """Say which code of kerasbench measured, and which rows where that differs: within a row all columns share it."""
     rows: dict[str, list[str]] = {}
     for row in summary.rows:
-        codes = {trial.code or "not recorded" for cell in row.cells.values() for trial, _ in cell.trials}
+        codes = {trial.code or "not recorded" for cell in row.cases.values() for trial, _ in cell.trials}
         rows.setdefault(" and ".join(sorted(codes)), []).append(row.label)
     rows.pop("", None)  # nothing was measured
     if len(rows) == 1:
@@ -89,7 +89,7 @@ def _recurrent(summary: Summary) -> Iterator[str]:
     said = [
         f"{row.label} {column_name(column)}: {way}"
         for row in summary.rows
-        for column, cell in row.cells.items()
+        for column, cell in row.cases.items()
         for way in dict.fromkeys(way for _, measurement in cell.trials for way in measurement.resolved.recurrent)
     ]
     if said:
@@ -154,13 +154,13 @@ def _whose(columns: Iterable[Column]) -> str:
 
 
 def _data(row: Row) -> str:
-    regime = row.regime
-    return f"{regime.data}, synthetic" if regime.has_real_data and row.origin.data == "synthetic" else regime.data
+    workload = row.workload
+    return f"{workload.data}, synthetic" if workload.has_real_data and row.origin.data == "synthetic" else workload.data
 
 
 def _batch(row: Row) -> Cell:
-    samples = number(row.regime.batch)
-    return Cell(f"{samples.text} (all)", samples.value) if row.regime.full_batch else samples
+    samples = number(row.workload.batch)
+    return Cell(f"{samples.text} (all)", samples.value) if row.workload.full_batch else samples
 
 
 # Those that a parent has found out; an exception has said everything in the cause.
@@ -236,7 +236,7 @@ def warned_cells(summary: Summary) -> Section | None:
     if not rows:
         return None
     table = Table(["scenario", "column", "warning", "what to do"], rows)
-    return Section("Warnings by cell", table=table, folded=True)
+    return Section("Warnings by case", table=table, folded=True)
 
 
 def advice(signal: str) -> str:
@@ -254,7 +254,7 @@ def _lines(found: Sequence[Concern]) -> Iterator[str]:
         begin, end = f"{words.meaning[0].upper()}{words.meaning[1:]}: ", f". Remedy: {words.remedy}."
         named = "; ".join(cells)
         fits = len(begin) + len(named) + len(end) <= LONGEST
-        where = named if fits else f"{count(len(cells), 'row')} (the page lists them by cell)"
+        where = named if fits else f"{count(len(cells), 'row')} (the page lists them by case)"
         yield f"{begin}{where}{end}"
 
 

@@ -96,11 +96,11 @@ def show(page: Page, console: Console) -> None:
     if page.title:
         console.print(Text(blanked(page.title), style="bold"))
     for section in page.sections:
-        for part in _section(section, has_blocks=not console.options.ascii_only):
+        for part in _section(section, has_slices=not console.options.ascii_only):
             console.print(part)
 
 
-def _section(section: Section, has_blocks: bool) -> Iterator[RenderableType]:
+def _section(section: Section, has_slices: bool) -> Iterator[RenderableType]:
     """Yield what a section consists of; bars only where the terminal has the characters for them."""
     yield Text(f"\n{blanked(section.title)}", style="bold")
     yield from (Text(blanked(line)) for line in section.intro)
@@ -108,11 +108,11 @@ def _section(section: Section, has_blocks: bool) -> Iterator[RenderableType]:
         yield _table(section.table)
     for line in section.lines:
         yield _bulleted(line)
-    if has_blocks and section.chart is not None and (bars := draw_chart(section.chart)) is not None:
+    if has_slices and section.chart is not None and (bars := draw_chart(section.chart)) is not None:
         yield bars
     yield from (Text(blanked(note), style="dim") for note in section.notes)
     for part in section.parts:
-        yield from _section(part, has_blocks)
+        yield from _section(part, has_slices)
 
 
 def _bulleted(line: str) -> Padding:

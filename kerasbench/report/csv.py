@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.cells import CellSummary, Row
+from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary
@@ -14,10 +14,10 @@ from kerasbench.text import blanked
 
 # A contract: scripts rely on these names and their order; what is new comes last.
 COLUMNS = (
-    "machine", "scenario", "regime", "backend", "device", "status", "metric", "value", "low", "high", "unit", "trials",
-    "options", "device_name", "batch", "width",
+    "machine", "scenario", "workload", "backend", "device", "status", "metric", "value", "low", "high", "unit",
+    "trials", "options", "device_name", "batch", "width",
 )  # fmt: skip
-RATIOS = ("ratio", "ratio_low", "ratio_high")  # of the cell's value over that of the fastest of its row
+RATIOS = ("ratio", "ratio_low", "ratio_high")  # of the case's value over that of the fastest of its row
 LAST = ("environment", "host")  # the label of the interpreter; what tells machines of equal parts apart
 # started: of each run, which stand below each other and are not merged
 CSV_COLUMNS = (*COLUMNS, "started", *RATIOS, *LAST)
@@ -41,9 +41,9 @@ def document(summaries: Sequence[Summary]) -> str:
 def rows(summary: Summary) -> Iterator[Line]:
     """Yield a run's rows in the order of COLUMNS, RATIOS and LAST; figures are numbers, None where there is none."""
     chip, host = summary.record.machine.chip, summary.record.machine.identifier
-    for row, standing in zip(summary.rows, summary.standings, strict=True):
-        fastest = row.cells[standing.fastest] if standing.fastest else None
-        for column, cell in row.cells.items():
+    for row, ranking in zip(summary.rows, summary.rankings, strict=True):
+        fastest = row.cases[ranking.fastest] if ranking.fastest else None
+        for column, cell in row.cases.items():
             subject, rest = _subject(chip, row, column, cell), _rest(row, column, cell)
             last = (environment_of(column[2]), host)
             if cell.failure is not None:
@@ -56,23 +56,23 @@ def rows(summary: Summary) -> Iterator[Line]:
                     yield [*subject, *figures, *rest, *_ratio(row, cell, fastest, metric), *last]
 
 
-def _ratio(row: Row, cell: CellSummary, fastest: CellSummary | None, metric: Metric) -> list[float | None]:
+def _ratio(row: Row, cell: CaseSummary, fastest: CaseSummary | None, metric: Metric) -> list[float | None]:
     """Return the value over that of the fastest with its interval; losses and accuracies, without a unit, have none."""
     if fastest is None or not metric.unit:
         return [None, None, None]
     if cell is fastest:
         return [1.0, None, None]
-    found = between(cell, fastest, metric.name, row.cells.values())
+    found = between(cell, fastest, metric.name, row.cases.values())
     return [None, None, None] if found is None else [found.value, found.low, found.high]
 
 
-def _subject(chip: str, row: Row, column: Column, cell: CellSummary) -> list[str]:
+def _subject(chip: str, row: Row, column: Column, cell: CaseSummary) -> list[str]:
     backend, device, _ = column
     status = MEASURED if cell.failure is None else cell.failure.code
-    return [chip, row.scenario.name, row.regime.name, backend, device, status]
+    return [chip, row.scenario.name, row.workload.name, backend, device, status]
 
 
-def _rest(row: Row, column: Column, cell: CellSummary) -> list[str | float | None]:
+def _rest(row: Row, column: Column, cell: CaseSummary) -> list[str | float | None]:
     """Return options but for the label, the GPU's name, and in a sweep batch and width, where it varies them."""
     size = row.size or Size()
     return [without_environment(row.key(column)[-1]), cell.device_title, size.batch, size.width]

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kerasbench.analysis.anatomy import Advice, Anatomy, Help
+from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate
-from kerasbench.analysis.standings import BreakEven
+from kerasbench.analysis.rankings import BreakEven
 from kerasbench.report import charts
 from kerasbench.report.figures import NOT_TOLD, column_name, percent, significant, whole_steps
 from kerasbench.report.sections import Section
@@ -16,7 +16,7 @@ WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts ar
 MS_PER_S = 1000.0
 
 
-def section(found: Sequence[Anatomy]) -> Section | None:
+def section(found: Sequence[StepBreakdown]) -> Section | None:
     """Return a part for each cell; None where there is none."""
     if not found:
         return None
@@ -26,12 +26,12 @@ def section(found: Sequence[Anatomy]) -> Section | None:
     return Section("Where the time goes", parts=cells, chart=charts.epoch_chart(found))
 
 
-def as_data(found: Sequence[Anatomy]) -> list[dict[str, Any]]:
+def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
     """Return the same as plain data, with the sentences."""
     return [_data(one) for one in found]
 
 
-def sentences(one: Anatomy) -> Iterator[str]:
+def sentences(one: StepBreakdown) -> Iterator[str]:
     """Yield the findings of one cell: first those of the epoch, then those of the step."""
     yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
     yield _feeding(one)
@@ -55,7 +55,7 @@ def sentences(one: Anatomy) -> Iterator[str]:
         yield "Nothing that was measured would make it significantly faster."
 
 
-def _once(one: Anatomy) -> str:
+def _once(one: StepBreakdown) -> str:
     what, found = "what each epoch costs once, validation included", one.overhead_ms
     match found.sign:
         case 1:
@@ -66,18 +66,18 @@ def _once(one: Anatomy) -> str:
             return f"; {what}, was not seen: short epochs took {_less(found)} than the same number of steady steps"
 
 
-def _feeding(one: Anatomy) -> str:
+def _feeding(one: StepBreakdown) -> str:
     what = "the extra time of a batch from arrays, compared with a prepared batch"
     instead = "from arrays a step took {} than with a prepared batch"
     return f"Feeding: {_part(one, one.feeding_ms, what, instead)}."
 
 
-def _framework(one: Anatomy) -> str:
+def _framework(one: StepBreakdown) -> str:
     what = "what fit does around the compiled step"
     return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than alone')}."
 
 
-def _part(one: Anatomy, found: Amount, what: str, instead: str) -> str:
+def _part(one: StepBreakdown, found: Amount, what: str, instead: str) -> str:
     """Say what a part of a step costs; ``instead`` says what was seen where that is less than nothing."""
     match found.sign:
         case 1:
@@ -120,7 +120,7 @@ def _warming(found: Amount) -> str:
             return f"Until it was steady, the training took {_less(found)} than the same number of steady steps."
 
 
-def _repaid(one: Anatomy, paid: BreakEven) -> str:
+def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
     mine = paid.slow_start == one.column
     rival = paid.rival if mine else paid.slow_start
     who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
@@ -141,7 +141,7 @@ def _advice(advice: Advice) -> str:
             return f"Prepared data would help: with prepared batches, a step needs {left}."
 
 
-def _step(one: Anatomy, part: Amount) -> str:
+def _step(one: StepBreakdown, part: Amount) -> str:
     return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
@@ -170,7 +170,7 @@ def _within(found: Estimate, factor: float, unit: str) -> str:
     return f" ({significant(max(0.0, found.low) * factor)} to {significant(found.high * factor)}{unit})"
 
 
-def _data(one: Anatomy) -> dict[str, Any]:
+def _data(one: StepBreakdown) -> dict[str, Any]:
     backend, device, options = one.column
     figures = {
         field.name: _figure(value)
@@ -179,7 +179,7 @@ def _data(one: Anatomy) -> dict[str, Any]:
     }
     return {
         "scenario": one.row.scenario.name,
-        "regime": one.row.regime.name,
+        "workload": one.row.workload.name,
         "backend": backend,
         "device": device,
         "options": options,

@@ -10,10 +10,10 @@ What tables of figures are made of: figures with their intervals, names of colum
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, is_warned
 from kerasbench.protocol.columns import (
     APPLE,
@@ -149,16 +149,16 @@ STEP = (
 
 def timed_in(rows: Sequence[Row]) -> str:
     """Return what the headline of these rows is the time of: a training step, but of a model that is not trained."""
-    kinds = {row.regime.predicts_only for row in rows}
+    kinds = {row.workload.predicts_only for row in rows}
     return "prediction" if kinds == {True} else "training step or prediction" if True in kinds else "training step"
 
 
 def training_notes(summary: Summary, step: str = STEP) -> list[str]:
     """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
     notes = list(_verdict_notes(summary))
-    if not all(row.regime.predicts_only for row in summary.rows):
+    if not all(row.workload.predicts_only for row in summary.rows):
         notes.append(step)
-    if any(row.regime.predicts_only for row in summary.rows):
+    if any(row.workload.predicts_only for row in summary.rows):
         notes.append(PREDICTED)
     if any(_is_mostly_overhead(row) for row in summary.rows):
         notes.append(
@@ -174,7 +174,7 @@ def training_notes(summary: Summary, step: str = STEP) -> list[str]:
 def _verdict_notes(summary: Summary) -> Iterator[str]:
     """Say what the marks of the table rest on."""
     few = [row for row in summary.rows if row.rounds < MIN_TRIALS_FOR_INTERVAL]
-    proven = any(standing.proven for standing in summary.standings)
+    proven = any(ranking.proven for ranking in summary.rankings)
     if not proven and len(few) == len(summary.rows):
         rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
         yield (
@@ -189,10 +189,10 @@ def _verdict_notes(summary: Summary) -> Iterator[str]:
 
 def paired(rows: Sequence[Row]) -> str:
     """Return how the cells of these rows were compared."""
-    ways = {row.in_turn for row in rows if len(row.cells) > 1}
+    ways = {row.in_turn for row in rows if len(row.cases) > 1}
     if ways == {True, False}:
-        return "compared bout by bout, and what was measured one after another by rounds"
-    return "compared bout by bout" if ways == {True} else "paired by rounds"
+        return "compared block by block, and what was measured one after another by rounds"
+    return "compared block by block" if ways == {True} else "paired by rounds"
 
 
 def first_step(summary: Summary) -> list[str]:
@@ -206,20 +206,20 @@ def first_step(summary: Summary) -> list[str]:
 
 def corrected(summary: Summary) -> str:
     """Return how many verdicts of a table were judged together."""
-    made = sum(len(standing.comparisons) for standing in summary.standings if standing.proven and not standing.withheld)
+    made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
     return f" ({made} verdicts corrected by Holm's method)" if made > 1 else ""
 
 
 def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(row.headline) for cell in row.cells.values() if not row.regime.predicts_only]
+    found = [cell.estimate(row.headline) for cell in row.cases.values() if not row.workload.predicts_only]
     return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
 
 
 def metric_section(
     summary: Summary, title: str, names: Sequence[str], notes: Sequence[str], needed: str = ""
 ) -> Section | None:
-    """Return a section with a row for each regime and figure; none where no cell has the ``needed`` one."""
-    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cells.values()):
+    """Return a section with a row for each workload and figure; none where no cell has the ``needed`` one."""
+    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cases.values()):
         return None
     rows = [
         [*texts(row.label, title_of(name)), *values]
@@ -240,7 +240,7 @@ def title_of(name: str) -> str:
 
 
 def value(row: Row, column: Column, name: str, unit: str = "") -> Cell:
-    cell = row.cells.get(column)
+    cell = row.cases.get(column)
     found = cell.estimate(name) if cell else None
     if cell is None or found is None:
         return EMPTY
@@ -254,13 +254,13 @@ def estimated(found: Estimate, unit: str = "") -> Cell:
     return Cell(with_interval(found, unit), found.value)
 
 
-def timed(row: Row, column: Column, place: Standing) -> Cell:
+def timed(row: Row, column: Column, place: Ranking) -> Cell:
     """Return the step of a cell as it stands in a table of steps, with its marks and its place.
 
     ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others. A cell that is compared with no other has its
     own interval.
     """
-    cell = row.cells.get(column)
+    cell = row.cases.get(column)
     found = cell.estimate(row.headline) if cell else None
     if cell is None or found is None:
         return failed(row, column)
@@ -273,11 +273,11 @@ def timed(row: Row, column: Column, place: Standing) -> Cell:
 
 def failed(row: Row, column: Column) -> Cell:
     """Return what stands where there is no number: the failure's code, or nothing."""
-    cell = row.cells.get(column)
+    cell = row.cases.get(column)
     return Cell(cell.failure.code, failed=True) if cell and cell.failure else EMPTY
 
 
-def _time(found: Estimate, unit: str, column: Column, place: Standing) -> str:
+def _time(found: Estimate, unit: str, column: Column, place: Ranking) -> str:
     if column == place.fastest and place.comparisons:
         return f"{significant(found.value)} {unit}"
     ratio = place.over_fastest(column)

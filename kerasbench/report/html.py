@@ -15,10 +15,10 @@ from html import escape
 from importlib import resources
 from typing import NamedTuple
 
-from kerasbench.analysis.anatomy import Anatomy
+from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.versus import Comparison, cell_label
+from kerasbench.analysis.versus import Comparison, case_label
 from kerasbench.report import answer, comparisons, explanation, page, plot, svg
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import SPELLED, column_name
@@ -241,12 +241,12 @@ def of_results(found: Findings) -> list[str]:
     return [*([answer.overall(found)] if rows > 1 else []), *answer.sentences(found)]
 
 
-def of_explanation(found: Sequence[Anatomy]) -> list[str]:
+def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
     """Return for each cell how long an epoch takes, and what would help."""
     return [_explained(one) for one in found]
 
 
-def _explained(one: Anatomy) -> str:
+def _explained(one: StepBreakdown) -> str:
     first, *others = explanation.sentences(one)
     advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
     return blanked(" ".join([f"{one.row.label}, {column_name(one.column)}:", first, *advice]))
@@ -256,13 +256,13 @@ def of_comparison(found: Comparison) -> list[str]:
     """Return how many cells became faster or slower, and which became slower or fail now."""
     counts = Counter(one.verdict for one in found.changes)
     faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]
-    shared = f"{count(len(found.changes), 'cell')} measured on both sides"
+    shared = f"{count(len(found.changes), 'case')} measured on both sides"
     judged = len(found.changes) - found.unjudged.total()
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
-    lines += [f"Not judged: {count(cells, 'cell')}: {why}." for why, cells in found.unjudged.items()]
+    lines += [f"Not judged: {count(cells, 'case')}: {why}." for why, cells in found.unjudged.items()]
     slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
-    lines += [f"{cell_label(one.cell)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
-    lines += [f"{cell_label(cell)} fails now: {failure.cause}" for cell, failure in found.failed]
+    lines += [f"{case_label(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
+    lines += [f"{case_label(cell)} fails now: {failure.cause}" for cell, failure in found.failed]
     return [blanked(line) for line in lines]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tabulate import tabulate
 
-from kerasbench.protocol.messages import Description, Inventory, ProbeReport, RegimeDescription
+from kerasbench.protocol.messages import Description, Inventory, ProbeReport, WorkloadDescription
 from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.sections import NOTHING
 from kerasbench.text import label, whole_gib
@@ -35,22 +35,22 @@ class Entry(Protocol):
 
 
 def as_table(entries: Sequence[Entry]) -> str:
-    """Return one line for each regime: what it is and how large."""
-    rows = [_line(entry, regime) for entry in entries for regime in entry.description.regimes]
+    """Return one line for each workload: what it is and how large."""
+    rows = [_line(entry, workload) for entry in entries for workload in entry.description.workloads]
     return draw_table(HEADERS, rows)
 
 
-def _line(entry: Entry, regime: RegimeDescription) -> list[str]:
+def _line(entry: Entry, workload: WorkloadDescription) -> list[str]:
     description = entry.description
     return [
         entry.suite,
-        escape(label(description.name, regime.name)),
-        NOTHING if regime.parameters is None else f"{regime.parameters:,}",
-        f"{regime.batch:,}",
-        f"{regime.steps:,}",
-        f"{regime.epochs:,}",
-        NOTHING if regime.operations is None else operations(regime.operations),
-        escape(description.title + (" For a GPU." if regime.large else "")),
+        escape(label(description.name, workload.name)),
+        NOTHING if workload.parameters is None else f"{workload.parameters:,}",
+        f"{workload.batch:,}",
+        f"{workload.steps:,}",
+        f"{workload.epochs:,}",
+        NOTHING if workload.operations is None else operations(workload.operations),
+        escape(description.title + (" For a GPU." if workload.large else "")),
     ]
 
 

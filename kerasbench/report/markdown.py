@@ -25,10 +25,10 @@ def rendered(page: Page) -> str:
 
 def section(found: Section, level: int = 2) -> str:
     """Return one section below a heading of that level."""
-    return "\n\n".join(_blocks(found, level))
+    return "\n\n".join(_slices(found, level))
 
 
-def _blocks(found: Section, level: int) -> Iterator[str]:
+def _slices(found: Section, level: int) -> Iterator[str]:
     yield f"{'#' * level} {escape(found.title)}"
     yield from map(escape, found.intro)
     if found.table is not None:

@@ -24,7 +24,7 @@ def whole(found: Findings) -> Page:
         [
             *([] if found.is_versus else _steps(found)),
             *_versions(found),
-            explanation.section(found.anatomies),
+            explanation.section(found.breakdowns),
             *sweep.sections(found),
             what_keras_costs(found),
             what_busy_cores_cost(found),
@@ -74,7 +74,7 @@ def screen(found: Findings) -> Page:
 
 def explained(found: Findings) -> Page:
     """Return what an explanation shows on a terminal: where the time goes, and what to know of the run."""
-    return page("", [explanation.section(found.anatomies), *beside(found).sections])
+    return page("", [explanation.section(found.breakdowns), *beside(found).sections])
 
 
 def beside(found: Findings) -> Page:
@@ -83,7 +83,7 @@ def beside(found: Findings) -> Page:
     All of a run, where nothing could be explained.
     """
     summary = found.summary
-    return page("", [failures(summary), warnings(summary), heading(summary)]) if found.anatomies else screen(found)
+    return page("", [failures(summary), warnings(summary), heading(summary)]) if found.breakdowns else screen(found)
 
 
 def document(found: Findings) -> str:

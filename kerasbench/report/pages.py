@@ -43,7 +43,7 @@ from kerasbench.text import MADE, label
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SavedReport:
     """What was found in a run, and its files. The findings are there also where a file is not: ``unsaved`` says why.
 
     ``plot`` is the figure of a sweep, None where there is none.
@@ -60,13 +60,13 @@ class Drawn:
         return self.found.summary.record.stopped_because == INTERRUPTED
 
 
-def save_report(record: Record, store: Store, unsaved: str = "") -> Drawn:
+def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
     """Sum up a run, and save its tables and its plot beside its data; ``unsaved`` says why these are not there.
 
     How long its steps took is remembered for ``list``.
     """
     found = findings(record)  # once: the tables and the figure share what it takes to compute
-    return Drawn(found, store.data, store.tables, _plot(store, found), unsaved or _save_tables(store, found))
+    return SavedReport(found, store.data, store.tables, _plot(store, found), unsaved or _save_tables(store, found))
 
 
 def _save_tables(store: Store, found: Findings) -> str:
@@ -108,7 +108,7 @@ SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
     "cold_start": lambda found: tables.cold_start(found.plain),
     "repaid": tables.repaid,
     "learning": lambda found: tables.learning(found.plain),
-    "explained": lambda found: explanation.section(found.anatomies),
+    "explained": lambda found: explanation.section(found.breakdowns),
     "sweep": sweep.steps,
     "crossovers": sweep.crossovers,
     "costs": sweep.costs,
@@ -230,12 +230,12 @@ class _Index:
         link = f"[{data.stem}]({tables_file(data).name})"
         self.runs.append(link)
         named = names(found.summary.columns)
-        for row, standing in zip(found.summary.rows, found.summary.standings, strict=True):
+        for row, ranking in zip(found.summary.rows, found.summary.rankings, strict=True):
             size = row.size is not None
-            own = rank(found.record, Group(row.scenario.name, row.regime.name, size))
-            key = label(row.scenario.name, row.regime.name) + (" (sizes)" if size else "")
+            own = rank(found.record, Group(row.scenario.name, row.workload.name, size))
+            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if size else "")
             if key not in self.lines or own > self.lines[key][0]:
-                said = [NOTHING, NOTHING] if size else in_brief(row, standing, named)
+                said = [NOTHING, NOTHING] if size else in_brief(row, ranking, named)
                 self.lines[key] = (own, [key, *said, link])
 
 
@@ -263,7 +263,7 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     for name, found in machines(places, tell).items():
         pictures = {
             "ratios": plot.image(charts.ratios(found)),
-            "parts": plot.image(charts.epoch_chart(found.anatomies)),
+            "parts": plot.image(charts.epoch_chart(found.breakdowns)),
             "step-times": plot.step_times(found, "png"),
             "sweep": plot.step_over_size(found, "png"),
             "speed-ups": plot.speed_ups(found, "png"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from kerasbench.analysis.anatomy import Anatomy
+from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import charts, plot
 
@@ -29,7 +29,7 @@ class Picture(Figure):
         return image.getvalue()
 
 
-def figure_of_parts(found: Sequence[Anatomy]) -> Picture | None:
+def figure_of_parts(found: Sequence[StepBreakdown]) -> Picture | None:
     """Return what an epoch of each cell is made of; None of nothing."""
     chart = charts.epoch_chart(found)
     if chart is None:
@@ -49,7 +49,7 @@ def figure_of(found: Findings) -> Picture | None:
             plot.fill_chart(figure, ratios)
         elif plot.panels(found):
             plot.fill_curve(figure, found)
-        elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cells.values()):
+        elif any(cell.estimate(row.headline) for row in found.plain.rows for cell in row.cases.values()):
             plot.fill_steps(figure, found)
         else:
             return None

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.series import Crossing, Swept
+from kerasbench.analysis.series import Crossing, SizeSeries
 from kerasbench.report.charts import COLOURS, Look, looks
 from kerasbench.report.figures import about, names
 from kerasbench.report.sections import Bar, Chart, Group
@@ -58,7 +58,7 @@ def is_available() -> bool:
 
 
 def step_times(found: Findings, form: Form = "svg") -> bytes | None:
-    """Draw what a training step costs: a line of the figure for each regime, a marker for each column measured.
+    """Draw what a training step costs: a line of the figure for each workload, a marker for each column measured.
 
     None where sizes alone were measured, which have a figure of their own.
     """
@@ -96,8 +96,8 @@ def phases(found: Findings, form: Form = "svg") -> bytes:
 
 
 def _measured(rows: Sequence[Row], column: Column) -> dict[int, Estimate]:
-    having = {index: row for index, row in enumerate(rows) if column in row.cells}
-    estimates = {index: row.cells[column].estimate(row.headline) for index, row in having.items()}
+    having = {index: row for index, row in enumerate(rows) if column in row.cases}
+    estimates = {index: row.cases[column].estimate(row.headline) for index, row in having.items()}
     return {index: found for index, found in estimates.items() if found is not None}
 
 
@@ -283,18 +283,18 @@ def clean(text: str) -> str:
     return line if len(line) <= LABEL_LENGTH else line[: LABEL_LENGTH - 1] + "…"
 
 
-PANEL_IN, GAP_IN = 3.4, 1.4  # the height of one regime's panel, and what its title, legend and labels need
+PANEL_IN, GAP_IN = 3.4, 1.4  # the height of one workload's panel, and what its title, legend and labels need
 MOST_SIZES = 24  # more numbers would not fit along the axis
 NAME_HEIGHT = 0.06  # of a panel: names at the ends of lines that are nearer would overlap
 SHORT = 3  # characters: longer numbers are turned, or they would overlap
 
 
 def step_over_size(found: Findings, form: Form = "svg") -> bytes | None:
-    """Draw a panel for each regime and axis that was swept, a line for each column; None where nothing was."""
+    """Draw a panel for each workload and axis that was swept, a line for each column; None where nothing was."""
     return draw(lambda figure: fill_curve(figure, found), form) if panels(found) else None
 
 
-def panels(found: Findings) -> list[Swept]:
+def panels(found: Findings) -> list[SizeSeries]:
     """Return the sweeps that have a panel: those of which a step was measured."""
     return [one for one in found.sweeps if any(one.steps_ms(column) for column in one.columns)]
 
@@ -310,7 +310,7 @@ def fill_curve(figure: "Figure", found: Findings) -> None:
         _panel(axes, one)
 
 
-def _panel(axes: "Axes", found: Swept) -> None:
+def _panel(axes: "Axes", found: SizeSeries) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     series = [(column, found.steps_ms(column)) for column in found.columns]
@@ -345,7 +345,7 @@ def _name(axes: "Axes", name: str, colour: str, end: tuple[float, Estimate]) -> 
     axes.annotate(clean(name), (end[0], end[1].value), color=colour, **look)
 
 
-def _crossover(axes: "Axes", found: Swept, one: Crossing) -> None:
+def _crossover(axes: "Axes", found: SizeSeries, one: Crossing) -> None:
     """Mark where one column overtakes another: a dashed line with its place above, its interval shaded."""
     axes.axvline(one.at, linestyle="--", linewidth=1, color="#808080", gid="crossing")
     at = about(found.axis, one.at)

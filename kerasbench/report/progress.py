@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kerasbench.analysis.cells import headline_of
+from kerasbench.analysis.cases import headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import Summary
-from kerasbench.plan.cells import Cell, Plan
-from kerasbench.plan.duration import Eta, History, Outlook, outlook, scatter_of
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.duration import Eta, History, PowerEstimate, outlook, scatter_of
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
@@ -118,38 +118,38 @@ class ConsoleProgress:
         if self._console.is_terminal:
             self._bar.start()
 
-    def trial_began(self, cell: Cell, round_index: int) -> None:
-        self._now = cell.label
+    def trial_began(self, case: Case, round_index: int) -> None:
+        self._now = case.label
         self._draw("starting")
 
     def gate_closed(self, row: str, reason: str) -> None:
         self._now = row
         self._draw(f"waiting for a quiet machine ({reason})")
 
-    def phase_began(self, cell: Cell, phase: str) -> None:
-        self._now, self._phase = cell.label, phase
+    def phase_began(self, case: Case, phase: str) -> None:
+        self._now, self._phase = case.label, phase
 
     def tick(self) -> None:
         if time.monotonic() - self._drawn_s >= self.REDRAW_S:
             self._draw(self._phase)
 
-    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None:
+    def trial_ended(self, case: Case, trial: TrialRecord) -> None:
         self._done += 1
-        self._eta.ended(cell, trial)
+        self._eta.ended(case, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
         what = _said(trial)
         self._say(
-            f"[{self._done}/{self._eta.trials}] {cell.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; "
+            f"[{self._done}/{self._eta.trials}] {case.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; "
             f"{self._left} left)"
         )
 
-    def row_ended(self, cells: Sequence[Cell], why: str) -> None:
-        """Say why a row takes no further bout, where it could have had one."""
+    def row_ended(self, cases: Sequence[Case], why: str) -> None:
+        """Say why a row takes no further block, where it could have had one."""
         before = self._eta.trials
-        self._eta.decided(cells)
+        self._eta.decided(cases)
         if self._eta.trials < before:
             self._bar.update(self._task, total=self._eta.trials)
-            self._say(f"{cells[0].row_label}: decided, because {why}")
+            self._say(f"{cases[0].row_label}: decided, because {why}")
 
     def round_ended(self, record: Record) -> None:
         """Show the table as it stands, where another round will sharpen it."""
@@ -192,19 +192,19 @@ class ConsoleProgress:
         self._console.print(Text(line), soft_wrap=True)
 
 
-def announce(planned: Plan, left: str, ahead: Outlook) -> list[str]:
+def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
-    cells = count(len(planned.cells), "cell")
-    lines = [*planned.warnings, f"{cells}, {rounds}: {left}"]
+    cases = count(len(planned.cases), "case")
+    lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
     return [*lines, _sight(ahead)]
 
 
-def _sight(ahead: Outlook) -> str:
+def _sight(ahead: PowerEstimate) -> str:
     if not ahead.sights:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
     basis = f"as in {ahead.source}" if ahead.source else "a guess: no earlier results of this machine"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import sign
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.series import FIT_TOLERANCE, CostModel, Crossing, Duel, Parameter, Swept
+from kerasbench.analysis.series import FIT_TOLERANCE, CostModel, Crossing, Parameter, SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, Axis
 from kerasbench.report.figures import (
@@ -51,15 +51,15 @@ def steps(found: Findings) -> Section | None:
 
 def table(sized: Summary) -> Table:
     """Return the table alone, of rows that were all swept."""
-    columns = [column for column in sized.columns if any(column in row.cells for row in sized.rows)]
+    columns = [column for column in sized.columns if any(column in row.cases for row in sized.rows)]
     axes = [axis for axis in AXES if any(not _at(row, axis).is_empty for row in sized.rows)]
     body = [
         [
-            Cell(label(row.scenario.name, row.regime.name)),
+            Cell(label(row.scenario.name, row.workload.name)),
             *(_at(row, axis) for axis in axes),
-            *(timed(row, column, standing) for column in columns),
+            *(timed(row, column, ranking) for column in columns),
         ]
-        for row, standing in zip(sized.rows, sized.standings, strict=True)
+        for row, ranking in zip(sized.rows, sized.rankings, strict=True)
     ]
     return Table(["scenario", *axes, *column_names(columns)], body)
 
@@ -69,7 +69,7 @@ def _at(row: Row, axis: Axis) -> Cell:
     return EMPTY if size is None else Cell(size_along(axis, size), size)
 
 
-def _ended(sweeps: Sequence[Swept]) -> Iterator[str]:
+def _ended(sweeps: Sequence[SizeSeries]) -> Iterator[str]:
     for one in sweeps:
         for column in one.columns:
             size = one.out_of_memory(column)
@@ -98,7 +98,7 @@ def crossovers(found: Findings) -> Section | None:
     return Section("Crossovers", lines=lines, notes=notes)
 
 
-def _said(found: Swept, duel: Duel) -> list[str]:
+def _said(found: SizeSeries, duel: SeriesComparison) -> list[str]:
     if not duel.crossings:
         return [_one_sided(found.axis, duel)]
     several = ["not monotone"] if len(duel.crossings) > 1 else []
@@ -114,7 +114,7 @@ def _crossing(axis: Axis, one: Crossing) -> str:
     return f"{names} at {axis} {size_along(axis, one.at)} ({interval})"
 
 
-def _one_sided(axis: Axis, duel: Duel) -> str:
+def _one_sided(axis: Axis, duel: SeriesComparison) -> str:
     sizes = [size for size, _ in duel.ratios]
     span = f"({size_along(axis, sizes[0])} to {size_along(axis, sizes[-1])})"
     slower = next((found for found in duel.signs if found), 0)

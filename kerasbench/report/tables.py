@@ -11,11 +11,11 @@ Sittings of a run that was continued later: the ratios that each of them found.
 
 from collections.abc import Sequence
 
-from kerasbench.analysis.cells import HEADLINE, Row
+from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.standings import CONTROL_BOUND, Comparison, Price, Sittings, sittings
+from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, Sittings, sittings
 from kerasbench.analysis.summary import Summary
 from kerasbench.report.conditions import advice
 from kerasbench.report.figures import (
@@ -52,8 +52,8 @@ def training(summary: Summary) -> Section:
     if not summary.rows:
         return Section(title, lines=["Nothing was measured."])
     body = [
-        [Cell(row.label), *(timed(row, column, standing) for column in summary.columns)]
-        for row, standing in zip(summary.rows, summary.standings, strict=True)
+        [Cell(row.label), *(timed(row, column, ranking) for column in summary.columns)]
+        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
     ]
     table = Table(["scenario", *column_names(summary.columns)], body)
     return Section(title, table=table, notes=training_notes(summary), picture="step_times")
@@ -62,17 +62,17 @@ def training(summary: Summary) -> Section:
 def verdicts(summary: Summary) -> Section | None:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     rows = [
-        [*texts(row.label, column_name(standing.fastest)), *_compared(comparison)]
-        for row, standing in zip(summary.rows, summary.standings, strict=True)
-        if standing.fastest is not None and standing.proven
-        for comparison in standing.comparisons
+        [*texts(row.label, column_name(ranking.fastest)), *_compared(comparison)]
+        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        if ranking.fastest is not None and ranking.proven
+        for comparison in ranking.comparisons
     ]
     if not rows:
         return None
     table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     effect = f"{summary.record.minimal_effect:.0%}"
     notes = [
-        f"The fastest cell's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
+        f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
         f"Faster: significantly, by more than {effect}. Same: significantly within {effect}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
     ]
@@ -84,13 +84,13 @@ def controls(summary: Summary) -> Section | None:
     lines = [
         f"{row.label}: {column_name(one.column)} against itself: {with_interval(one.ratio)}"
         f"{'; this is not 1, so the row has no verdicts' if one.is_off else ''}."
-        for row, standing in zip(summary.rows, summary.standings, strict=True)
-        if (one := standing.control) is not None
+        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        if (one := ranking.control) is not None
     ]
     if not lines:
         return None
     notes = [
-        "One column of each row was measured twice in every bout. The ratio of the two should be 1; its interval is "
+        "One column of each row was measured twice in every block. The ratio of the two should be 1; its interval is "
         "what cannot be told apart here.",
         f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
     ]
@@ -215,7 +215,7 @@ def devices(found: Findings) -> Section | None:
     rows = [
         [
             *texts(one.row.label, column_name(one.cpu)),
-            Cell(column_name(one.gpu) + _named(one.row.cells[one.gpu].device_title)),
+            Cell(column_name(one.gpu) + _named(one.row.cases[one.gpu].device_title)),
             estimated(one.ratio),
             Cell(f"GPU {one.verdict}"),
         ]
@@ -265,7 +265,7 @@ def disturbances(summary: Summary) -> Section | None:
     """Return every trial that something disturbed, and what it was."""
     rows = [
         [
-            Cell(" ".join(filter(None, (label(trial.scenario, trial.regime), _size(trial))))),
+            Cell(" ".join(filter(None, (label(trial.scenario, trial.workload), _size(trial))))),
             Cell(column_name(trial.column)),
             number(trial.round),
             Cell("; ".join(signal.reason for signal in trial.noise)),
@@ -277,7 +277,7 @@ def disturbances(summary: Summary) -> Section | None:
     if not rows:
         return None
     table = Table(["scenario", "column", "round", "what disturbed it", ""], rows)
-    selected = "No trial is repeated or left out for its noise: the others of its bout had it too."
+    selected = "No trial is repeated or left out for its noise: the others of its block had it too."
     found = dict.fromkeys(signal.name for trial in summary.record.trials for signal in trial.noise)
     return Section("Noise", table=table, lines=[advice(name) for name in found], notes=[selected], folded=True)
 
@@ -333,13 +333,13 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
     return Section("What busy cores cost", table=table, notes=notes)
 
 
-def _figures(one: Price, first: Column, second: Column) -> list[Cell]:
+def _figures(one: Overhead, first: Column, second: Column) -> list[Cell]:
     unit = BY_NAME[one.metric].unit
     values = (value(one.row, column, one.metric, unit) for column in (first, second))
     return [*values, estimated(one.ratio), Cell(str(one.verdict))]
 
 
-def _meaning(found: Sequence[Price], effect: float) -> str:
+def _meaning(found: Sequence[Overhead], effect: float) -> str:
     """Return what the verdicts say, or that there are none."""
     if not any(one.ratio.has_interval for one in found):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
@@ -354,7 +354,7 @@ def beside_published(summary: Summary) -> Section | None:
         (row, figure)
         for row in summary.rows
         if not row.own
-        for figure in known.get((row.scenario.name, row.regime.name), [])
+        for figure in known.get((row.scenario.name, row.workload.name), [])
     ]
     rows = [_beside(row, figure, summary.columns) for row, figure in shown]
     if not rows:
@@ -371,7 +371,7 @@ def beside_published(summary: Summary) -> Section | None:
 
 
 def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[Cell]:
-    steps = row.regime.steps
+    steps = row.workload.steps
     ratio = figure.gpu_over_cpu(steps)
     return [
         Cell(row.label),
@@ -399,8 +399,8 @@ def _side(side: Side | None, steps: int) -> Cell:
 def each_sitting(found: Findings) -> Section | None:
     """Return the ratios of each sitting, and by how much two of them differ; nothing for a run that had one."""
     summary = found.summary
-    pairs = zip(summary.rows, summary.standings, strict=True)
-    lines = [one for row, standing in pairs for one in sittings(row, standing)]
+    pairs = zip(summary.rows, summary.rankings, strict=True)
+    lines = [one for row, ranking in pairs for one in sittings(row, ranking)]
     if not lines:
         return None
     numbers = sorted({number for one in lines for number in one.ratios})

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
-from kerasbench.protocol.messages import RegimeDescription
+from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.results.store import is_named_by_a_run, load, result_files
 from kerasbench.text import complain
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadableFile:
     """A file of a folder that could not be read, and why; ``is_damaged`` where a run has given it its name."""
 
     file: Path
@@ -28,17 +28,17 @@ class Unread:
         return is_named_by_a_run(self.file)
 
 
-Tell = Callable[[Unread], None]
+Tell = Callable[[UnreadableFile], None]
 
 
-def refuse_damaged(unread: Unread) -> None:
+def refuse_damaged(unread: UnreadableFile) -> None:
     """Say that a file of others is passed over; raise ResultsError for a damaged one, which would be missed."""
     if unread.is_damaged:
         raise ResultsError(f"{unread.why}; move it out of {unread.file.parent} to go on without it")
     say_passed_over(unread)
 
 
-def say_passed_over(unread: Unread) -> None:
+def say_passed_over(unread: UnreadableFile) -> None:
     complain(f"{unread.why}; passed over")
 
 
@@ -59,7 +59,7 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
         try:
             record = load(file)
         except ResultsError as error:
-            tell(Unread(file, str(error)))
+            tell(UnreadableFile(file, str(error)))
             continue
         found = True
         yield file, record
@@ -108,7 +108,7 @@ def rank(record: Record, group: Group) -> Rank:
     At its own protocol, by a run of its own and not an explanation or a comparison of versions, with default columns,
     and lately.
     """
-    asked = record.asked
+    asked = record.config
     fits = asked.effort.protocol.kind == ("sweep" if group.sized else "steady")
     has_defaults = any(not trial.options.terms for trial in record.trials if trial.group == group)
     return (fits, not (asked.explain or asked.versus), has_defaults, record.started)
@@ -132,7 +132,7 @@ def merge(records: Sequence[Record]) -> Record:
 def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record]) -> Record:
     """Return one record of one machine's runs: of each group the run of the largest ``rank``.
 
-    A group is taken whole from one run, because its cells were paired there round by round. Only runs that something is
+    A group is taken whole from one run, because its cases were paired there round by round. Only runs that something is
     taken from are read.
 
     Raises:
@@ -167,36 +167,37 @@ def _of(record: Record, groups: set[Group]) -> list[TrialRecord]:
 
 
 def _flops(shares: Sequence[tuple[Record, set[Group]]]) -> list[Counted]:
-    """Return the operations of each regime that something is taken of, as the newest run counted them."""
+    """Return the operations of each workload that something is taken of, as the newest run counted them."""
     found: dict[tuple[str, str], Counted] = {}
     for record, groups in shares:
         shown = {group[:2] for group in groups}
         for one in record.flops:
-            if (one.scenario, one.regime) in shown:
-                found.setdefault((one.scenario, one.regime), one)
+            if (one.scenario, one.workload) in shown:
+                found.setdefault((one.scenario, one.workload), one)
     return list(found.values())
 
 
 def _scenarios(shares: Sequence[tuple[Record, set[Group]]]) -> list[ScenarioRecord]:
-    """Return the scenarios that something is taken of, as the newest run has them, each regime as its own run has it.
+    """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
 
-    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a regime since.
+    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
+    since.
     """
     kept: dict[str, ScenarioRecord] = {}
-    regimes: dict[str, dict[str, RegimeDescription]] = {}
+    workloads: dict[str, dict[str, WorkloadDescription]] = {}
     for record, groups in shares:
         shown = {group[:2] for group in groups}
         for scenario in record.scenarios:
             name = scenario.description.name
-            own = {one.name: one for one in scenario.description.regimes if (name, one.name) in shown}
+            own = {one.name: one for one in scenario.description.workloads if (name, one.name) in shown}
             if own:
                 kept.setdefault(name, scenario)
-                regimes[name] = own | regimes.get(name, {})
-    return [_with_regimes(kept[name], regimes[name]) for name in sorted(kept)]
+                workloads[name] = own | workloads.get(name, {})
+    return [_with_workloads(kept[name], workloads[name]) for name in sorted(kept)]
 
 
-def _with_regimes(scenario: ScenarioRecord, regimes: dict[str, RegimeDescription]) -> ScenarioRecord:
-    """Return a scenario with these regimes, its own in its own order and before all others."""
-    own = [one.name for one in scenario.description.regimes if one.name in regimes]
-    ordered = [regimes[name] for name in dict.fromkeys([*own, *regimes])]
-    return dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, regimes=ordered))
+def _with_workloads(scenario: ScenarioRecord, workloads: dict[str, WorkloadDescription]) -> ScenarioRecord:
+    """Return a scenario with these workloads, its own in its own order and before all others."""
+    own = [one.name for one in scenario.description.workloads if one.name in workloads]
+    ordered = [workloads[name] for name in dict.fromkeys([*own, *workloads])]
+    return dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, workloads=ordered))

@@ -1,4 +1,4 @@
-"""By what a cell and a column are found: in a plan, in a record, and in tables.
+"""By what a case and a column are found: in a plan, in a record, and in tables.
 
 What a user asks for, as it stands in the result file: scenarios, backends, devices, options, effort.
 
@@ -22,14 +22,14 @@ from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Description, Failure, Phase
-from kerasbench.protocol.requests import NOTHING, DataKind, Given, Protocol, ProtocolKind
+from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
 
 Column = tuple[str, str, str]  # backend, device label, options but for the size
-CellKey = tuple[str, str, str, str, str]  # scenario, regime, backend, device label, options
+CaseKey = tuple[str, str, str, str, str]  # scenario, workload, backend, device label, options
 
 
 SECOND_NS = 1_000_000_000
-MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three bouts are the fewest that carry an interval
+MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three blocks are the fewest that carry an interval
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ QUICK = Effort(
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(
     kind="sweep",
-    block_ns=SECOND_NS // 20,
+    slice_ns=SECOND_NS // 20,
     warmup_min_ns=SECOND_NS // 2,
     warmup_max_ns=3 * SECOND_NS,
     slices_max_ns=4 * SECOND_NS,
@@ -73,12 +73,12 @@ def exactly(count: int, protocol: Protocol | None = None) -> Effort:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunConfig:
     """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
 
     ``suite`` is measured where no scenarios are named.
     ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
-    ``explain``: measure what a step is made of too, and each cell once more with a larger batch and the other jit.
+    ``explain``: measure what a step is made of too, and each case once more with a larger batch and the other jit.
     ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
     column of each row twice. ``environments``: whom the columns are for, ``torch`` or ``torch@LABEL``, where one has a
     label; empty where none has. ``versus``: the labels of base and head, which are compared with each other alone, and
@@ -102,12 +102,12 @@ class Asked:
     environments: list[str] = field(default_factory=list)
     versus: list[str] = field(default_factory=list)
     threshold: float = 0.0
-    given: Given = NOTHING
+    model_config: ModelConfig = NOTHING
     suite: str = "published"
 
 
 @dataclass(frozen=True)
-class Resumed:
+class ResumeConfig:
     """Asks for no new run, but for the rest of one; for ``more_s`` from now on, else for what its budget leaves.
 
     ``scenarios`` and ``given`` name again what of one's own it executes: a result file may be anybody's.
@@ -115,19 +115,19 @@ class Resumed:
 
     more_s: float | None = None
     scenarios: list[str] = field(default_factory=list)
-    given: Given = NOTHING
+    model_config: ModelConfig = NOTHING
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The floating-point operations that a training step of a regime takes for each sample, as torch counts them."""
+    """The floating-point operations that a training step of a workload takes for each sample, as torch counts them."""
 
     scenario: str
-    regime: str
+    workload: str
     operations: float
 
 
-SCHEMA = 4  # of the files; no other is read
+SCHEMA = 5  # of the files; no other is read
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
@@ -147,15 +147,15 @@ class ScenarioRecord:
     suite: str | None = None
 
     def source(self, backend: str, native: bool) -> tuple[str, str]:
-        """Return what tells a changed cell from an unchanged one: the scenario's hash, and the twin's where it ran."""
+        """Return what tells a changed case from an unchanged one: the scenario's hash, and the twin's where it ran."""
         return self.file_hash, self.twins.get(backend, "") if native else ""
 
 
 class Group(NamedTuple):
-    """What a run measured together, and what is taken from it as a whole: a regime, as published or at other sizes."""
+    """What a run measured together, and is taken from it as a whole: a workload, as published or at other sizes."""
 
     scenario: str
-    regime: str
+    workload: str
     sized: bool
 
 
@@ -179,10 +179,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial of one cell: its measurement or its failure. A cell that could not be tried has round 0.
+    """One trial of one case: its measurement or its failure. A case that could not be tried has round 0.
 
-    ``noise`` says what disturbed it, by what ``surroundings`` and its own blocks show. ``protocol`` is what it
-    measured, or was to; None in a file that does not tell. Trials with the same ``bout`` (from 1 on; 0: none) were
+    ``noise`` says what disturbed it, by what ``surroundings`` and its own slices show. ``protocol`` is what it
+    measured, or was to; None in a file that does not tell. Trials with the same ``block`` (from 1 on; 0: none) were
     alive together, measured in turn. ``started_alone``: nothing else ran while it started, so that its start-up and
     first step count. ``crowded``: it failed while others were alive as it may not by itself: memory had run out, or on
     a GPU it was never measured. ``code`` is the hash of the code of kerasbench that measured it, empty in a file that
@@ -192,7 +192,7 @@ class TrialRecord:
 
     round: int
     scenario: str
-    regime: str
+    workload: str
     backend: str
     device: Device
     wall_ns: int
@@ -203,7 +203,7 @@ class TrialRecord:
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)
     protocol: ProtocolKind | None = None
-    bout: int = 0
+    block: int = 0
     started_alone: bool = True
     crowded: bool = False
     code: str = ""
@@ -211,8 +211,8 @@ class TrialRecord:
     sitting: int = 1
 
     @property
-    def cell(self) -> CellKey:
-        return (self.scenario, self.regime, self.backend, self.device.label, self.options.label)
+    def case(self) -> CaseKey:
+        return (self.scenario, self.workload, self.backend, self.device.label, self.options.label)
 
     @property
     def column(self) -> Column:
@@ -220,8 +220,8 @@ class TrialRecord:
         return (self.backend, self.device.label, self.options.terms)
 
     @property
-    def ends_cell(self) -> bool:
-        """Whether it failed so that its cell would fail again."""
+    def ends_case(self) -> bool:
+        """Whether it failed so that its case would fail again."""
         return self.failure is not None and not self.crowded
 
     @property
@@ -231,7 +231,7 @@ class TrialRecord:
 
     @property
     def group(self) -> Group:
-        return Group(self.scenario, self.regime, self.options.size is not None)
+        return Group(self.scenario, self.workload, self.options.size is not None)
 
     @property
     def measures_epochs(self) -> bool:
@@ -240,7 +240,7 @@ class TrialRecord:
 
     @property
     def own_ns(self) -> int:
-        """How long it took, without the turns of the other columns of its bout."""
+        """How long it took, without the turns of the other columns of its block."""
         return self.wall_ns - sum(phase.waited_ns for phase in self.phases)
 
     @property
@@ -253,11 +253,11 @@ class TrialRecord:
 class Record:
     """A run: what was asked, the machine, and every trial in the order in which it ran.
 
-    ``resumed`` says when it went on after an interruption, each time; ``cells`` how many cells were planned, 0 where
+    ``resumed`` says when it went on after an interruption, each time; ``cases`` how many cases were planned, 0 where
     that is not known.
     """
 
-    asked: Asked
+    config: RunConfig
     machine: Machine
     started: str
     minimal_effect: float
@@ -272,7 +272,7 @@ class Record:
     schema: int = SCHEMA
     flops: list[Counted] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
-    cells: int = 0
+    cases: int = 0
 
     @property
     def runs(self) -> int:
@@ -291,7 +291,7 @@ class Record:
 
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
-        asked = self.asked
+        asked = self.config
         return Origin(
             asked.effort.protocol.kind,
             asked.data,

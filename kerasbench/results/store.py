@@ -19,8 +19,8 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol import measurement
-from kerasbench.protocol.measurement import Block, Measurement, Parts, Published, Training
-from kerasbench.results.record import SCHEMA, CellKey, Record, TrialRecord
+from kerasbench.protocol.measurement import Measurement, Parts, Published, Slice, Training
+from kerasbench.results.record import SCHEMA, CaseKey, Record, TrialRecord
 
 MAX_NS = 10**18  # thirty years
 MAX_COUNT = 10**18  # of samples, steps or bytes: what a float still tells from its neighbours, by and large
@@ -36,9 +36,9 @@ def complaint(record: Record) -> str:
     strangers = sorted({trial.scenario for trial in record.trials} - known)
     if strangers:
         return f"trials of {', '.join(strangers[:3])}, which is none of its scenarios"
-    regimes = (regime for one in record.scenarios for regime in one.description.regimes)
-    if not all(0 < regime.steps < MAX_COUNT for regime in regimes):
-        return "a regime of so many steps that it cannot be"
+    workloads = (workload for one in record.scenarios for workload in one.description.workloads)
+    if not all(0 < workload.steps < MAX_COUNT for workload in workloads):
+        return "a workload of so many steps that it cannot be"
     if not all(0 <= one.operations < MAX_COUNT for one in record.flops):
         return "so many operations that it cannot be"
     if not 0 <= record.machine.memory_bytes < MAX_COUNT:
@@ -88,7 +88,7 @@ def _of_predictions(m: Measurement) -> Iterator[str]:
     durations_ns = [*(one.calls_ns for one in m.prediction), *(one.passes_ns or [0] for one in passes)]
     if not all(map(_are_durations, durations_ns)):
         yield "a duration that cannot be"
-    if not all(map(_are_blocks, [*(one.slices for one in m.prediction), *(one.slices for one in passes)])):
+    if not all(map(_are_slices, [*(one.slices for one in m.prediction), *(one.slices for one in passes)])):
         yield "slices that cannot be"
     counts = [*(one.batch for one in m.prediction), *(one.samples for one in passes)]
     if not all(0 < count < MAX_COUNT for count in counts):
@@ -100,8 +100,8 @@ def _outputs(m: Measurement) -> list[list[float]]:
 
 
 def _of_training(training: Training) -> Iterator[str]:
-    if not training.blocks or not all(map(_are_blocks, (training.blocks, training.warmup, training.epochs))):
-        yield "blocks that cannot be"
+    if not training.slices or not all(map(_are_slices, (training.slices, training.warmup, training.epochs))):
+        yield "slices that cannot be"
     if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
         yield "a first step that cannot be"
     if not 0 <= training.epoch_steps < MAX_COUNT:
@@ -124,10 +124,10 @@ def _of_published(published: Published | None) -> Iterator[str]:
 
 def _are_parts(parts: Parts) -> bool:
     found = (parts.arrays, parts.ready, parts.bare)
-    return all(found) and all(map(_are_blocks, found)) and 1 <= parts.peak_flops < MAX_COUNT
+    return all(found) and all(map(_are_slices, found)) and 1 <= parts.peak_flops < MAX_COUNT
 
 
-def _are_blocks(found: list[Block]) -> bool:
+def _are_slices(found: list[Slice]) -> bool:
     """Tell whether all can have been measured; there may be none."""
     return all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in found)
 
@@ -153,8 +153,8 @@ MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenario
 class Store:
     """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
 
-    The journal has a line for the run and a line for each trial, on disk, a bout at once, before the next bout begins.
-    At the end the data file replaces it as a whole: whatever happens, at most the bout in flight is lost.
+    The journal has a line for the run and a line for each trial, on disk, a block at once, before the next block
+    begins. At the end the data file replaces it as a whole: whatever happens, at most the block in flight is lost.
     """
 
     def __init__(self, journal: Path) -> None:
@@ -184,7 +184,7 @@ class Store:
         replace(self.journal, b"".join(msgspec.json.encode(line) + b"\n" for line in (header, *record.trials)))
 
     def add(self, trials: Sequence[TrialRecord]) -> None:
-        """Append the trials of a bout to the journal in one write, and sync; raise ResultsError if the disk refuses."""
+        """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
                 stream.write(b"".join(msgspec.json.encode(trial) + b"\n" for trial in trials))
@@ -192,7 +192,7 @@ class Store:
                 os.fsync(stream.fileno())
         except OSError as error:
             raise ResultsError(
-                f"{self.journal}: cannot be written: {error.strerror}; it ends before this bout"
+                f"{self.journal}: cannot be written: {error.strerror}; it ends before this block"
             ) from None
 
     def finish(self, record: Record) -> None:
@@ -309,12 +309,12 @@ def _require_size(file: Path) -> None:
 
 
 def _from_journal(stream: BinaryIO, file: Path) -> Record:
-    """Put the lines together; a last line that was cut off in the middle is of the bout in flight, which is lost."""
+    """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
     first, lines = _line(stream), iter(partial(_line, stream), b"")
     _require_schema(first, file)
     record = msgspec.json.decode(first, type=Record)
     trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
-    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cells))
+    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
 
 
 def _line(stream: BinaryIO) -> bytes:
@@ -323,23 +323,23 @@ def _line(stream: BinaryIO) -> bytes:
     return line if line.endswith(b"\n") else b""
 
 
-def _complete_rounds(trials: list[TrialRecord], cells: int) -> int:
-    """Return how many rounds are complete: the last one may not be. ``cells`` were planned.
+def _complete_rounds(trials: list[TrialRecord], cases: int) -> int:
+    """Return how many rounds are complete: the last one may not be. ``cases`` were planned.
 
-    It is complete where it has every cell of the round before that has not failed. A row that is decided takes part in
+    It is complete where it has every case of the round before that has not failed. A row that is decided takes part in
     no further round: the last one then passes for incomplete, and only the number of rounds is one too small.
     """
-    by_round: dict[int, set[CellKey]] = {}
-    failed: dict[CellKey, int] = {}
+    by_round: dict[int, set[CaseKey]] = {}
+    failed: dict[CaseKey, int] = {}
     for trial in trials:
         if trial.round and not trial.crowded:
-            by_round.setdefault(trial.round, set()).add(trial.cell)
-        if trial.ends_cell:
-            failed[trial.cell] = trial.round
+            by_round.setdefault(trial.round, set()).add(trial.case)
+        if trial.ends_case:
+            failed[trial.case] = trial.round
     last = max(by_round, default=0)
-    if len(by_round.get(1, ())) < max(cells, 1):
+    if len(by_round.get(1, ())) < max(cases, 1):
         return 0
-    expected = {cell for cell in by_round.get(last - 1, ()) if failed.get(cell, last) >= last}
+    expected = {case for case in by_round.get(last - 1, ()) if failed.get(case, last) >= last}
     return last if expected <= by_round[last] else last - 1
 
 

@@ -1,6 +1,6 @@
-"""One bout from a run's side: what its columns are asked for, by which rules they take turns, what surrounded it.
+"""One block from a run's side: what its columns are asked for, by which rules they take turns, what surrounded it.
 
-The rounds: one bout after another, saved as they end, until every row has enough.
+The rounds: one block after another, saved as they end, until every row has enough.
 """
 
 import dataclasses
@@ -13,15 +13,15 @@ from typing import Protocol as Interface
 from kerasbench import text
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import State, booted_s
-from kerasbench.plan.cells import Cell, Plan
+from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes import outcome
-from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes.block import BlockMember, Ear, Rules
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.messages import Code
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
 from kerasbench.results.store import Store
 from kerasbench.runs import rows, schedule, surroundings
-from kerasbench.runs.rows import Known, Row, ordered, rows_of, seconds, whole_rounds
+from kerasbench.runs.rows import Calibration, Row, ordered, rows_of, seconds, whole_rounds
 from kerasbench.runs.schedule import Between, Ending
 from kerasbench.runs.surroundings import Judge, Watcher
 
@@ -29,10 +29,10 @@ SAVED_SHARE = 0.75  # of the machine's memory for a saved model, so that a hosti
 
 
 class Launch(Interface):
-    """Measures one bout and tells how it goes meanwhile, as children.bout.measure does. None: it did not fit."""
+    """Measures one block and tells how it goes meanwhile, as children.block.measure does. None: it did not fit."""
 
     def __call__(
-        self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /
+        self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
     ) -> Sequence[Outcome | None]: ...
 
 
@@ -41,42 +41,42 @@ class Observer(Interface):
 
     def run_began(self, planned: Plan, record: Record) -> None: ...
     def gate_closed(self, row: str, reason: str) -> None: ...
-    def trial_began(self, cell: Cell, round_index: int) -> None: ...
-    def phase_began(self, cell: Cell, phase: str) -> None: ...
+    def trial_began(self, case: Case, round_index: int) -> None: ...
+    def phase_began(self, case: Case, phase: str) -> None: ...
     def tick(self) -> None: ...
-    def trial_ended(self, cell: Cell, trial: TrialRecord) -> None: ...
-    def row_ended(self, cells: Sequence[Cell], why: str) -> None: ...
+    def trial_ended(self, case: Case, trial: TrialRecord) -> None: ...
+    def row_ended(self, cases: Sequence[Case], why: str) -> None: ...
     def round_ended(self, record: Record) -> None: ...
     def run_ended(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class _Told:
-    """Tells an observer of a bout, whose columns are numbered there."""
+    """Tells an observer of a block, whose columns are numbered there."""
 
     observer: Observer
-    cells: Sequence[Cell]
+    cases: Sequence[Case]
     round_index: int
 
     def began(self, index: int, /) -> None:
-        self.observer.trial_began(self.cells[index], self.round_index)
+        self.observer.trial_began(self.cases[index], self.round_index)
 
     def phase(self, index: int, name: str, /) -> None:
-        self.observer.phase_began(self.cells[index], name)
+        self.observer.phase_began(self.cases[index], name)
 
     def tick(self) -> None:
         self.observer.tick()
 
 
-def _allowed_bytes(cell: Cell, planned: Plan) -> int | None:
+def _allowed_bytes(case: Case, planned: Plan) -> int | None:
     """Return what a trial may hold where nobody said so: of a saved model, which may be anybody's, not everything."""
-    saved = cell.selected.entry.is_saved and not cell.selected.entry.given.trust
+    saved = case.selected.entry.is_saved and not case.selected.entry.model_config.trust
     return int(SAVED_SHARE * planned.machine.memory_bytes) if saved else None
 
 
 @dataclass(frozen=True)
-class Bouts:
-    """Measures the bouts of a run. ``rest_s``: nobody runs for so long before each turn."""
+class Blocks:
+    """Measures the blocks of a run. ``rest_s``: nobody runs for so long before each turn."""
 
     planned: Plan
     launch: Launch
@@ -86,50 +86,50 @@ class Bouts:
     rest_s: float = 0.0
     judge: Judge = field(default_factory=Judge)
 
-    def measure(self, row: Row, cells: Sequence[Cell], index: int, number: int) -> list[tuple[Cell, TrialRecord]]:
-        """Measure cells of a row side by side in this round, and return the trials of those that were started."""
-        ear, known = _Told(self.observer, cells, index), [row.known[cell.key] for cell in cells]
-        entrants = [self._entrant(cell, one) for cell, one in zip(cells, known, strict=True)]
+    def measure(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
+        """Measure cases of a row side by side in this round, and return the trials of those that were started."""
+        ear, known = _Told(self.observer, cases, index), [row.known[case.key] for case in cases]
+        entrants = [self._entrant(case, one) for case, one in zip(cases, known, strict=True)]
 
-        room = self._room(cells, known)
+        room = self._room(cases, known)
 
         def launched() -> Sequence[Outcome | None]:
-            return self.launch(entrants, self._rules(cells, room, number), ear, row.starts_alone)
+            return self.launch(entrants, self._rules(cases, room, number), ear, row.starts_alone)
 
         outcomes, seen = self.watch(
-            [cell.device for cell in cells], launched, partial(self.observer.gate_closed, cells[0].row_label)
+            [case.device for case in cases], launched, partial(self.observer.gate_closed, cases[0].row_label)
         )
         if row.starts_alone:  # else several have started meanwhile
             for place, held_bytes in room.seen_on_cards().items():
                 known[place].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
-        trials: list[tuple[Cell, TrialRecord]] = []
-        for cell, ended, around in zip(cells, outcomes, seen, strict=True):
+        trials: list[tuple[Case, TrialRecord]] = []
+        for case, ended, around in zip(cases, outcomes, seen, strict=True):
             if ended is not None:
-                before = [one for one in row.trials if one.cell == cell.key and not one.disturbed]
+                before = [one for one in row.trials if one.case == case.key and not one.disturbed]
                 earlier = [one.measurement for one in before if one.measurement]
-                found = rows.trial_record(cell, index, ended, number, several)
-                trials.append((cell, self.judge(found, around, earlier)))
+                found = rows.trial_record(case, index, ended, number, several)
+                trials.append((case, self.judge(found, around, earlier)))
         return trials
 
-    def _entrant(self, cell: Cell, known: Known) -> Entrant:
-        asked = self.planned.asked
-        allowed = asked.memory_limit_bytes or _allowed_bytes(cell, self.planned)
+    def _entrant(self, case: Case, known: Calibration) -> BlockMember:
+        asked = self.planned.config
+        allowed = asked.memory_limit_bytes or _allowed_bytes(case, self.planned)
         limited = outcome.trial_limits(asked.timeout_s, allowed, asked.effort.protocol.kind, known.first_s)
-        request = rows.trial_request(cell, known.protocol, self.planned)
-        return Entrant(self.interpreter(cell.subject), request, limited)
+        request = rows.trial_request(case, known.protocol, self.planned)
+        return BlockMember(self.interpreter(case.subject), request, limited)
 
-    def _room(self, cells: Sequence[Cell], known: Sequence[Known]) -> surroundings.Room:
+    def _room(self, cases: Sequence[Case], known: Sequence[Calibration]) -> surroundings.Room:
         return surroundings.memory_room(
-            [cell.device for cell in cells], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
+            [case.device for case in cases], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
         )
 
-    def _rules(self, cells: Sequence[Cell], room: surroundings.Room, number: int) -> Rules:
-        """Return by what a bout goes; its number draws the order, so that no two have the same."""
-        protocol, regime = cells[0].protocol, cells[0].selected.regime
+    def _rules(self, cases: Sequence[Case], room: surroundings.Room, number: int) -> Rules:
+        """Return by what a block goes; its number draws the order, so that no two have the same."""
+        protocol, workload = cases[0].protocol, cases[0].selected.workload
         return Rules(
-            schedule.draw_orders(f"{self.planned.asked.seed}/{number}"),
-            partial(schedule.enough, protocol, schedule.shares(protocol, regime)),
+            schedule.draw_orders(f"{self.planned.config.seed}/{number}"),
+            partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
             room,
             self.rest_s,
         )
@@ -148,7 +148,7 @@ QUOTA_PERIOD_S = 0.1
 
 @dataclass
 class Run:
-    """One run. ``launch`` measures a bout, wherever it likes (children here, by ``interpreter`` of each column's).
+    """One run. ``launch`` measures a block, wherever it likes (children here, by ``interpreter`` of each column's).
 
     ``earlier`` is the run that this one goes on with, with those of its trials that count as this run's.
     """
@@ -161,18 +161,18 @@ class Run:
     state: State
     earlier: Record | None = None
     interpreter: Callable[[str], str] = lambda whom: ""
-    in_order: Callable[[Sequence[Cell], int, int], list[Cell]] = schedule.order_cells
+    in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     clock_s: Callable[[], float] = time.monotonic
     between: Between = field(default_factory=_between)
     record: Record = field(init=False)
     rows: list[Row] = field(init=False)
-    _bouts: Bouts = field(init=False)
+    _blocks: Blocks = field(init=False)
     _sitting: int = field(init=False)
 
     def __post_init__(self) -> None:
         limited = self.state.quota_cores is not None and self.state.quota_cores < rows.processors()
         rest_s = QUOTA_PERIOD_S if limited else 0.0
-        self._bouts = Bouts(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
+        self._blocks = Blocks(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
         self.record = rows.new_record(self.planned, self.state)
         self._sitting = rows.sitting(self.earlier, time.time(), booted_s())
         self.rows = rows_of(self.planned)
@@ -181,9 +181,9 @@ class Run:
             self._restore()
 
     def execute(self) -> Record:
-        """Measure the plan's rows round by round and return the record, each bout of which ``store`` holds at once.
+        """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
 
-        Ctrl-C ends the bout in flight and the run, and so does a disk that takes no more results; the record then
+        Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results; the record then
         says so. How the run ended is in the record alone: the caller saves it.
 
         Raises:
@@ -208,12 +208,12 @@ class Run:
 
     def _restore(self) -> None:
         """Work out what each row has had in the earlier run, and whether that was enough; nothing is measured."""
-        of = {cell.key: row for row in self.rows for cell in row.cells}
+        of = {case.key: row for row in self.rows for case in row.cases}
         for trial in self.record.trials:
-            if trial.round and trial.cell in of:
-                of[trial.cell].take(trial)
+            if trial.round and trial.case in of:
+                of[trial.case].take(trial)
         for row in self.rows:
-            whole = whole_rounds(row.cells, row.trials)
+            whole = whole_rounds(row.cases, row.trials)
             self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was said
             for index in range(1, whole + 1):
                 self._decide(row, index)
@@ -226,12 +226,12 @@ class Run:
         while any(not row.over for row in self.rows):
             index = 1 + self.record.rounds_completed
             needy = [row for row in self.rows if not row.over and row.had < index]
-            spent_s, another_s = self.clock_s() - began_s + earlier_s, sum(row.bout_s for row in needy)
+            spent_s, another_s = self.clock_s() - began_s + earlier_s, sum(row.block_s for row in needy)
             stop = schedule.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
                 self.record.stopped_because = stop
                 return
-            drawn = self.in_order(self.planned.cells, self.planned.asked.seed, index)
+            drawn = self.in_order(self.planned.cases, self.planned.config.seed, index)
             for row in ordered(needy, drawn):
                 row.arrange(drawn)
                 self._round_of(row, index)
@@ -244,22 +244,22 @@ class Run:
         """Say why the run ends, all rows of which are over."""
         endings = [row.ending for row in self.rows if row.ending is not None]
         if not endings:
-            return "every cell has failed" if self.planned.cells else "no cell can be measured"
+            return "every case has failed" if self.planned.cases else "no case can be measured"
         several = any(len(row.alive) > 1 for row in self.rows)
         return schedule.summed_up(endings, self.planned.effort, self._precision, several)
 
     def _round_of(self, row: Row, index: int) -> None:
-        """Measure a row's columns in this round: in one bout, or in several with the first column again.
+        """Measure a row's columns in this round: in one block, or in several with the first column again.
 
         One by one, where even two do not fit into memory; by itself, what has run out of it beside others.
         """
-        left, reference, together = list(row.alive), list[Cell](), True
+        left, reference, together = list(row.alive), list[Case](), True
         while left:
-            beside = [cell for cell in left if together and cell.key not in row.crowded]
-            trials = self._bout(row, [*reference, *beside] if beside else left[:1], index)
-            answered, together = [cell for cell, trial in trials if not trial.crowded], len(trials) > 1
-            left = [cell for cell in left if cell in row.alive and cell not in answered]
-            reference = [cell for cell in row.alive if cell not in left and cell.key not in row.crowded][:1]
+            beside = [case for case in left if together and case.key not in row.crowded]
+            trials = self._block(row, [*reference, *beside] if beside else left[:1], index)
+            answered, together = [case for case, trial in trials if not trial.crowded], len(trials) > 1
+            left = [case for case in left if case in row.alive and case not in answered]
+            reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
         if odd := self._leave_out_odd(row, index):
             self._keep(odd)
         if row.alive:
@@ -277,42 +277,42 @@ class Run:
         enough = schedule.ending(self.planned.effort, row.widths, self._precision)
         row.ending = Ending.BROKEN if row.is_broken else enough
 
-    def _bout(self, row: Row, cells: list[Cell], index: int) -> list[tuple[Cell, TrialRecord]]:
-        """Measure cells side by side, keep their trials, and return them: of those cells that were started."""
-        number = 1 + max((one.bout for one in self.record.trials), default=0)
+    def _block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
+        """Measure cases side by side, keep their trials, and return them: of those cases that were started."""
+        number = 1 + max((one.block for one in self.record.trials), default=0)
         cpu_ns = time.process_time_ns()
-        measured = self._bouts.measure(row, cells, index, number)
-        trials = [(cell, dataclasses.replace(trial, sitting=self._sitting)) for cell, trial in measured]
+        measured = self._blocks.measure(row, cases, index, number)
+        trials = [(case, dataclasses.replace(trial, sitting=self._sitting)) for case, trial in measured]
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
-        for cell, trial in trials:
+        for case, trial in trials:
             row.take(trial)
-            self._end_series(cell, trial)
+            self._end_series(case, trial)
         return trials
 
-    def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Cell, TrialRecord]]:
-        """Measure a cell no further that computes something else than the others; return the records that say so.
+    def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Case, TrialRecord]]:
+        """Measure a case no further that computes something else than the others; return the records that say so.
 
         Its trials stay in the record.
         """
-        odd = [(cell, rows.trial_record(cell, index, Outcome([], 0, failure=failure))) for cell, failure in row.odd()]
+        odd = [(case, rows.trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
         for _, trial in odd:
             row.take(trial)
         return odd
 
-    def _keep(self, trials: Sequence[tuple[Cell, TrialRecord]]) -> None:
+    def _keep(self, trials: Sequence[tuple[Case, TrialRecord]]) -> None:
         """Put trials into the record and onto the disk, all at once, and tell of them."""
         self.record.trials += [trial for _, trial in trials]
         self.store.add([trial for _, trial in trials])
-        for cell, trial in trials:
-            self.observer.trial_ended(cell, trial)
+        for case, trial in trials:
+            self.observer.trial_ended(case, trial)
 
-    def _end_series(self, cell: Cell, trial: TrialRecord) -> None:
-        """Where a cell of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
+    def _end_series(self, case: Case, trial: TrialRecord) -> None:
+        """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
         if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return
-        untried = [one for row in self.rows for one in row.alive if all(had.cell != one.key for had in row.trials)]
-        given_up = schedule.larger_in_series(cell, untried)
-        self._keep([(one, rows.not_tried(cell, one, trial.failure, trial.round)) for one in given_up])
+        untried = [one for row in self.rows for one in row.alive if all(had.case != one.key for had in row.trials)]
+        given_up = schedule.larger_in_series(case, untried)
+        self._keep([(one, rows.not_tried(case, one, trial.failure, trial.round)) for one in given_up])
         for row in self.rows:
             row.give_up([one for one in given_up if one in row.alive])

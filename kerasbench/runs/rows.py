@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import psutil
 
 from kerasbench import text
-from kerasbench.analysis import cells
-from kerasbench.analysis.cells import summarize_cell
+from kerasbench.analysis import cases
+from kerasbench.analysis.cases import summarize_case
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.host.noise import State, of_machine
-from kerasbench.plan.cells import Cell, Plan
+from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import GPU, Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results import record
-from kerasbench.results.record import CellKey, Column, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import CaseKey, Column, Record, ScenarioRecord, TrialRecord
 from kerasbench.runs.schedule import Ending
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
@@ -31,18 +31,18 @@ SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else 
 def new_record(planned: Plan, state: State) -> Record:
     """Return the record of a run of which nothing has been measured yet."""
     entries = {
-        id(cell.selected.entry): cell.selected.entry for cell in [*planned.cells, *(c for c, _ in planned.absent)]
+        id(case.selected.entry): case.selected.entry for case in [*planned.cases, *(c for c, _ in planned.absent)]
     }
     return Record(
-        asked=planned.asked,
+        config=planned.config,
         machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[
             ScenarioRecord(entry.file_hash, entry.description, entry.twins, entry.suite) for entry in entries.values()
         ],
-        cells=len(planned.cells),
-        trials=[trial_record(cell, 0, Outcome([], 0, failure=failure)) for cell, failure in planned.absent],
+        cases=len(planned.cases),
+        trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
         noise=of_machine(state, processors()),
         flops=planned.flops,
     )
@@ -70,43 +70,43 @@ def sitting(earlier: Record | None, now_s: float, booted_s: float) -> int:
     return max(trial.sitting for trial in measured) + is_another
 
 
-def trial_request(cell: Cell, protocol: Protocol, planned: Plan) -> TrialRequest:
-    """Return what a trial of a cell is asked for."""
+def trial_request(case: Case, protocol: Protocol, planned: Plan) -> TrialRequest:
+    """Return what a trial of a case is asked for."""
     return TrialRequest(
-        scenario=cell.selected.entry.name,
-        file=cell.selected.entry.place,
-        file_hash=cell.selected.entry.file_hash,
-        regime=cell.selected.regime.name,
-        backend=cell.backend,
-        device=cell.device,
-        seed=planned.asked.seed,
-        data=planned.asked.data,
+        scenario=case.selected.entry.name,
+        file=case.selected.entry.place,
+        file_hash=case.selected.entry.file_hash,
+        workload=case.selected.workload.name,
+        backend=case.backend,
+        device=case.device,
+        seed=planned.config.seed,
+        data=planned.config.data,
         protocol=protocol,
-        options=cell.options,
-        twin_hash=cell.selected.entry.twins[cell.backend] if cell.options.native else "",
-        given=cell.selected.entry.given,
+        options=case.options,
+        twin_hash=case.selected.entry.twins[case.backend] if case.options.native else "",
+        model_config=case.selected.entry.model_config,
     )
 
 
-def trial_record(cell: Cell, index: int, outcome: Outcome, bout: int = 0, beside_others: bool = False) -> TrialRecord:
-    """Return a trial's record in this round and bout, without what surrounded it."""
+def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> TrialRecord:
+    """Return a trial's record in this round and block, without what surrounded it."""
     return TrialRecord(
         round=index,
-        scenario=cell.selected.entry.name,
-        regime=cell.selected.regime.name,
-        backend=cell.backend,
-        device=cell.device,
+        scenario=case.selected.entry.name,
+        workload=case.selected.workload.name,
+        backend=case.backend,
+        device=case.device,
         wall_ns=outcome.wall_ns,
         phases=outcome.phases,
         measurement=outcome.measurement,
         failure=outcome.failure,
-        options=cell.options,
-        protocol=cell.protocol.kind,
-        bout=bout,
+        options=case.options,
+        protocol=case.protocol.kind,
+        block=block,
         started_alone=outcome.started_alone,
         code=record.measuring_code(),
         ended=text.now(),
-        crowded=beside_others and _is_crowded(outcome, cell.device),
+        crowded=beside_others and _is_crowded(outcome, case.device),
     )
 
 
@@ -122,9 +122,9 @@ def _is_crowded(outcome: Outcome, device: Device) -> bool:
     return failure.code is Code.OOM or (device.kind == GPU and not outcome.had_turn)
 
 
-def not_tried(cell: Cell, larger: Cell, failure: Failure, index: int) -> TrialRecord:
-    """Return the record of a larger size than the one at which a cell of a sweep ran out of memory."""
-    size = cell.options.size.label.replace("=", " ") if cell.options.size else ""
+def not_tried(case: Case, larger: Case, failure: Failure, index: int) -> TrialRecord:
+    """Return the record of a larger size than the one at which a case of a sweep ran out of memory."""
+    size = case.options.size.label.replace("=", " ") if case.options.size else ""
     said = Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
     return trial_record(larger, index, Outcome([], 0, failure=said))
 
@@ -135,13 +135,13 @@ def processors() -> int:
 
 
 WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
-WARMUP_MAX_BLOCKS = 30
-ALONE = 3  # bouts of a row whose children start one after another, for cold figures with an interval
+WARMUP_MAX_SLICES = 30
+ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
 
 
 @dataclass
-class Known:
-    """What a cell's trials have taught for its later ones: what was calibrated, and what they took."""
+class Calibration:
+    """What a case's trials have taught for its later ones: what was calibrated, and what they took."""
 
     protocol: Protocol
     first_s: float | None = None
@@ -162,23 +162,23 @@ class Known:
 
 @dataclass
 class Row:
-    """Cells that are measured together; ``had``: in so many rounds. ``ending``: why in no further one.
+    """Cases that are measured together; ``had``: in so many rounds. ``ending``: why in no further one.
 
     ``crowded`` are those that failed beside others, as they may not by themselves, and are measured alone from then on.
     """
 
-    cells: list[Cell]
+    cases: list[Case]
     had: int = 0
     widths: list[list[float | None]] = field(default_factory=list)
     ending: Ending | None = None
-    alive: list[Cell] = field(init=False)
-    known: dict[CellKey, Known] = field(init=False)
-    crowded: set[CellKey] = field(default_factory=set)
+    alive: list[Case] = field(init=False)
+    known: dict[CaseKey, Calibration] = field(init=False)
+    crowded: set[CaseKey] = field(default_factory=set)
     trials: list[TrialRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.alive = list(self.cells)
-        self.known = {cell.key: Known(cell.protocol) for cell in self.cells}
+        self.alive = list(self.cases)
+        self.known = {case.key: Calibration(case.protocol) for case in self.cases}
 
     @property
     def over(self) -> bool:
@@ -187,101 +187,101 @@ class Row:
     @property
     def is_broken(self) -> bool:
         """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
-        versions = [cell for cell in self.alive if not cell.options.control]
-        return len(self.cells) > 1 and self.cells[0].paired and len(versions) < 2
+        versions = [case for case in self.alive if not case.options.control]
+        return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
 
     @property
     def starts_alone(self) -> bool:
         """Whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them."""
-        return self.had < ALONE or any(cell.device.kind == GPU for cell in self.cells)
+        return self.had < ALONE or any(case.device.kind == GPU for case in self.cases)
 
     @property
-    def bout_s(self) -> float:
-        """How long its bouts of one round have taken on average."""
+    def block_s(self) -> float:
+        """How long its blocks of one round have taken on average."""
         return seconds(self.trials) / self.had if self.had else 0.0
 
-    def arrange(self, drawn: Sequence[Cell]) -> None:
-        """Put the cells that are still measured into the order in which a round starts them.
+    def arrange(self, drawn: Sequence[Case]) -> None:
+        """Put the cases that are still measured into the order in which a round starts them.
 
         It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
         have all of them alive together its order stays, so that the same ones meet in each round.
         """
-        bouts: dict[int, set[int]] = {}
+        blocks: dict[int, set[int]] = {}
         for trial in self.trials:
-            bouts.setdefault(trial.round, set()).update({trial.bout} - {0})
-        split = next((index for index, found in bouts.items() if len(found) > 1), None)
-        keys = [trial.cell for trial in self.trials if trial.round == split] or [cell.key for cell in drawn]
+            blocks.setdefault(trial.round, set()).update({trial.block} - {0})
+        split = next((index for index, found in blocks.items() if len(found) > 1), None)
+        keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
         place = {key: number for number, key in reversed(list(enumerate(keys)))}
-        self.alive.sort(key=lambda cell: place.get(cell.key, len(keys)))
+        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
 
     def take(self, trial: TrialRecord) -> None:
-        """Take a trial in. A cell that failed would fail again, and cost a time-out each round: it is over.
+        """Take a trial in. A case that failed would fail again, and cost a time-out each round: it is over.
 
         One that was crowded is over where it was alone.
         """
         self.trials.append(trial)
         if trial.crowded:
-            self.crowded.add(trial.cell)
+            self.crowded.add(trial.case)
         elif trial.measurement is None:
-            self.alive = [cell for cell in self.alive if cell.key != trial.cell]
+            self.alive = [case for case in self.alive if case.key != trial.case]
         else:
-            self.known[trial.cell].take(trial, trial.measurement)
+            self.known[trial.case].take(trial, trial.measurement)
 
-    def odd(self) -> list[tuple[Cell, Failure]]:
-        """Return the cells that compute something else than the others of those that are still measured."""
+    def odd(self) -> list[tuple[Case, Failure]]:
+        """Return the cases that compute something else than the others of those that are still measured."""
         trials: dict[Column, list[TrialRecord]] = {}
         for trial in self.trials:
             trials.setdefault(trial.column, []).append(trial)
-        failures = cells.judge_cells({column: summarize_cell(found) for column, found in trials.items()})
-        columns = [(cell.backend, cell.device.label, cell.options.terms) for cell in self.alive]
-        return [(cell, failures[one]) for cell, one in zip(self.alive, columns, strict=True) if one in failures]
+        failures = cases.judge_cases({column: summarize_case(found) for column, found in trials.items()})
+        columns = [(case.backend, case.device.label, case.options.terms) for case in self.alive]
+        return [(case, failures[one]) for case, one in zip(self.alive, columns, strict=True) if one in failures]
 
-    def give_up(self, cells: Sequence[Cell]) -> None:
-        """Leave out cells that have not been tried and will not be."""
-        self.alive = [cell for cell in self.alive if cell not in cells]
+    def give_up(self, cases: Sequence[Case]) -> None:
+        """Leave out cases that have not been tried and will not be."""
+        self.alive = [case for case in self.alive if case not in cases]
 
 
 def rows_of(planned: Plan) -> list[Row]:
-    """Return the rows of a plan: cells of one regime and size; each cell by itself where all epochs are run."""
-    found: dict[object, list[Cell]] = {}
-    for cell in planned.cells:
-        row = cell.key if cell.protocol.kind == "published" else cell.row
-        found.setdefault(row, []).append(cell)
-    return [Row(cells) for cells in found.values()]
+    """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
+    found: dict[object, list[Case]] = {}
+    for case in planned.cases:
+        row = case.key if case.protocol.kind == "published" else case.row
+        found.setdefault(row, []).append(case)
+    return [Row(cases) for cases in found.values()]
 
 
-def ordered(rows: Iterable[Row], cells: Sequence[Cell]) -> list[Row]:
-    """Return the rows in the order in which their first cells come."""
-    place = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
-    return sorted(rows, key=lambda row: min(place[cell.key] for cell in row.cells))
+def ordered(rows: Iterable[Row], cases: Sequence[Case]) -> list[Row]:
+    """Return the rows in the order in which their first cases come."""
+    place = {case.key: number for number, case in reversed(list(enumerate(cases)))}
+    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
-def whole_rounds(cells: Iterable[Cell], trials: Sequence[TrialRecord]) -> int:
+def whole_rounds(cases: Iterable[Case], trials: Sequence[TrialRecord]) -> int:
     """Return in how many rounds, from the first on, a row has had every column that had not failed by then."""
-    done, alive = 0, {cell.key for cell in cells}
+    done, alive = 0, {case.key for case in cases}
     while True:
         of_round = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
-        alive -= {trial.cell for trial in of_round if trial.ends_cell}
-        if not any(trial.bout or trial.measurement for trial in of_round) or not alive <= {
-            one.cell for one in of_round
+        alive -= {trial.case for trial in of_round if trial.ends_case}
+        if not any(trial.block or trial.measurement for trial in of_round) or not alive <= {
+            one.case for one in of_round
         }:
             return done
         done += 1
 
 
 def seconds(trials: Iterable[TrialRecord]) -> float:
-    """Return how long trials took in all: those of a bout were alive together, about as long as the longest.
+    """Return how long trials took in all: those of a block were alive together, about as long as the longest.
 
     What each waited for a quiet machine counts too.
     """
-    bouts: dict[int, float] = {}
+    blocks: dict[int, float] = {}
     alone_s = 0.0
     for trial in trials:
-        if trial.bout:
-            bouts[trial.bout] = max(bouts.get(trial.bout, 0.0), _taken_s(trial))
+        if trial.block:
+            blocks[trial.block] = max(blocks.get(trial.block, 0.0), _taken_s(trial))
         else:
             alone_s += _taken_s(trial)
-    return alone_s + sum(bouts.values())
+    return alone_s + sum(blocks.values())
 
 
 def _taken_s(trial: TrialRecord) -> float:
@@ -289,13 +289,13 @@ def _taken_s(trial: TrialRecord) -> float:
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the cell's later trials: what the first one calibrated, with a margin on the warm-up."""
+    """Return the protocol for the case's later trials: what the first one calibrated, with a margin on the warm-up."""
     training = measurement.training
-    if protocol.steps_per_block is not None or training is None:
+    if protocol.steps_per_slice is not None or training is None:
         return protocol
-    needed = sum(block.count == training.steps_per_block for block in training.warmup)
+    needed = sum(slice_.count == training.steps_per_slice for slice_ in training.warmup)
     return dataclasses.replace(
         protocol,
-        steps_per_block=training.steps_per_block,
-        warmup_blocks=min(WARMUP_MAX_BLOCKS, math.ceil(WARMUP_MARGIN * needed)),
+        steps_per_slice=training.steps_per_slice,
+        warmup_slices=min(WARMUP_MAX_SLICES, math.ceil(WARMUP_MARGIN * needed)),
     )

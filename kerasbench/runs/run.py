@@ -21,18 +21,18 @@ from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.host import Machine
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import Gate, State, observe, product_canary
-from kerasbench.plan import catalog, cells, duration, request
+from kerasbench.plan import cases, catalog, duration, request
+from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
-from kerasbench.plan.cells import Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes import bout, questions, variables
+from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
 from kerasbench.protocol.columns import parted
 from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.results import record
 from kerasbench.results import store as results_store
-from kerasbench.results.record import Asked, Counted, Record, Resumed
+from kerasbench.results.record import Counted, Record, ResumeConfig, RunConfig
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
 from kerasbench.runs.resume import Interrupted
@@ -43,7 +43,7 @@ from kerasbench.scenario import is_saved
 from kerasbench.settings import Settings
 
 
-def asked_for(said: Settings, chosen: Interpreters, say: Callable[[str], None]) -> tuple[Asked, Interpreters]:
+def asked_for(said: Settings, chosen: Interpreters, say: Callable[[str], None]) -> tuple[RunConfig, Interpreters]:
     """Return what is asked for, and the interpreters of both sides, which are made where they have to be.
 
     Without backends: those that the requirements name, ``torch==2.6``, else all that have both sides. The machine is
@@ -74,7 +74,7 @@ class Telling(Interface):
 
 
 @dataclass(frozen=True)
-class Surveyed:
+class Inventories:
     """What there is. ``state`` is the machine's before the first child: what others do, not what we do.
 
     ``probes`` has what each interpreter said, by whom it is for: ``torch``, or ``torch@LABEL``.
@@ -86,7 +86,7 @@ class Surveyed:
     selected: list[Selected]
 
 
-def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Telling) -> Surveyed:
+def survey(asked: RunConfig, here: Machine, interpreters: Interpreters, telling: Telling) -> Inventories:
     """Look at the machine, ask the backends what they see, and select the scenarios.
 
     Raises:
@@ -100,29 +100,29 @@ def survey(asked: Asked, here: Machine, interpreters: Interpreters, telling: Tel
     describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
     backend = parted(describer)[0] if describer else None
     python = interpreters.of(describer or "")
-    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.given, asked.suite)
-    return Surveyed(here, state, probes, selected)
+    selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.model_config, asked.suite)
+    return Inventories(here, state, probes, selected)
 
 
-def _refuse_models(asked: Asked, python: str) -> None:
+def _refuse_models(asked: RunConfig, python: str) -> None:
     """Raise UnusableScenario for a saved model that no backend can load, as far as its file tells without loading it.
 
     By one child, before any backend is asked for anything. What another interpreter might still describe passes.
     """
     for file in (Path(one) for one in catalog.own_files(asked.scenarios) if is_saved(Path(one))):
         try:
-            catalog.describe(file, python, given=asked.given)
+            catalog.describe(file, python, model_config=asked.model_config)
         except UnusableScenario as error:
             if error.is_final:
                 raise
 
 
-def columns(asked: Asked) -> list[str]:
+def columns(asked: RunConfig) -> list[str]:
     """Return whom a run asks what they see: backends, or those of their interpreters that have a label."""
     return asked.environments or asked.backends or backends.names()
 
 
-def plan(asked: Asked, found: Surveyed, interpreters: Interpreters, telling: Telling) -> Plan:
+def plan(asked: RunConfig, found: Inventories, interpreters: Interpreters, telling: Telling) -> Plan:
     """Plan what was asked for out of what there is, and get ready all that its trials need.
 
     Raises:
@@ -130,7 +130,7 @@ def plan(asked: Asked, found: Surveyed, interpreters: Interpreters, telling: Tel
     """
     if asked.effort.protocol.kind == "sweep":
         request.require_sweepable(found.selected, asked.options)
-    planned = cells.make(asked, found.selected, found.probes, found.here, interpreters.named)
+    planned = cases.make(asked, found.selected, found.probes, found.here, interpreters.named)
     if asked.data == "real":
         fetch_all(planned, interpreters, telling)
     if asked.explain:
@@ -151,25 +151,27 @@ def probe_all(
 
 
 def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
-    """Have the operations of each regime's training step counted; none where the backend that can is not there."""
+    """Have the operations of each workload's training step counted; none where the backend that can is not there."""
     found: list[Counted] = []
     counting = interpreters.columns([backends.counting()])[0]
-    for one in {cell.selected.label: cell.selected for cell in planned.cells}.values():
-        request = CountRequest(one.entry.place, one.entry.file_hash, one.regime.name, one.entry.given)
-        said = questions.count(request, interpreters.of(counting), planned.asked.keep_env)
+    for one in {case.selected.label: case.selected for case in planned.cases}.values():
+        request = CountRequest(one.entry.place, one.entry.file_hash, one.workload.name, one.entry.model_config)
+        said = questions.count(request, interpreters.of(counting), planned.config.keep_env)
         if not isinstance(said, Failure):
-            found.append(Counted(one.entry.name, one.regime.name, said))
+            found.append(Counted(one.entry.name, one.workload.name, said))
     return found
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters, telling: Telling) -> None:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
-    regimes = {one.regime.data: (cell, one) for cell in planned.cells if (one := cell.selected).regime.has_real_data}
+    workloads = {
+        one.workload.data: (case, one) for case in planned.cases if (one := case.selected).workload.has_real_data
+    }
     complaints = []
-    for title, (cell, one) in regimes.items():
+    for title, (case, one) in workloads.items():
         with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
-            python = interpreters.of(cell.subject)
-            said = questions.fetch(one.entry.place, one.regime.name, cell.backend, python, planned.asked.keep_env)
+            python = interpreters.of(case.subject)
+            said = questions.fetch(one.entry.place, one.workload.name, case.backend, python, planned.config.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
     if complaints:
@@ -187,7 +189,7 @@ class Audience(Telling, Interface):
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedRun:
     """A run that is over: what it measured, and its files. ``unsaved`` says why the data could not be written."""
 
     record: Record
@@ -212,25 +214,25 @@ class Session:
 
 @contextmanager
 def measured(
-    asked: Asked | Resumed, folder: Path, interpreters: Interpreters, audience: Audience, wait: bool = False
-) -> Iterator[Ended]:
+    asked: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, audience: Audience, wait: bool = False
+) -> Iterator[FinishedRun]:
     """Survey, plan, run and save; then hold the machine until the block ends, because drawing would disturb others.
 
-    ``Resumed``: go on with the newest run of the folder that was begun on this machine and did not finish.
+    ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
     ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
             been measured then.
     """
-    if isinstance(asked, Asked):
+    if isinstance(asked, RunConfig):
         asked = with_columns(asked, interpreters)
         _require_there(asked, interpreters)  # before it waits
     with machine_lock(on_wait=audience.say if wait else None):
         files.remove_abandoned()
         here = host.fingerprint()
         interrupted, more_s = None, None
-        if isinstance(asked, Resumed):
+        if isinstance(asked, ResumeConfig):
             more_s = asked.more_s
             interrupted = resume.find(folder, here, more_s is not None)  # not before: it may have held the machine
             resume.require_named_again(interrupted, asked)
@@ -238,7 +240,7 @@ def measured(
         yield _measured(asked, here, folder, interpreters, audience, interrupted, more_s)
 
 
-def with_columns(asked: Asked, interpreters: Interpreters) -> Asked:
+def with_columns(asked: RunConfig, interpreters: Interpreters) -> RunConfig:
     """Return what is asked for with whom its columns are for, where interpreters have labels and it does not say."""
     found = interpreters.columns(asked.backends or backends.names())
     if asked.environments or not any(parted(whom)[1] for whom in found):
@@ -246,16 +248,16 @@ def with_columns(asked: Asked, interpreters: Interpreters) -> Asked:
     return dataclasses.replace(asked, environments=found)
 
 
-def _require_there(asked: Asked, interpreters: Interpreters) -> None:
+def _require_there(asked: RunConfig, interpreters: Interpreters) -> None:
     """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
-    catalog.require_known(asked.scenarios, asked.given, asked.suite)
+    catalog.require_known(asked.scenarios, asked.model_config, asked.suite)
     interpreters.require(columns(asked))
 
 
-def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> Asked:
+def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
     """Return what an interrupted run was asked for, if all of it still is as it was."""
-    variables.require_same(interrupted.record.asked.keep_env)
-    asked = request.known(interrupted.record.asked)
+    variables.require_same(interrupted.record.config.keep_env)
+    asked = request.known(interrupted.record.config)
     for whom in asked.environments:
         if parted(whom)[1] and whom not in interpreters.named:
             raise UsageError(f"{interrupted.file} measured {whom}: name its interpreter again, --python {whom}=PATH")
@@ -264,14 +266,14 @@ def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> Asked:
 
 
 def _measured(
-    asked: Asked,
+    asked: RunConfig,
     here: Machine,
     folder: Path,
     interpreters: Interpreters,
     audience: Audience,
     interrupted: Interrupted | None,
     more_s: float | None,
-) -> Ended:
+) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the name is reserved when nothing else can."""
     found = survey(asked, here, interpreters, audience)
     planned = plan(asked, found, interpreters, audience)
@@ -288,7 +290,7 @@ def _measured(
 def _with_more_time(planned: Plan, earlier: Record, more_s: float) -> Plan:
     """Return the plan with so much more time than those trials took that still count."""
     effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
-    return dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, effort=effort))
+    return dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
 
 def _session(planned: Plan, state: State, folder: Path, interpreters: Interpreters, audience: Audience) -> Session:
@@ -298,12 +300,12 @@ def _session(planned: Plan, state: State, folder: Path, interpreters: Interprete
     """
     watch = Watch(Gate(product_canary(), planned.effort.gate_s))
     observer = audience.observer(duration.recall(folder, planned.machine, planned))
-    launch = partial(bout.measure, kept=planned.asked.keep_env)
+    launch = partial(block.measure, kept=planned.config.keep_env)
     return Session(launch, watch, observer, state, interpreters.of)
 
 
 def _reserved(
-    folder: Path, planned: Plan, found: Surveyed, interrupted: Interrupted | None
+    folder: Path, planned: Plan, found: Inventories, interrupted: Interrupted | None
 ) -> tuple[Store, Record | None]:
     """Return where the run goes, and the interrupted one with the trials that still count.
 
@@ -349,7 +351,7 @@ def _refined(planned: Plan, record: Record, spent_s: float, execute: Execute) ->
         return record  # the disk takes no more, and what was measured stands
 
 
-def _saved(store: Store, record: Record) -> Ended:
+def _saved(store: Store, record: Record) -> FinishedRun:
     """Save at once, before anything is drawn: a second Ctrl-C ends whatever goes on then.
 
     Where the disk refuses, what was measured can still be shown.
@@ -357,5 +359,5 @@ def _saved(store: Store, record: Record) -> Ended:
     try:
         store.finish(record)
     except ResultsError as error:
-        return Ended(record, store, str(error))
-    return Ended(record, store)
+        return FinishedRun(record, store, str(error))
+    return FinishedRun(record, store)

@@ -1,10 +1,10 @@
-"""In which order the columns of a bout take turns (pure): every column once a cycle, neighbours balanced.
+"""In which order the columns of a block take turns (pure): every column once a cycle, neighbours balanced.
 
-In which order cells are measured, and which of them make a series (pure).
+In which order cases are measured, and which of them make a series (pure).
 
-When a stage of a bout has slices enough (pure).
+When a stage of a block has slices enough (pure).
 
-When a row has bouts enough, and a run rounds enough (pure).
+When a row has blocks enough, and a run rounds enough (pure).
 
 Two more sizes inside each bracket of a sweep's crossings, measured in the same record once its rounds are over.
 """
@@ -18,17 +18,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 
-from kerasbench.analysis.cells import CellSummary, headline_of, summarize_cell
+from kerasbench.analysis.cases import CaseSummary, headline_of, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, median_error, minimal_effect, t_quantile
-from kerasbench.analysis.series import Swept, swept
+from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.plan.cells import Cell, Plan, Shared, with_controls
+from kerasbench.plan.cases import Case, Plan, Shared, with_controls
 from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Options, Size
-from kerasbench.protocol.measurement import STAGES, Block, disturbed_cycles
-from kerasbench.protocol.messages import RegimeDescription
+from kerasbench.protocol.measurement import STAGES, Slice, disturbed_cycles
+from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, counts_epochs
-from kerasbench.results.record import BUDGET, CellKey, Column, Effort, Record, TrialRecord
+from kerasbench.results.record import BUDGET, CaseKey, Column, Effort, Record, TrialRecord
 from kerasbench.text import count
 
 Orders = Callable[[int], Iterator[Sequence[int]]]
@@ -59,61 +59,61 @@ def williams(columns: Sequence[int]) -> list[list[int]]:
     return square if count % 2 == 0 else [*square, *(order[::-1] for order in square)]
 
 
-def order_cells(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
-    """Return the cells in this round's random order: scenarios permuted, then the cells inside each.
+def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
+    """Return the cases in this round's random order: scenarios permuted, then the cases inside each.
 
-    Cells of one scenario, and in a sweep those of one size, stay together, because they are what is compared: drift
+    Cases of one scenario, and in a sweep those of one size, stay together, because they are what is compared: drift
     between them must be small.
     """
     rng = random.Random(f"{seed}/{round_index}")
-    groups: dict[Shared, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.row, []).append(cell)
+    groups: dict[Shared, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.row, []).append(case)
     together = list(groups.values())
     rng.shuffle(together)
-    return [cell for group in together for cell in rng.sample(group, len(group))]
+    return [case for group in together for case in rng.sample(group, len(group))]
 
 
-def larger_in_series(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that differ from a cell of a sweep in nothing but a larger size."""
+def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
+    """Return the cases that differ from a case of a sweep in nothing but a larger size."""
     return [
         one
-        for one in cells
+        for one in cases
         if one.options.size is not None
-        and cell.options.size is not None
-        and one.options.size.exceeds(cell.options.size)
-        and (*one.key[:4], one.options.terms) == (*cell.key[:4], cell.options.terms)
+        and case.options.size is not None
+        and one.options.size.exceeds(case.options.size)
+        and (*one.key[:4], one.options.terms) == (*case.key[:4], case.options.terms)
     ]
 
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
-BLOCK_PRECISION = (
-    0.01  # half-width of a bout's own ratios: processes of one cell differ by as much, so more would not help
+SLICE_PRECISION = (
+    0.01  # half-width of a block's own ratios: processes of one case differ by as much, so more would not help
 )
-SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a bout
+SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 PARTS_SHARE = 0.2  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
-def shares(protocol: Protocol, regime: RegimeDescription) -> dict[str, float]:
-    """Return each stage's share of the time; what a protocol or a regime does not have is left to the steps."""
+def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
+    """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
     if protocol.kind == "sweep":
         return {TRAIN: 1.0}
-    if regime.predicts_only:
-        return dict(PREDICTED if regime.predicts_batches else {ONE: 0.5, ALL: 0.5})
-    missing = {EPOCH: counts_epochs(regime.steps), BATCH: not regime.predicts_batches}
+    if workload.predicts_only:
+        return dict(PREDICTED if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
+    missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}
     found = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
     return found | {TRAIN: found[TRAIN] + 1 - sum(found.values())}
 
 
-def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Block]], /) -> bool:
+def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]], /) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
     ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
     disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
     """
     disturbed = disturbed_cycles(slices)
-    undisturbed = [[block for block in column if block.cycle not in disturbed] for column in slices]
+    undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if _is_enough(protocol, of_stage, stage, undisturbed):
         return True
     half = [column[: len(column) // 2] for column in slices]
@@ -122,20 +122,20 @@ def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices
 
 
 def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Block]]
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]]
 ) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < protocol.min_cycles:
         return False
-    spent_ns = max(sum(block.ns for block in column) for column in slices)
+    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
     if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
         return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
-    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= BLOCK_PRECISION
+    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
 
 
-def widest(slices: Sequence[Sequence[Block]]) -> float:
+def widest(slices: Sequence[Sequence[Slice]]) -> float:
     """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
-    logs = [[math.log(block.unit_ns) for block in column] for column in slices]
+    logs = [[math.log(slice_.unit_ns) for slice_ in column] for column in slices]
     if len(logs) == 1:
         return _half_width(logs[0])
     return max(
@@ -148,17 +148,17 @@ def _half_width(values: Sequence[float]) -> float:
     return math.inf if error is None else t_quantile(len(values) - 1) * error
 
 
-PRECISION = 0.02  # half-width of every ratio's interval at which further bouts add nothing that matters
+PRECISION = 0.02  # half-width of every ratio's interval at which further blocks add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-# An interval that kept so much of its width in so many bouts no longer shrinks. Six bouts from three leave
-# 0.42 of it. One bout says nothing: an unusual one widens the interval, which is a reason to go on.
-NO_GAIN, NO_GAIN_BOUTS = 0.95, 3
+# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
+# 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
+NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
-Between = Callable[[CellSummary, CellSummary, str, Sequence[CellSummary]], LogEstimate | None]
+Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary]], LogEstimate | None]
 
 
 class Ending(Enum):
-    """Why a row takes no further bout."""
+    """Why a row takes no further block."""
 
     PRECISE = "precise"
     NO_GAIN = "no gain"
@@ -172,9 +172,9 @@ def precision_of(effect: float) -> float:
 
 
 def ending(effort: Effort, widths: Sequence[Sequence[float | None]], precision: float = PRECISION) -> Ending | None:
-    """Say why a row ends after this bout; None means that it goes on.
+    """Say why a row ends after this block; None means that it goes on.
 
-    ``widths`` has, for each of its bouts, the ``half_widths`` after it, in an order that stays.
+    ``widths`` has, for each of its blocks, the ``half_widths`` after it, in an order that stays.
     """
     done = len(widths)
     if done >= effort.max_rounds:
@@ -183,7 +183,7 @@ def ending(effort: Effort, widths: Sequence[Sequence[float | None]], precision: 
         return None
     if all(one is not None and one <= precision for one in widths[-1]):
         return Ending.PRECISE
-    earlier = done - NO_GAIN_BOUTS
+    earlier = done - NO_GAIN_BLOCKS
     if earlier >= effort.min_rounds and not _gained(widths[earlier - 1], widths[-1], precision):
         return Ending.NO_GAIN
     return None
@@ -194,11 +194,11 @@ def half_widths(trials: Sequence[TrialRecord], between: Between) -> list[float |
 
     ``between`` is ``analysis.ratios.between``. None: too little is known.
     """
-    cells: dict[CellKey, list[TrialRecord]] = {}
+    cases: dict[CaseKey, list[TrialRecord]] = {}
     for trial in trials:
-        cells.setdefault(trial.cell, []).append(trial)
+        cases.setdefault(trial.case, []).append(trial)
     metric = headline_of(trials)
-    measured = [found for own in cells.values() if (found := summarize_cell(own)).failure is None]
+    measured = [found for own in cases.values() if (found := summarize_case(own)).failure is None]
     if len(measured) == 1:
         own_interval = measured[0].estimate(metric)
         return [own_interval.half_width if own_interval else None]
@@ -224,7 +224,7 @@ def said(one: Ending, effort: Effort, precision: float, several: bool = True) ->
         case Ending.PRECISE:
             return f"every {what} is within ±{100 * precision:.0f} %"
         case Ending.NO_GAIN:
-            return f"no {what} that is still too wide has shrunk in the last {NO_GAIN_BOUTS} rounds"
+            return f"no {what} that is still too wide has shrunk in the last {NO_GAIN_BLOCKS} rounds"
         case Ending.ROUNDS:
             return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
         case Ending.BROKEN:
@@ -239,7 +239,7 @@ def summed_up(endings: Sequence[Ending], effort: Effort, precision: float, sever
 
 
 def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
-    """Tell whether the last bouts made an interval narrower that is not narrow enough."""
+    """Tell whether the last blocks made an interval narrower that is not narrow enough."""
     if len(before) != len(after):
         return True  # a column has failed in between
     return any(
@@ -254,32 +254,32 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     None where that was not asked for, the run was interrupted or quick, nothing crosses significantly, or --budget has
     no time left for it.
     """
-    if not planned.asked.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
+    if not planned.config.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
         return None
     wanted = more_sizes(summarize(record))
     bases = {
-        (cell.backend, cell.device.label, cell.options.terms): cell
-        for cell in planned.cells
-        if not cell.options.control
+        (case.backend, case.device.label, case.options.terms): case
+        for case in planned.cases
+        if not case.options.control
     }
-    cells = [
+    cases = [
         dataclasses.replace(base, options=base.options.at(size))
         for size, columns in wanted.items()
         for column, base in bases.items()
         if column in columns
     ]
-    cells = with_controls(cells) if planned.asked.control else cells
-    if not cells or not _affordable(cells, record, planned.effort.budget_s, spent_s):
+    cases = with_controls(cases) if planned.config.control else cases
+    if not cases or not _affordable(cases, record, planned.effort.budget_s, spent_s):
         return None
     asked = dataclasses.replace(
-        planned.asked,
-        options=list(dict.fromkeys([*planned.asked.options, *(_bare(cell.options) for cell in cells)])),
+        planned.config,
+        options=list(dict.fromkeys([*planned.config.options, *(_bare(case.options) for case in cases)])),
         effort=_up_to(record.rounds_completed, planned.effort),
         refine=False,
     )
     named = ", ".join(size.label for size in wanted)
     return Plan(
-        asked, planned.machine, [*planned.cells, *cells], planned.absent, [f"more sizes where series cross: {named}"]
+        asked, planned.machine, [*planned.cases, *cases], planned.absent, [f"more sizes where series cross: {named}"]
     )
 
 
@@ -303,16 +303,16 @@ def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     return dict(sorted(found.items(), key=lambda item: item[0].order))
 
 
-def _at(found: Swept, size: float) -> Size:
+def _at(found: SizeSeries, size: float) -> Size:
     base = next(iter(found.rows.values())).size or Size()
     if found.axis == "batch":
         return dataclasses.replace(base, batch=int(size))
     return dataclasses.replace(base, width=size)
 
 
-def _affordable(cells: list[Cell], record: Record, budget_s: float | None, spent_s: float) -> bool:
+def _affordable(cases: list[Case], record: Record, budget_s: float | None, spent_s: float) -> bool:
     each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
-    return budget_s is None or spent_s + len(cells) * record.rounds_completed * each_s <= budget_s
+    return budget_s is None or spent_s + len(cases) * record.rounds_completed * each_s <= budget_s
 
 
 def as_begun(planned: Plan, record: Record) -> Plan:
@@ -320,12 +320,12 @@ def as_begun(planned: Plan, record: Record) -> Plan:
 
     The further sizes are measured on the columns that cross, and nothing else tells them from the others.
     """
-    if planned.effort.protocol.kind != "sweep" or planned.asked.refine:
+    if planned.effort.protocol.kind != "sweep" or planned.config.refine:
         return planned
-    tried = {trial.cell for trial in record.trials if trial.round > 0}
-    begun = {cell.row for cell in planned.cells if cell.key in tried}
-    cells = [cell for cell in planned.cells if cell.key in tried or cell.row not in begun]
-    return dataclasses.replace(planned, cells=cells)
+    tried = {trial.case for trial in record.trials if trial.round > 0}
+    begun = {case.row for case in planned.cases if case.key in tried}
+    cases = [case for case in planned.cases if case.key in tried or case.row not in begun]
+    return dataclasses.replace(planned, cases=cases)
 
 
 def earlier(record: Record) -> Record:
@@ -336,6 +336,6 @@ def earlier(record: Record) -> Record:
 def joined(first: Record, going_on: Record) -> Record:
     """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
     stopped = going_on.stopped_because if going_on.unfinished else first.stopped_because
-    effort = going_on.asked.effort if going_on.unfinished else first.asked.effort
-    asked = dataclasses.replace(going_on.asked, effort=effort)
-    return dataclasses.replace(going_on, asked=asked, rounds_completed=first.rounds_completed, stopped_because=stopped)
+    effort = going_on.config.effort if going_on.unfinished else first.config.effort
+    asked = dataclasses.replace(going_on.config, effort=effort)
+    return dataclasses.replace(going_on, config=asked, rounds_completed=first.rounds_completed, stopped_because=stopped)

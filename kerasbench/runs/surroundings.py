@@ -1,6 +1,6 @@
-"""Whether one more child of a bout fits into memory beside those that are there, and onto the card.
+"""Whether one more child of a block fits into memory beside those that are there, and onto the card.
 
-What surrounds a bout: the gate before it, the machine's counters and the GPU's clocks while it runs, which GPU.
+What surrounds a block: the gate before it, the machine's counters and the GPU's clocks while it runs, which GPU.
 """
 
 import dataclasses
@@ -31,8 +31,8 @@ def fits(free_bytes: int, held_bytes: int, largest_bytes: int) -> bool:
 
 
 @dataclass
-class Supply:
-    """One kind of memory during a bout: what was free before it, and what its children hold.
+class MemoryPool:
+    """One kind of memory during a block: what was free before it, and what its children hold.
 
     ``peaks_bytes`` are what each entrant is known to take, 0 where it has not run yet, None where it takes nothing of
     this memory: children that have only just been started hold nothing to be seen. ``seen_bytes`` is by how much less
@@ -65,9 +65,9 @@ class Supply:
 
 
 class Room:
-    """Asked before each further child of a bout would be started: is there memory for it?"""
+    """RunConfig before each further child of a block would be started: is there memory for it?"""
 
-    def __init__(self, supplies: Sequence[Supply], exclusive: Sequence[str] = ()) -> None:
+    def __init__(self, supplies: Sequence[MemoryPool], exclusive: Sequence[str] = ()) -> None:
         """``exclusive`` has for each entrant the card that it needs for itself; empty where it needs none."""
         self._supplies = supplies
         self._exclusive = exclusive
@@ -96,11 +96,11 @@ class Room:
 
 
 def memory_room(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> Room:
-    """Return what tells of a bout on these devices whether one more fits, by the peaks that are known (0: not yet)."""
-    supplies = [Supply(available_bytes, peaks_bytes)]
+    """Return what tells of a block on these devices whether one more fits, by the peaks that are known (0: not yet)."""
+    supplies = [MemoryPool(available_bytes, peaks_bytes)]
     cards = [cuda_visibility(one)["CUDA_VISIBLE_DEVICES"] if one.platform == CUDA else "" for one in devices]
     for card in sorted(set(filter(None, cards))):
-        supplies.append(Supply(partial(nvidia.free_bytes, card), _on(card, devices, on_card_bytes)))
+        supplies.append(MemoryPool(partial(nvidia.free_bytes, card), _on(card, devices, on_card_bytes)))
     exclusive = {card for card in set(filter(None, cards)) if nvidia.is_exclusive(card)}
     return Room(supplies, [card if card in exclusive else "" for card in cards])
 
@@ -117,10 +117,10 @@ Outcomes = Sequence[Outcome | None]
 
 
 class Watcher(Interface):
-    """Runs one bout on these devices when the machine is quiet, and says what went on around each of its columns."""
+    """Runs one block on these devices when the machine is quiet, and says what went on around each of its columns."""
 
     def __call__(
-        self, devices: Sequence[Device], bout: Callable[[], Outcomes], on_wait: Callable[[str], None], /
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
     ) -> tuple[Outcomes, Sequence[Surroundings]]: ...
 
 
@@ -132,14 +132,14 @@ class Watch:
     look: Callable[[float], State] = observe
 
     def __call__(
-        self, devices: Sequence[Device], bout: Callable[[], Outcomes], on_wait: Callable[[str], None], /
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
         passage = self.gate.wait(on_wait)
         names = [_card_name(device) for device in devices]
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
             before, cpu_s = self.look(0.0), _children_cpu_s()  # after the canary, which is no neighbour
-            outcomes = bout()
+            outcomes = block()
         left_cpu_s = sum(outcome.left_cpu_s for outcome in outcomes if outcome is not None)
         around = Surroundings(
             waited_s=passage.waited_s,

@@ -155,7 +155,7 @@ def check_terms(asked: Options, got: Resolved, usage: Usage) -> None:
     """Raise TrialFailure (unsupported) where a trial ran on other terms than those that were asked for."""
     for option, wanted, found in differences(asked, got, usage):
         cause = f"asked for {option} {wanted}, but it ran with {found}"
-        remedy = f"leave {option} out, or choose another value for this cell"
+        remedy = f"leave {option} out, or choose another value for this case"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "finish"))
 
 
@@ -288,7 +288,7 @@ def _layers(model: Any) -> list[Any]:
 
 OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few enough to be kept
 
-# What Keras' layers that draw random numbers call the amount: Dropout and its kin, GaussianNoise, LSTM and its cells.
+# What Keras' layers that draw random numbers call the amount: Dropout and its kin, GaussianNoise, LSTM and its cases.
 AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
 
 # What Keras' layers are called by which backends differ more than others; analysis/parity.py says why, and how much.
@@ -302,7 +302,7 @@ def sensitive(model: Any) -> list[str]:
 
 
 def random_layers(model: Any) -> list[Any]:
-    """Return the layers that draw random numbers in training, cells of recurrent layers included."""
+    """Return the layers that draw random numbers in training, cases of recurrent layers included."""
     return [
         layer
         for layer in model._flatten_layers(include_self=False)

@@ -1,11 +1,11 @@
 """Calibration and warm-up: how many steps a slice has, and when a model is as quick as it gets (owns no clock).
 
-Fed with steps and clock readings, so that tests can feed it sequences. METHOD: blocks of K steps inside an epoch; K
+Fed with steps and clock readings, so that tests can feed it sequences. METHOD: slices of K steps inside an epoch; K
 calibrated once; warm-up kept.
 
 A slice: what is discarded at its beginning, what is measured, and where in an epoch it fits (owns no clock).
 
-Fed with steps and readings, as ``blocks`` is, so that tests can feed it sequences.
+Fed with steps and readings, as ``slices`` is, so that tests can feed it sequences.
 """
 
 import itertools
@@ -17,20 +17,20 @@ from enum import Enum, auto
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
 
 LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
-SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a block
-STEADY_WINDOW = 5  # blocks in each of the two medians that are compared
+SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a slice
+STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
-WARMUP_MAX_BLOCKS = 30
-LONGEST_BLOCKS = 10  # times as long as asked for, so that a hiccup while K is looked for makes no slice endless
+WARMUP_MAX_SLICES = 30
+LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup while K is looked for makes no slice endless
 
 
 def is_steady(step_ns: Sequence[float]) -> bool:
-    """Tell whether the last ten blocks show no trend: their two halves agree and the first is no outlier."""
+    """Tell whether the last ten slices show no trend: their two halves agree and the first is no outlier."""
     if len(step_ns) < 2 * STEADY_WINDOW:
         return False
     last_ten = step_ns[-2 * STEADY_WINDOW :]
@@ -40,15 +40,15 @@ def is_steady(step_ns: Sequence[float]) -> bool:
     return abs(before - after) <= STEADY_TOLERANCE * after and low - fence <= last_ten[0] <= high + fence
 
 
-def refill_ns(blocks: Sequence[Block]) -> float:
-    """Return what blocks cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
+def refill_ns(slices: Sequence[Slice]) -> float:
+    """Return what slices cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
 
-    A block of k steps takes r + k * s. So r is what twice the smaller one takes beyond the larger one, where that has
+    A slice of k steps takes r + k * s. So r is what twice the smaller one takes beyond the larger one, where that has
     twice as many steps.
     """
     quickest: dict[int, int] = {}
-    for block in blocks:
-        quickest[block.count] = min(block.ns, quickest.get(block.count, block.ns))
+    for slice_ in slices:
+        quickest[slice_.count] = min(slice_.ns, quickest.get(slice_.count, slice_.ns))
     if len(quickest) < 2:
         return math.inf
     small, large = sorted(quickest)[-2:]
@@ -57,11 +57,11 @@ def refill_ns(blocks: Sequence[Block]) -> float:
 
 
 class WarmUpClock:
-    """Find K, where the protocol has none, and warm up in blocks of K steps.
+    """Find K, where the protocol has none, and warm up in slices of K steps.
 
-    ``steps_per_epoch`` bounds a block (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
+    ``steps_per_epoch`` bounds a slice (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
     the clock with its synchronisation costs on an idle device. ``asynchronous``: the device works through a queue,
-    which a synchronisation drains. What refilling it costs is to be as small a part of a block as the clock is. Call
+    which a synchronisation drains. What refilling it costs is to be as small a part of a slice as the clock is. Call
     ``begin_epoch``, then ``mark`` at each step that it ``wants``, until it is ``warm``.
     """
 
@@ -70,26 +70,26 @@ class WarmUpClock:
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
-        self._calibrated: list[Block] = []
-        self._target_ns = max(protocol.block_ns, int(sync_ns / SYNC_SHARE))
-        self._calibrating = protocol.steps_per_block is None
+        self._calibrated: list[Slice] = []
+        self._target_ns = max(protocol.slice_ns, int(sync_ns / SYNC_SHARE))
+        self._calibrating = protocol.steps_per_slice is None
         self._reached_target_once = False
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None
         self._steady_candidates: list[float] = []
         self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1
-        self.steps_per_block = protocol.steps_per_block or 1
-        self.blocks: list[Block] = []
+        self.steps_per_slice = protocol.steps_per_slice or 1
+        self.slices: list[Slice] = []
         self.steady = False
         self.warm = False
 
     @property
     def unit_ns(self) -> float:
-        """The time of a step (or epoch), once it is warm: the median over the blocks of K."""
-        return statistics.median(block.unit_ns for block in self.blocks if block.count == self.steps_per_block)
+        """The time of a step (or epoch), once it is warm: the median over the slices of K."""
+        return statistics.median(slice_.unit_ns for slice_ in self.slices if slice_.count == self.steps_per_slice)
 
     def begin_epoch(self) -> None:
-        """Forget the open block (a block never spans two epochs) and look out for the first step to mark."""
+        """Forget the open slice (a slice never spans two epochs) and look out for the first step to mark."""
         self._open = None
         self._next_mark = LEAD_STEPS
 
@@ -98,36 +98,36 @@ class WarmUpClock:
         return step == self._next_mark
 
     def mark(self, step: int, now_ns: int) -> None:
-        """Close the block that ends before this step and open the next one."""
+        """Close the slice that ends before this step and open the next one."""
         if self._open is not None:
             opened_at, since_ns = self._open
-            self._close(Block(step - opened_at, now_ns - since_ns))
-        end = step + self.steps_per_block
+            self._close(Slice(step - opened_at, now_ns - since_ns))
+        end = step + self.steps_per_slice
         fits = self.last_step is None or end <= self.last_step
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
-    def _close(self, block: Block) -> None:
-        self.blocks.append(block)
+    def _close(self, slice_: Slice) -> None:
+        self.slices.append(slice_)
         if self._calibrating:
-            self._calibrate(block)
+            self._calibrate(slice_)
         else:
-            self._steady_candidates.append(block.unit_ns)
+            self._steady_candidates.append(slice_.unit_ns)
         if not self._calibrating:
             self._judge_warmth()
 
-    def _calibrate(self, block: Block) -> None:
-        self._calibrated.append(block)
+    def _calibrate(self, slice_: Slice) -> None:
+        self._calibrated.append(slice_)
         target_ns: float = self._target_ns
         if self._asynchronous:
             needed_ns = max(target_ns, refill_ns(self._calibrated) / SYNC_SHARE)
-            target_ns = min(needed_ns, max(target_ns, LONGEST_BLOCKS * self._protocol.block_ns))
+            target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._protocol.slice_ns))
         # Twice at the same size: one hiccup must not freeze a K that is far too small.
-        if block.ns >= target_ns and self._reached_target_once:
+        if slice_.ns >= target_ns and self._reached_target_once:
             self._calibrating = False
-        elif block.ns >= target_ns:
+        elif slice_.ns >= target_ns:
             self._reached_target_once = True
-        elif self._fits_epoch(2 * self.steps_per_block):
-            self.steps_per_block *= 2
+        elif self._fits_epoch(2 * self.steps_per_slice):
+            self.steps_per_slice *= 2
             self._reached_target_once = False
         else:
             self._calibrating = False
@@ -138,16 +138,16 @@ class WarmUpClock:
     def _judge_warmth(self) -> None:
         done = len(self._steady_candidates)  # of the frozen size, those that calibration made not counted
         self.steady = is_steady(self._steady_candidates)
-        if self._protocol.warmup_blocks is not None:
-            self.warm = done >= self._protocol.warmup_blocks
+        if self._protocol.warmup_slices is not None:
+            self.warm = done >= self._protocol.warmup_slices
             return
-        spent_ns = sum(block.ns for block in self.blocks)
+        spent_ns = sum(slice_.ns for slice_ in self.slices)
         enough = spent_ns >= self._protocol.warmup_min_ns
-        too_long = done >= WARMUP_MAX_BLOCKS or spent_ns >= self._protocol.warmup_max_ns
+        too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._protocol.warmup_max_ns
         self.warm = (enough and self.steady) or (done >= 1 and too_long)
 
 
-Ask = Callable[[Block | None], Turn | None]  # says what was measured (None: nothing yet), and waits for the next turn
+Ask = Callable[[Slice | None], Turn | None]  # says what was measured (None: nothing yet), and waits for the next turn
 
 MS = 1_000_000
 SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
@@ -178,7 +178,7 @@ class Pace:
 
     def counted(self, unit_ns: float) -> int:
         """Return how many calls of this duration a slice measures."""
-        return math.ceil(self.protocol.block_ns / unit_ns)
+        return math.ceil(self.protocol.slice_ns / unit_ns)
 
 
 def settle_ns(device: Device) -> int:
@@ -192,9 +192,9 @@ def granted(turns: int, turn: Turn = FIRST) -> Ask:
     return lambda measured: next(left, None)
 
 
-def measured(ask: Ask, measure: Callable[[Turn], Block]) -> list[Block]:
+def measured(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
     """Measure slice after slice, as long as there are turns."""
-    slices: list[Block] = []
+    slices: list[Slice] = []
     turn = ask(None)
     while turn is not None:
         slices.append(measure(turn))
@@ -232,7 +232,7 @@ class SliceClock:
         self._began = Reading(0, 0, 0)
         self.warmup = warmup
         self.state = State.WARMING
-        self.slices: list[Block] = []
+        self.slices: list[Slice] = []
         self.switches = 0
 
     @property
@@ -244,7 +244,7 @@ class SliceClock:
         return self.state is State.OVER
 
     @property
-    def last(self) -> Block | None:
+    def last(self) -> Slice | None:
         """The slice that was measured last."""
         return self.slices[-1] if self.slices else None
 
@@ -278,15 +278,15 @@ class SliceClock:
             case State.WARMING:
                 self.warmup.mark(step, now.ns)
                 if self.warmup.warm:
-                    self._discard = self.warmup.steps_per_block
+                    self._discard = self.warmup.steps_per_slice
                     if self._alone:
                         self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
                     self.state = State.WAITING
             case State.DISCARDING:
-                self._began, self._next = now, step + self.warmup.steps_per_block
+                self._began, self._next = now, step + self.warmup.steps_per_slice
                 self.state = State.MEASURING
             case State.MEASURING:
-                ended = now.since(self._began, self.warmup.steps_per_block, self._turn)
+                ended = now.since(self._began, self.warmup.steps_per_slice, self._turn)
                 self.slices.append(self._pace.meter.with_card(ended))
                 self._discard = self._pace.discarded(self.slices[-1].unit_ns, self._least)
                 self.switches += now.switches - self._began.switches
@@ -305,7 +305,7 @@ class SliceClock:
         first = step + self._discard
         if self.warmup.last_step is None:
             return first
-        latest = self.warmup.last_step - self.warmup.steps_per_block
+        latest = self.warmup.last_step - self.warmup.steps_per_slice
         if step == 0:
             first = max(LEAD_STEPS, min(first + LEAD_STEPS, latest))
         return first if first <= latest else None

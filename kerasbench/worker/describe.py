@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench import backends
-from kerasbench.protocol.messages import Description, RegimeDescription
-from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, Given
-from kerasbench.scenario import Regime, Scenario, ScenarioError, require_unchanged
+from kerasbench.protocol.messages import Description, WorkloadDescription
+from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
+from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
@@ -28,10 +28,10 @@ def describe_each(request: DescribeRequest) -> list[Description]:
         ScenarioError: a file holds no usable scenario. TrialFailure: it raised an exception; the failure says where.
     """
     sys.modules["keras"] = Deferred("keras")
-    return [_describe(file, request.given) for file in request.files]
+    return [_describe(file, request.model_config) for file in request.files]
 
 
-def _describe(file: str, given: Given) -> Description:
+def _describe(file: str, given: ModelConfig) -> Description:
     try:
         return describe(Path(file), given)
     except (ScenarioError, TrialFailure):
@@ -40,7 +40,7 @@ def _describe(file: str, given: Given) -> Description:
         raise TrialFailure(failure_of(error, PHASE, file)) from error
 
 
-def describe(file: Path, given: Given = NOTHING) -> Description:
+def describe(file: Path, given: ModelConfig = NOTHING) -> Description:
     """Return the description of a scenario's file, a saved model or a name.
 
     Whatever a scenario file itself raises passes through.
@@ -55,38 +55,38 @@ def describe(file: Path, given: Given = NOTHING) -> Description:
         parameters=scenario.parameters,
         learnable=scenario.learnable,
         scalable=scenario.scalable,
-        regimes=[describe_regime(scenario, regime) for regime in scenario.regimes],
+        workloads=[describe_workload(scenario, workload) for workload in scenario.workloads],
     )
 
 
-def describe_regime(scenario: Scenario, regime: Regime) -> RegimeDescription:
-    dataset = scenario.dataset(regime)
-    return RegimeDescription(
-        name=regime.name,
-        train=regime.train,
-        batch=regime.batch_size,
-        predict_batch=regime.predict_batch_size,
-        full_batch=regime.batch is None,
-        steps=regime.steps,
-        epochs=regime.epochs,
-        validation=regime.validation,
-        test=regime.test,
+def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
+    dataset = scenario.dataset(workload)
+    return WorkloadDescription(
+        name=workload.name,
+        train=workload.train,
+        batch=workload.batch_size,
+        predict_batch=workload.predict_batch_size,
+        full_batch=workload.batch is None,
+        steps=workload.steps,
+        epochs=workload.epochs,
+        validation=workload.validation,
+        test=workload.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
-        keras_only=_keras_only(scenario, regime),
+        keras_only=_keras_only(scenario, workload),
         predicts_only=not scenario.trains,
-        parameters=scenario.parameters_of(regime),
-        operations=scenario.operations_of(regime),
-        large=regime.large,
+        parameters=scenario.parameters_of(workload),
+        operations=scenario.operations_of(workload),
+        large=workload.large,
     )
 
 
-def _keras_only(scenario: Scenario, regime: Regime) -> str:
+def _keras_only(scenario: Scenario, workload: Workload) -> str:
     if not scenario.trains:
         return "predictions alone"
     if scenario.class_weight is not None:
         return "weights of its classes"
-    return "a pipeline of its own" if regime.feed else "callbacks of Keras" if scenario.callbacks else ""
+    return "a pipeline of its own" if workload.feed else "callbacks of Keras" if scenario.callbacks else ""
 
 
 class Deferred(ModuleType):
@@ -106,17 +106,17 @@ class Deferred(ModuleType):
 
 
 def fetch(request: FetchRequest) -> str:
-    """Load the regime's real rows and return their data set's title.
+    """Load the workload's real rows and return their data set's title.
 
     Raises:
         DataError: they cannot be downloaded or read. ScenarioError: the file is no usable scenario.
     """
     scenario = resolve(Path(request.file), NOTHING).scenario
-    regime = scenario.regime(request.regime)
-    dataset = scenario.dataset(regime)
+    workload = scenario.workload(request.workload)
+    dataset = scenario.dataset(workload)
     from kerasbench.worker.feed import draw
 
-    draw(dataset, regime.train + regime.validation + regime.test, 0, "real")
+    draw(dataset, workload.train + workload.validation + workload.test, 0, "real")
     return dataset.title
 
 
@@ -133,13 +133,13 @@ def count(request: CountRequest) -> float:
     count_operations = backends.get(backends.counting()).count_operations
     assert count_operations is not None  # by this it was chosen
     file = Path(request.file)
-    require_unchanged(file, request.file_hash, request.given)
-    scenario = resolve(file, request.given).scenario
-    regime = scenario.regime(request.regime)
-    model = scenario.build(regime)
+    require_unchanged(file, request.file_hash, request.model_config)
+    scenario = resolve(file, request.model_config).scenario
+    workload = scenario.workload(request.workload)
+    model = scenario.build(workload)
     from kerasbench.worker.feed import Feed, draw
 
-    rows = draw(scenario.dataset(regime), SAMPLES, 0, "synthetic")
-    batch = Feed(regime, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
+    rows = draw(scenario.dataset(workload), SAMPLES, 0, "synthetic")
+    batch = Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
     model.train_on_batch(*batch)  # the first step builds the model, symbolically too, and would be counted three times
     return count_operations(lambda: model.train_on_batch(*batch)) / SAMPLES

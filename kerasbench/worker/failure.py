@@ -51,7 +51,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     cause = where(error, scenario_file) + _one_line(error)
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
     if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
-        return Failure(Code.OOM, cause, "a smaller batch or regime, or a machine with more memory", phase, detail)
+        return Failure(Code.OOM, cause, "a smaller batch or workload, or a machine with more memory", phase, detail)
     if isinstance(error, ImportError):
         return _not_imported(error, phase, scenario_file, cause, detail)
     if phase == "device":
@@ -60,7 +60,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         remedy = MPS_REMEDY if isinstance(error, NotImplementedError) else "--device cpu: the Apple GPU has no float64"
         return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
     if isinstance(error, NotImplementedError):
-        return Failure(Code.UNSUPPORTED, cause, "measure this cell on another device or backend", phase, detail)
+        return Failure(Code.UNSUPPORTED, cause, "measure this case on another device or backend", phase, detail)
     return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
 
 

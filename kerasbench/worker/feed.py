@@ -1,6 +1,6 @@
 """The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend.
 
-A regime at a size of a sweep: its batch, its width, and rows for enough whole steps of them.
+A workload at a size of a sweep: its batch, its width, and rows for enough whole steps of them.
 """
 
 import dataclasses
@@ -14,8 +14,8 @@ import numpy as np
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.columns import Size
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS
-from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.inputs import first, in_tuples, is_nested, leaves, mapped
@@ -66,10 +66,10 @@ class Rows:
 class Feed:
     """Training rows, and validation and test rows in their published numbers; and how `fit` takes them.
 
-    ``draws``: the regime's pipeline gives other batches of the same rows each time, so no two backends get the same.
+    ``draws``: the workload's pipeline gives other batches of the same rows each time, so no two backends get the same.
     """
 
-    regime: Regime
+    workload: Workload
     train: Rows
     validation: Rows
     test: Rows
@@ -78,11 +78,11 @@ class Feed:
 
     @property
     def batch(self) -> int:
-        return self.regime.batch_size
+        return self.workload.batch_size
 
     @property
     def predict_batch(self) -> int:
-        return self.regime.predict_batch_size
+        return self.workload.predict_batch_size
 
     @property
     def evaluated(self) -> Rows:
@@ -91,9 +91,9 @@ class Feed:
         return rows[: min(EVALUATED_SAMPLES, max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
     def arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the regime's pipeline."""
-        if self.regime.feed is not None:
-            return {"x": self.regime.feed(rows.x, rows.y, self.batch)}
+        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
+        if self.workload.feed is not None:
+            return {"x": self.workload.feed(rows.x, rows.y, self.batch)}
         weights = {} if rows.weights is None else {"sample_weight": rows.weights}
         return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
 
@@ -106,8 +106,8 @@ class Feed:
         """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
         x, y, *weights = in_tuples(
             (rows.x, rows.y, *([] if rows.weights is None else [rows.weights]))
-            if self.regime.feed is None
-            else tuple(self.regime.feed(rows.x, rows.y, len(rows))[0])
+            if self.workload.feed is None
+            else tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
         )
         if self.class_weight is not None and not weights:
             weights = [weights_of(y, self.class_weight)]
@@ -117,60 +117,60 @@ class Feed:
         """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
         if not len(self.validation):
             return {}
-        if self.regime.feed is None:
+        if self.workload.feed is None:
             unseen = self.validation
             return {"validation_data": (unseen.x, unseen.y, *([] if unseen.weights is None else [unseen.weights]))}
-        return {"validation_data": self.regime.feed(self.validation.x, self.validation.y, self.batch)}
+        return {"validation_data": self.workload.feed(self.validation.x, self.validation.y, self.batch)}
 
     def inputs(self, rows: Rows) -> Any:
-        """Return the x of these rows as the model takes it, through the regime's pipeline where it has one."""
+        """Return the x of these rows as the model takes it, through the workload's pipeline where it has one."""
         return self.together(rows)[0]
 
     def together(self, rows: Rows) -> tuple[Any, Any]:
         """Return x and y of these rows in one batch: a pipeline may have them in another order."""
-        if self.regime.feed is None:
+        if self.workload.feed is None:
             return rows.x, rows.y
-        x, y, *_ = self.regime.feed(rows.x, rows.y, len(rows))[0]
+        x, y, *_ = self.workload.feed(rows.x, rows.y, len(rows))[0]
         return x, y
 
 
-def prepare(scenario: Scenario, regime: Regime, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
+def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
     """Draw the rows; all that the publication had where ``whole``, else as many training rows as are needed to measure.
 
     Raises:
         ScenarioError: the data are not that many rows of float32, int32 or uint8 arrays.
         DataError: real rows cannot be had.
     """
-    dataset, weights = scenario.dataset(regime), scenario.class_weight
+    dataset, weights = scenario.dataset(workload), scenario.class_weight
     if whole:
-        rows = draw(dataset, regime.train + regime.validation + regime.test, seed, kind)
-        draws = check_pipeline(regime, rows)
-        train, validation = rows[: regime.train], rows[regime.train : regime.train + regime.validation]
-        return Feed(regime, train, validation, rows[regime.train + regime.validation :], weights, draws)
-    count = pool_samples(regime, draw(dataset, 1, seed, "synthetic").row_bytes)
-    test = regime.test if regime.test_each_epoch else min(regime.test, EVALUATED_SAMPLES)
+        rows = draw(dataset, workload.train + workload.validation + workload.test, seed, kind)
+        draws = check_pipeline(workload, rows)
+        train, validation = rows[: workload.train], rows[workload.train : workload.train + workload.validation]
+        return Feed(workload, train, validation, rows[workload.train + workload.validation :], weights, draws)
+    count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
+    test = workload.test if workload.test_each_epoch else min(workload.test, EVALUATED_SAMPLES)
     fresh = min(test, EVALUATED_SAMPLES)
     rows = draw(dataset, count + fresh, seed, kind)
-    draws = check_pipeline(regime, rows)
+    draws = check_pipeline(workload, rows)
     train = rows[:count]
     unseen = rows[count:].repeated(test) if test else rows[:0]
-    return Feed(regime, train, train.repeated(regime.validation), unseen, weights, draws)
+    return Feed(workload, train, train.repeated(workload.validation), unseen, weights, draws)
 
 
-def check_pipeline(regime: Regime, rows: Rows) -> bool:
-    """Have the regime's pipeline, if it has one, make two batches of these rows; return whether they differ each time.
+def check_pipeline(workload: Workload, rows: Rows) -> bool:
+    """Have the workload's pipeline, if any, make two batches of these rows; return whether they differ each time.
 
     Raises:
-        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the regime's batch,
+        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the workload's batch,
             or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
     """
-    if regime.feed is None:
+    if workload.feed is None:
         return False
     if rows.weights is not None:
         raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
-    wanted = min(2, len(rows) // regime.batch_size)
-    rows = rows[: wanted * regime.batch_size]
-    made = regime.feed(rows.x, rows.y, regime.batch_size)
+    wanted = min(2, len(rows) // workload.batch_size)
+    rows = rows[: wanted * workload.batch_size]
+    made = workload.feed(rows.x, rows.y, workload.batch_size)
     if not hasattr(made, "__getitem__"):
         raise ScenarioError(
             f"feed() must make a keras.utils.PyDataset, which gives any batch, not {type(made).__name__}"
@@ -179,8 +179,8 @@ def check_pipeline(regime: Regime, rows: Rows) -> bool:
     if count != wanted:
         raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
     first = made[0]
-    _check_batch(first, regime.batch_size)
-    return not (_equal(first, made[0]) and _equal(first, regime.feed(rows.x, rows.y, regime.batch_size)[0]))
+    _check_batch(first, workload.batch_size)
+    return not (_equal(first, made[0]) and _equal(first, workload.feed(rows.x, rows.y, workload.batch_size)[0]))
 
 
 def _equal(batch: Any, other: Any) -> bool:
@@ -204,12 +204,12 @@ def _check_batch(batch: Any, samples: int) -> None:
                 )
 
 
-def pool_samples(regime: Regime, row_bytes: int) -> int:
+def pool_samples(workload: Workload, row_bytes: int) -> int:
     """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
-    fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * regime.batch_size)
-    if regime.batch is None or regime.train <= fit_in_pool:
-        return regime.train
-    return fit_in_pool // regime.batch_size * regime.batch_size
+    fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * workload.batch_size)
+    if workload.batch is None or workload.train <= fit_in_pool:
+        return workload.train
+    return fit_in_pool // workload.batch_size * workload.batch_size
 
 
 def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
@@ -261,32 +261,34 @@ def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
     return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)
 
 
-ENOUGH_STEPS = 16  # of an epoch, whose first step is in no block: blocks of eight fit
+ENOUGH_STEPS = 16  # of an epoch, whose first step is in no slice: slices of eight fit
 MAX_BYTES = 1 << 30  # of rows; TensorFlow holds them twice
 
 
-def prepare_sized(scenario: Scenario, regime: Regime, size: Size, seed: int, kind: str) -> Feed:
-    """Return the regime at that size: steps alone, without validation and test, on its rows over and over again.
+def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
+    """Return the workload at that size: steps alone, without validation and test, on its rows over and over again.
 
     Raises:
         TrialFailure: too few steps of the batch fit into MAX_BYTES (unsupported).
         ScenarioError: the scenario does not scale, or its rows cannot be used. DataError: real rows cannot be had.
     """
     if size.width is not None and not scenario.scalable:
-        raise ScenarioError("no layer follows regime.width: use regime.scaled(units), and say Scenario(scalable=True)")
-    dataset = scenario.dataset(regime)
-    batch = size.batch or regime.batch_size
+        raise ScenarioError(
+            "no layer follows workload.width: use workload.scaled(units), and say Scenario(scalable=True)"
+        )
+    dataset = scenario.dataset(workload)
+    batch = size.batch or workload.batch_size
     samples = batch * steps(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
     at_size = dataclasses.replace(
-        regime,
+        workload,
         batch=batch,
-        width=size.width or regime.width,
+        width=size.width or workload.width,
         train=samples,
         validation=0,
         test=0,
         test_each_epoch=False,
     )
-    rows = draw(dataset, min(samples, regime.train), seed, kind).repeated(samples)
+    rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
     return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
 
 
@@ -294,12 +296,12 @@ def steps(batch: int, row_bytes: int) -> int:
     """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them.
 
     Raises:
-        TrialFailure: fewer than blocks can be made of fit into MAX_BYTES.
+        TrialFailure: fewer than slices can be made of fit into MAX_BYTES.
     """
     batch_bytes = batch * row_bytes
     count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
-    if count < MIN_STEPS_FOR_BLOCKS:
-        needed, allowed = in_words(MIN_STEPS_FOR_BLOCKS * batch_bytes), in_words(MAX_BYTES)
-        cause = f"the rows of {MIN_STEPS_FOR_BLOCKS} steps of batch {batch:,} take {needed}, more than {allowed}"
+    if count < MIN_STEPS_FOR_SLICES:
+        needed, allowed = in_words(MIN_STEPS_FOR_SLICES * batch_bytes), in_words(MAX_BYTES)
+        cause = f"the rows of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches", "data"))
     return count

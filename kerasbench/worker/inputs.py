@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 BELOW = 2  # what integers are drawn below where no layer says how many there are
-# Of an epoch: enough for a block of steps, few enough for the memory; a pool of rows holds those in between.
+# Of an epoch: enough for a slice of steps, few enough for the memory; a pool of rows holds those in between.
 LEAST_STEPS, MOST_STEPS = 16, 1024
 POOL_BYTES = 64 << 20
 DEFAULT_BATCH = 32
@@ -106,7 +106,7 @@ def _sized(spec: Spec, given: Input) -> tuple[int | None, ...]:
     return shape
 
 
-def of_given(given: Given) -> list[Spec]:
+def of_given(given: ModelConfig) -> list[Spec]:
     """Return the inputs as a user gives them, of a model that does not say what it takes."""
     return [Spec(one.name or UNNAMED, _without_samples(one.shape), one.dtype or "float32") for one in given.inputs]
 

@@ -2,7 +2,7 @@
 
 A twin in the place of a Keras model: what the phases use of one, and nothing else.
 
-Windows, blocks, prediction and proof are the same code for both. A twin's loop runs its own steps; it is told of
+Windows, slices, prediction and proof are the same code for both. A twin's loop runs its own steps; it is told of
 callbacks only what a clock needs: that an epoch or a step begins, that an epoch or training is over.
 
 The model of a trial: the scenario's own, as it is to be measured, or a twin in its place.
@@ -22,7 +22,7 @@ from kerasbench.native import Logs, Start, Stops, Twin
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.scenario import Regime, Scenario, ScenarioError, execute, require_unchanged, twin_file
+from kerasbench.scenario import Scenario, ScenarioError, Workload, execute, require_unchanged, twin_file
 from kerasbench.worker.checks import random_layers
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
@@ -89,7 +89,7 @@ def glorot_limit(shape: Sequence[int]) -> float:
     return math.sqrt(6 / (math.prod(shape[:-2]) * (shape[-2] + shape[-1])))
 
 
-def build_twin(request: TrialRequest, regime: Regime, model: Any) -> "NativeModel":
+def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "NativeModel":
     """Return the scenario's twin with the weights of its Keras model, which the caller then lets go.
 
     Raises:
@@ -105,7 +105,7 @@ def build_twin(request: TrialRequest, regime: Regime, model: Any) -> "NativeMode
     if not callable(build):
         raise ScenarioError(f"{file}: a twin has a function build(start) at its top level")
     place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
-    twin = build(Start([weight.copy() for weight in model.get_weights()], regime, place, model.jit_compile))
+    twin = build(Start([weight.copy() for weight in model.get_weights()], workload, place, model.jit_compile))
     return NativeModel(twin)
 
 
@@ -264,7 +264,7 @@ def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialReques
     model = build_keras(scenario, feed, backend, request)
     if not request.options.native:
         return model
-    twin = build_twin(request, feed.regime, model)
+    twin = build_twin(request, feed.workload, model)
     del model
     gc.collect()  # the Keras model is held by cycles, and holds memory on the device
     return twin
@@ -272,15 +272,15 @@ def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialReques
 
 def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
     """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
-    regime = feed.regime
-    model = scenario.build(regime)
+    workload = feed.workload
+    model = scenario.build(workload)
     if scenario.trains and not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     if model.run_eagerly or model.steps_per_execution != 1:
         raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
     make_weights(model, feed)
-    counted, wanted = model.count_params(), scenario.parameters_of(regime)
-    if wanted is not None and counted != wanted and regime.width == 1:
+    counted, wanted = model.count_params(), scenario.parameters_of(workload)
+    if wanted is not None and counted != wanted and workload.width == 1:
         raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")
     # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     asked = request.options.jit

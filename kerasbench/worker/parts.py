@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Block, Parts, Turn
+from kerasbench.protocol.measurement import Parts, Slice, Turn
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measured
 from kerasbench.worker.feed import Feed
 from kerasbench.worker.train import StepWindow
@@ -24,58 +24,58 @@ PEAK_REPEATS = 5
 
 
 def measure(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> Parts:
-    """Return blocks of the step in each of the three ways, and the peak of matrix products on the device.
+    """Return slices of the step in each of the three ways, and the peak of matrix products on the device.
 
-    The pace has the steps of a block, which the steps' phase calibrated, and the regime's epochs have room for them. A
-    slice has a block of each of the three ways, another one first in each cycle. What is said of it is their sum.
+    The pace has the steps of a slice, which the steps' phase calibrated, and the workload's epochs have room for them.
+    A slice has a slice of each of the three ways, another one first in each cycle. What is said of it is their sum.
     """
-    in_block, full_steps = pace.protocol.steps_per_block or 1, len(feed.train) // feed.batch
+    in_slice, full_steps = pace.protocol.steps_per_slice or 1, len(feed.train) // feed.batch
     on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
     bare = backend.bare_steps(model, on_device)
-    kept: tuple[list[Block], list[Block], list[Block]] = ([], [], [])
+    kept: tuple[list[Slice], list[Slice], list[Slice]] = ([], [], [])
 
-    def from_arrays(turn: Turn) -> Block:
+    def from_arrays(turn: Turn) -> Slice:
         return _fit(model, feed.training_arguments(feed.train[: full_steps * feed.batch]), full_steps, pace, turn)
 
-    def from_ready(turn: Turn) -> Block:
+    def from_ready(turn: Turn) -> Slice:
         return _fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)
 
-    def by_itself(turn: Turn) -> Block:
-        return _timed(bare, in_block, pace, turn)
+    def by_itself(turn: Turn) -> Slice:
+        return _timed(bare, in_slice, pace, turn)
 
-    def slice_of_all(turn: Turn) -> Block:
+    def slice_of_all(turn: Turn) -> Slice:
         ways = list(zip(kept, (from_arrays, from_ready, by_itself), strict=True))
         first = turn.cycle % len(ways)
-        for blocks, way in ways[first:] + ways[:first]:
-            blocks.append(way(turn))
-        return _sum([blocks[-1] for blocks in kept], turn)
+        for slices, way in ways[first:] + ways[:first]:
+            slices.append(way(turn))
+        return _sum([slices[-1] for slices in kept], turn)
 
     bare(1)  # traced and compiled before it is timed
     measured(ask, slice_of_all)
     return Parts(*kept, peak_flops())
 
 
-def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Block:
-    """Return a block of one `fit`, after a block that warms up."""
-    warmed = dataclasses.replace(pace.protocol, warmup_blocks=1)
+def _fit(model: Any, given: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
+    """Return a slice of one `fit`, after a slice that warms up."""
+    warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
     clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace, alone=True)
     window = StepWindow(clock, pace, granted(1, turn))
     model.fit(**given, verbose=0, epochs=ENDLESS, callbacks=[window])
-    (block,) = clock.slices
-    return block
+    (slice_,) = clock.slices
+    return slice_
 
 
-def _timed(bare: Callable[[int], None], steps: int, pace: Pace, turn: Turn) -> Block:
-    """Return a block of the step by itself, after one that warms up."""
+def _timed(bare: Callable[[int], None], steps: int, pace: Pace, turn: Turn) -> Slice:
+    """Return a slice of the step by itself, after one that warms up."""
     bare(steps)
     began = pace.meter.read()
     bare(steps)
     return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
 
-def _sum(blocks: list[Block], turn: Turn) -> Block:
-    count, ns, cpu_ns = (sum(column) for column in zip(*((b.count, b.ns, b.cpu_ns or 0) for b in blocks), strict=True))
-    return Block(count, ns, turn.cycle, turn.position, cpu_ns, disturbed=any(block.disturbed for block in blocks))
+def _sum(slices: list[Slice], turn: Turn) -> Slice:
+    count, ns, cpu_ns = (sum(column) for column in zip(*((b.count, b.ns, b.cpu_ns or 0) for b in slices), strict=True))
+    return Slice(count, ns, turn.cycle, turn.position, cpu_ns, disturbed=any(slice_.disturbed for slice_ in slices))
 
 
 def peak_flops() -> float:

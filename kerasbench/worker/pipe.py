@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import NoReturn
 
-from kerasbench.protocol.measurement import Block, Turn, decode_turn
+from kerasbench.protocol.measurement import Slice, Turn, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 
 
@@ -96,7 +96,7 @@ class Turns:
         self._pipe = pipe
         self._lines = lines
 
-    def next(self, stage: str, measured: Block | None = None) -> Turn | None:
+    def next(self, stage: str, measured: Slice | None = None) -> Turn | None:
         """Say what the last slice of a stage was, or that its first one can be measured; return the turn for the next.
 
         None: the stage is over.

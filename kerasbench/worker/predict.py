@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerasbench.protocol.measurement import Block, Latency, Throughput, Turn
+from kerasbench.protocol.measurement import Latency, Slice, Throughput, Turn
 from kerasbench.worker.clock import Ask, Pace, measured
 from kerasbench.worker.feed import POOL_BYTES, Feed
 
@@ -31,7 +31,7 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
 
     At most POOL_BYTES of them: what a pass costs once is small beside that.
     """
-    wanted = feed.regime.test or len(feed.evaluated)
+    wanted = feed.workload.test or len(feed.evaluated)
     source = feed.test if len(feed.test) else feed.train
     samples = max(1, min(wanted, POOL_BYTES // source.row_bytes))
     x = feed.inputs(source.repeated(samples))
@@ -59,7 +59,7 @@ class Calls:
             warmup_ns.append(self._time())
         self._typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
 
-    def slice(self, turn: Turn) -> Block:
+    def slice(self, turn: Turn) -> Slice:
         """Measure one slice, after ``warm_up``: as many calls as fill it, going by those of the slice before.
 
         To stop by the clock would favour slices whose last call took long.

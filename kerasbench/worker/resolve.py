@@ -9,25 +9,25 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import APPLICATIONS, ModelError, Scenario, is_named, is_saved, load
 from kerasbench.worker import saved
 from kerasbench.worker.inputs import Spec
-from kerasbench.worker.wrapped import Source, Sourced, regime_of
+from kerasbench.worker.wrapped import Source, Sourced, workload_of
 
 USUAL = (224, 224, 3)  # what most of them take, to say how many steps an epoch has
 OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
 
 
-def application(file: Path, given: Given) -> Sourced:
+def application(file: Path, given: ModelConfig) -> Sourced:
     """Return the scenario of a name such as ``keras.applications.ResNet50``; raise ModelError for one that is none."""
     name = str(file).removeprefix(APPLICATIONS)
     make = _maker(name)
     shape = _input_shape(given)
     source = Source(lambda: _built(name, make, shape), given, trains=True)
-    regime = regime_of([Spec("x", shape or USUAL)], given)
+    workload = workload_of([Spec("x", shape or USUAL)], given)
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-    scenario = Scenario(build=source.build, data=source.data, regimes=(regime,), learnable=False)
+    scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False)
     return Sourced(scenario, name, text, source.look)
 
 
@@ -44,7 +44,7 @@ def _maker(name: str) -> Any:
     return known[name]
 
 
-def _input_shape(given: Given) -> tuple[int, ...] | None:
+def _input_shape(given: ModelConfig) -> tuple[int, ...] | None:
     """Return the size of a picture that is given, None for the model's own."""
     if not given.inputs:
         return None
@@ -65,7 +65,7 @@ def _built(name: str, make: Any, shape: tuple[int, ...] | None) -> Any:
     return model
 
 
-def resolve(file: Path, given: Given) -> Sourced:
+def resolve(file: Path, given: ModelConfig) -> Sourced:
     """Return the scenario and what is said of it. Only ever called in a child process.
 
     Raises:

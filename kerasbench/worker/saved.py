@@ -20,13 +20,13 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Given, fitting
+from kerasbench.protocol.requests import ModelConfig, fitting
 from kerasbench.scenario import ModelError, Scenario, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
 from kerasbench.worker.failure import OOM_WORDS, TrialFailure, framework_of, other_framework
 from kerasbench.worker.inputs import UNNAMED, Spec, fitted, of_given
-from kerasbench.worker.wrapped import Source, Sourced, regime_of
+from kerasbench.worker.wrapped import Source, Sourced, workload_of
 
 MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
@@ -236,7 +236,7 @@ ENCOUNTERED = "Exception encountered:"
 UNSAFE = ("safe_mode", "unsafe_deserialization", "arbitrary code")
 
 
-def resolve(file: Path, given: Given) -> Sourced:
+def resolve(file: Path, given: ModelConfig) -> Sourced:
     """Return the scenario of a saved model, without opening more of the file than its JSON.
 
     Raises:
@@ -250,7 +250,7 @@ def resolve(file: Path, given: Given) -> Sourced:
     scenario = Scenario(
         build=source.build,
         data=source.data,
-        regimes=(regime_of(specs, given),),
+        workloads=(workload_of(specs, given),),
         learnable=False,
         keeps_weights=True,
         trains=found.compiled,
@@ -258,7 +258,7 @@ def resolve(file: Path, given: Given) -> Sourced:
     return Sourced(scenario, fitting(file.stem), said, source.look)
 
 
-def _specs(found: Outline, given: Given) -> list[Spec]:
+def _specs(found: Outline, given: ModelConfig) -> list[Spec]:
     if given.rows:
         return []  # they have the sizes that they have
     if found.inputs is not None:
@@ -270,7 +270,7 @@ def _specs(found: Outline, given: Given) -> list[Spec]:
     return of_given(given)
 
 
-def load(file: Path, given: Given, found: Outline) -> Any:
+def load(file: Path, given: ModelConfig, found: Outline) -> Any:
     """Return the model, compiled if it was saved so. Only ever called in a child process.
 
     Raises:
@@ -314,7 +314,7 @@ def _with_whole_optimizer(model: Any) -> None:
         model.optimizer = type(optimizer).from_config(optimizer.get_config())
 
 
-def require_safe_keras(given: Given, version: str) -> None:
+def require_safe_keras(given: ModelConfig, version: str) -> None:
     """Refuse to load by a Keras with known holes, unless the file is trusted."""
     if not given.trust and _numbers(version) < SAFE_KERAS:
         safe = ".".join(map(str, SAFE_KERAS))
@@ -330,7 +330,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return (*numbers[:2], *(number - 1 for number in numbers[2:])) if PRERELEASE.search(version) else numbers
 
 
-def _own_classes(given: Given) -> dict[str, Any]:
+def _own_classes(given: ModelConfig) -> dict[str, Any]:
     """Execute the file of the model's own layers; return the classes and functions that it defines, by name."""
     if not given.custom:
         return {}

@@ -18,10 +18,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerasbench.protocol.measurement import Batch, Block, Learning, Published
+from kerasbench.protocol.measurement import Batch, Learning, Published, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, counts_epochs
-from kerasbench.scenario import Regime, ScenarioError
+from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
@@ -254,7 +254,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
     start_ns = time.perf_counter_ns()
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(spans)
-    fitted = _fit(model, feed, feed.train, epochs=feed.regime.epochs, **extra)
+    fitted = _fit(model, feed, feed.train, epochs=feed.workload.epochs, **extra)
     total_ns = time.perf_counter_ns() - start_ns
     _loss(fitted)
     history = fitted.history
@@ -265,13 +265,13 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         predict_samples=len(feed.test),
         predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
     )
-    steps = feed.regime.steps * feed.regime.epochs
+    steps = feed.workload.steps * feed.workload.epochs
     return published, _judged(model, feed, steps, history["loss"][0], before), _batch(spy, feed)
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
     """Calibrate, warm up and measure slices, all in one `fit`; return the clock with its slices."""
-    by_epoch = counts_epochs(feed.regime.steps)
+    by_epoch = counts_epochs(feed.workload.steps)
     full_steps = len(feed.train) // feed.batch
     clock = SliceClock(_warmup(model, pace, pace.protocol, None if by_epoch else full_steps), pace)
     window = (EpochWindow if by_epoch else StepWindow)(clock, pace, ask)
@@ -285,14 +285,14 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     return clock
 
 
-def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> list[Block]:
+def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> list[Slice]:
     """Measure slices of short epochs, validation and partial last batch as published; their steps are subtracted later.
 
     How many of them a slice has is found out first; the very first epoch, which may compile, is left out.
     """
-    calibrating = dataclasses.replace(pace.protocol, steps_per_block=None, warmup_blocks=0)
+    calibrating = dataclasses.replace(pace.protocol, steps_per_slice=None, warmup_slices=0)
     clock = SliceClock(_warmup(model, pace, calibrating, None), pace, least=1)
-    rows = feed.train[: short_rows(feed.regime, feed.batch)]
+    rows = feed.train[: short_rows(feed.workload, feed.batch)]
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
@@ -300,9 +300,9 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     return clock.slices
 
 
-def short_rows(regime: Regime, batch: int) -> int:
+def short_rows(workload: Workload, batch: int) -> int:
     """Return how many rows a short epoch has: some full batches, and the published partial one."""
-    return SHORT_EPOCH_STEPS * batch + regime.train % batch
+    return SHORT_EPOCH_STEPS * batch + workload.train % batch
 
 
 def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
@@ -315,7 +315,7 @@ def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
 
 
 def _test_pass(feed: Feed) -> list[Any]:
-    return [TestPass(feed.arguments(feed.test))] if feed.regime.test_each_epoch else []
+    return [TestPass(feed.arguments(feed.test))] if feed.workload.test_each_epoch else []
 
 
 def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:

@@ -15,7 +15,6 @@ from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import (
     STAGES,
     Batch,
-    Block,
     Latency,
     Learning,
     Measurement,
@@ -24,6 +23,7 @@ from kerasbench.protocol.measurement import (
     Proof,
     Published,
     Resolved,
+    Slice,
     Throughput,
     Training,
     Turn,
@@ -31,7 +31,7 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
-from kerasbench.scenario import Regime, Scenario, require_unchanged
+from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict, usage
 from kerasbench.worker import model as models
 from kerasbench.worker.checks import RecurrentSpy
@@ -76,7 +76,7 @@ class Subject:
     def ask(self, stage: str) -> Ask:
         """Return what waits for the turns of a stage."""
 
-        def ask(measured: Block | None) -> Turn | None:
+        def ask(measured: Slice | None) -> Turn | None:
             self.meter.busy.pause()
             turn = self.turns.next(stage, measured)
             if measured is None:
@@ -111,7 +111,7 @@ class Findings:
     again_ns: list[int] = field(default_factory=list)
     published: Published | None = None
     epoch_steps: int = 0
-    epochs: list[Block] = field(default_factory=list)
+    epochs: list[Slice] = field(default_factory=list)
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
     throughput: Throughput | None = None
@@ -132,7 +132,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
             begin(request, pipe, turns, Meter(busy=busy, card=usage.card_use_of(request.device))),
             Findings(),
         )
-        for phase in phases_of(request.protocol, subject.feed.regime, subject.scenario.trains):
+        for phase in phases_of(request.protocol, subject.feed.workload, subject.scenario.trains):
             phase(subject, found)
         pipe.send(Message(measurement=measurement_of(subject, found)))
 
@@ -155,12 +155,12 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Subj
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
     with pipe.phase("scenario"):
         sourced = _load(request)
-        scenario, regime = sourced.scenario, sourced.scenario.regime(request.regime)
+        scenario, workload = sourced.scenario, sourced.scenario.workload(request.workload)
     if sourced.look is not None:
         with pipe.phase("load"):  # what it takes is known once it is loaded
             sourced.look()
     with pipe.phase("data"):
-        feed = _rows(scenario, regime, request)
+        feed = _rows(scenario, workload, request)
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
@@ -169,18 +169,18 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Subj
 
 def _load(request: TrialRequest) -> Sourced:
     file = Path(request.file)
-    require_unchanged(file, request.file_hash, request.given)
-    found = resolve(file, request.given)
+    require_unchanged(file, request.file_hash, request.model_config)
+    found = resolve(file, request.model_config)
     if not found.scenario.trains and request.protocol.kind == "sweep":
         cause = f"{request.scenario} is not trained, and a sweep measures training steps"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again", "scenario"))
     return found
 
 
-def _rows(scenario: Scenario, regime: Regime, request: TrialRequest) -> Feed:
+def _rows(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
     if request.options.size is not None:
-        return prepare_sized(scenario, regime, request.options.size, request.seed, request.data)
-    feed = prepare(scenario, regime, request.seed, request.data, whole=request.protocol.kind == "published")
+        return prepare_sized(scenario, workload, request.options.size, request.seed, request.data)
+    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
         cause = "a twin without Keras takes one array for x and one for y"
@@ -196,7 +196,7 @@ def first_steps(subject: Subject, found: Findings) -> None:
     with subject.phase("first step"), RecurrentSpy(model) as spy:
         found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
     found.recurrent = spy.found
-    brief = subject.request.protocol.kind == "sweep" or subject.scenario.dataset(feed.regime).random
+    brief = subject.request.protocol.kind == "sweep" or subject.scenario.dataset(feed.workload).random
     learn = train.learn_briefly if brief else train.learn
     with subject.phase("learn"):
         found.learning, following = learn(model, feed, first_loss)
@@ -234,7 +234,9 @@ def short_epochs(subject: Subject, found: Findings) -> None:
         found.epochs = train.measure_epochs(
             subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(EPOCH)
         )
-        if subject.feed.regime.feed is None and not subject.request.options.native:  # else the order is its own affair
+        if (
+            subject.feed.workload.feed is None and not subject.request.options.native
+        ):  # else the order is its own affair
             found.shuffle_ns = _shuffle_ns(subject)
             found.epochs = [dataclasses.replace(one, ns=one.ns + one.count * found.shuffle_ns) for one in found.epochs]
     found.epoch_steps = train.SHORT_EPOCH_STEPS
@@ -244,9 +246,9 @@ def _shuffle_ns(subject: Subject) -> int:
     """Return what a published epoch needs to draw the order of its rows, beyond what a short one does."""
     from kerasbench.worker import train
 
-    regime = subject.feed.regime
-    few = train.short_rows(regime, subject.feed.batch)
-    return shuffle_ns(regime.train, few, subject.feed.batch)
+    workload = subject.feed.workload
+    few = train.short_rows(workload, subject.feed.batch)
+    return shuffle_ns(workload.train, few, subject.feed.batch)
 
 
 def predictions(subject: Subject, found: Findings) -> None:
@@ -318,7 +320,7 @@ def parts(subject: Subject, found: Findings) -> None:
     from kerasbench.worker.parts import measure
 
     assert found.steps is not None  # they went before
-    protocol = dataclasses.replace(subject.pace.protocol, steps_per_block=found.steps.warmup.steps_per_block)
+    protocol = dataclasses.replace(subject.pace.protocol, steps_per_slice=found.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(subject.pace, protocol=protocol)
     with subject.pipe.phase("parts"):
         found.parts = measure(subject.model, subject.feed, subject.backend, pace, subject.ask(PARTS))
@@ -335,12 +337,12 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
 UNTRAINED: tuple[Phase, ...] = (foresight, predictions, finish)
 
 
-def phases_of(protocol: Protocol, regime: Regime, trains: bool = True) -> list[Phase]:
+def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
     if not trains:
         return list(UNTRAINED)
-    by_epoch = counts_epochs(regime.steps)
-    calibrated = protocol.steps_per_block is not None  # so the cell's first trial was compared: all begin alike
+    by_epoch = counts_epochs(workload.steps)
+    calibrated = protocol.steps_per_slice is not None  # so the case's first trial was compared: all begin alike
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch,
         silenced_parity: calibrated,
@@ -351,9 +353,9 @@ def phases_of(protocol: Protocol, regime: Regime, trains: bool = True) -> list[P
 
 def measurement_of(subject: Subject, found: Findings) -> Measurement:
     """Return all that the phases have found."""
-    regime = subject.feed.regime
+    workload = subject.feed.workload
     return Measurement(
-        training=_training(regime, found),
+        training=_training(workload, found),
         published=found.published,
         batch=found.batch,
         prediction=found.prediction,
@@ -363,9 +365,9 @@ def measurement_of(subject: Subject, found: Findings) -> Measurement:
         proof=found.proof,
         resolved=found.resolved,
         parameters=subject.model.count_params(),
-        train_samples=regime.train,
-        steps_per_epoch=regime.steps,
-        full_steps_per_epoch=regime.full_steps,
+        train_samples=workload.train,
+        steps_per_epoch=workload.steps,
+        full_steps_per_epoch=workload.full_steps,
         peak_rss_bytes=found.peak_rss_bytes,
         peak_device_bytes=found.peak_device_bytes,
         usage=_usage(found),
@@ -373,17 +375,17 @@ def measurement_of(subject: Subject, found: Findings) -> Measurement:
     )
 
 
-def _training(regime: Regime, found: Findings) -> Training | None:
+def _training(workload: Workload, found: Findings) -> Training | None:
     if found.steps is None:
         return None
     warmup = found.steps.warmup
     return Training(
-        unit="epoch" if counts_epochs(regime.steps) else "step",
+        unit="epoch" if counts_epochs(workload.steps) else "step",
         first_step_ns=found.first_step_ns,
         again_ns=found.again_ns,
-        steps_per_block=warmup.steps_per_block,
-        warmup=warmup.blocks,
-        blocks=found.steps.slices,
+        steps_per_slice=warmup.steps_per_slice,
+        warmup=warmup.slices,
+        slices=found.steps.slices,
         epoch_steps=found.epoch_steps,
         epochs=found.epochs,
         shuffle_ns=found.shuffle_ns,
@@ -395,7 +397,7 @@ def _usage(found: Findings) -> Usage:
     """Return what the slices of steps used, or of predictions."""
     slices = found.prediction[-1].slices if found.steps is None else found.steps.slices
     return Usage(
-        cpu_ns=sum(block.cpu_ns or 0 for block in slices),
-        wall_ns=sum(block.ns for block in slices),
+        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
+        wall_ns=sum(slice_.ns for slice_ in slices),
         involuntary_switches=None if found.steps is None else found.steps.switches,
     )

@@ -7,7 +7,7 @@ Processors that kerasbench itself keeps busy beside a column, in its own turns: 
 What other processes use of an NVIDIA card, asked of the driver's management library (NVML) itself.
 
 Those count that were on the card before this process first touched it: in a container nobody is told their own number
-there, so that whoever comes later cannot be told from this process. Other columns of a bout are stopped meanwhile.
+there, so that whoever comes later cannot be told from this process. Other columns of a block are stopped meanwhile.
 Nobody has seen this on a card yet (docs/gpus.md).
 
 What this process uses: processor time, how often the kernel took a processor away from it, and memory.
@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from kerasbench.protocol.columns import CUDA, Device
-from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 
 NS_PER_S = 1_000_000_000
 STAT = "/proc/stat"
@@ -49,7 +49,7 @@ LEAST_NS = 12_000_000  # in a slice that is shorter than the others, which a sho
 
 
 class Taken(NamedTuple):
-    """What others took while a slice was measured, as a ``Block`` keeps it."""
+    """What others took while a slice was measured, as a ``Slice`` keeps it."""
 
     others_ns: int | None = None
     steal_ns: int | None = None
@@ -361,12 +361,12 @@ class Reading:
     busy_ns: int = 0
     waits: int = 0
 
-    def since(self, began: "Reading", count: int, turn: Turn) -> Block:
+    def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
         """Return the slice of so many units that began there and ends here."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches + self.waits - began.switches - began.waits)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
-        return Block(count, ns, turn.cycle, turn.position, cpu_ns, *taken)
+        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken)
 
 
 @dataclass
@@ -393,7 +393,7 @@ class Meter:
         used = resource.getrusage(resource.RUSAGE_SELF)
         return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw)
 
-    def with_card(self, slice_: Block) -> Block:
+    def with_card(self, slice_: Slice) -> Slice:
         """Return a slice that has just ended with what others used of the card; asked for outside of all slices."""
         share = self.card(slice_.ns)
         if share is None:

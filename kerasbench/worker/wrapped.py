@@ -13,8 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
-from kerasbench.protocol.requests import STRUCTURE, Given
-from kerasbench.scenario import ModelError, Regime, Scenario
+from kerasbench.protocol.requests import STRUCTURE, ModelConfig
+from kerasbench.scenario import ModelError, Scenario, Workload
 from kerasbench.worker.inputs import DEFAULT_BATCH, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
 
 # Names of Keras' losses in lower case, without underscores; what stands in none of them takes any numbers.
@@ -98,14 +98,14 @@ class Sourced:
     look: Callable[[], None] | None = None
 
 
-def regime_of(specs: list[Spec], given: Given) -> Regime:
+def workload_of(specs: list[Spec], given: ModelConfig) -> Workload:
     """Return the size in which it is measured: whole batches, as many as a pool of rows holds, or the user's rows.
 
     Of the user's rows none is left for a test: all of them are trained on.
     """
     batch = given.batch or DEFAULT_BATCH
     samples = given.samples or batch * steps_of(specs, batch)
-    return Regime(name=given.regime, train=samples, test=0 if given.rows else TEST_BATCHES * batch, batch=batch)
+    return Workload(name=given.workload, train=samples, test=0 if given.rows else TEST_BATCHES * batch, batch=batch)
 
 
 class Source:
@@ -115,7 +115,7 @@ class Source:
     The model that was loaded in order to look at its inputs is the one that ``build`` returns first.
     """
 
-    def __init__(self, load: Callable[[], Any], given: Given, trains: bool, told: Sequence[Spec] = ()) -> None:
+    def __init__(self, load: Callable[[], Any], given: ModelConfig, trains: bool, told: Sequence[Spec] = ()) -> None:
         self._load = load
         self._given = given
         self._trains = trains
@@ -125,7 +125,7 @@ class Source:
         self._outputs: Any = None
         self._losses: list[Any] = []
 
-    def build(self, regime: Regime) -> Any:
+    def build(self, workload: Workload) -> Any:
         """Return the model; the first time the one that was looked at."""
         model, self._held = self._held, None
         return self._load() if model is None else model
@@ -165,7 +165,7 @@ class Source:
         self._losses = list(losses(loss, self._outputs, names))
 
 
-def inputs_of(model: Any, given: Given, told: Sequence[Spec] = ()) -> Any:
+def inputs_of(model: Any, given: ModelConfig, told: Sequence[Spec] = ()) -> Any:
     """Return a model's inputs as it takes them, one or a structure, each with the size that is given for it."""
     import keras
 
@@ -190,7 +190,7 @@ def _spec(tensor: Any) -> Spec:
     return Spec(tensor.name, tuple(tensor.shape[1:]), str(tensor.dtype))
 
 
-def _looked_up(spec: Spec, given: Given, embeddings: list[Any]) -> Spec:
+def _looked_up(spec: Spec, given: ModelConfig, embeddings: list[Any]) -> Spec:
     """Return an input of a model that does not say what it takes: whole numbers, where it looks something up.
 
     They are below what the smallest embedding has. A dtype that the user gives stays.

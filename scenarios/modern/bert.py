@@ -7,7 +7,7 @@ dropout.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def block(x, width, heads):
@@ -17,8 +17,8 @@ def block(x, width, heads):
     return keras.layers.LayerNormalization(epsilon=1e-12)(x + y)
 
 
-def build(regime):
-    size = regime.settings
+def build(workload):
+    size = workload.settings
     inputs = keras.Input((size["length"],), dtype="int32")
     positions = keras.ops.arange(size["length"])
     x = keras.layers.Embedding(size["words"], size["width"])(inputs)
@@ -34,12 +34,12 @@ def build(regime):
     return model
 
 
-def regime(name, words, length, width, depth, **counts):
+def workload(name, words, length, width, depth, **counts):
     settings = {"words": words, "length": length, "width": width, "layers": depth, "heads": width // 64}
-    return Regime(name=name, data=datasets.texts(length, words, classes=2), settings=settings, batch=32, **counts)
+    return Workload(name=name, data=datasets.texts(length, words, classes=2), settings=settings, batch=32, **counts)
 
 
-small = regime("small", 8_192, 128, 128, 2, train=2_048, test=128, parameters=1_478_786, operations=117_473_792)
+small = workload("small", 8_192, 128, 128, 2, train=2_048, test=128, parameters=1_478_786, operations=117_473_792)
 large = {"large": True, "parameters": 109_483_778, "operations": 96_637_946_880}
-base = regime("base", 30_522, 512, 768, 12, train=3_200, test=64, **large)
-scenario = Scenario(build=build, data=small.data, regimes=(small, base))
+base = workload("base", 30_522, 512, 768, 12, train=3_200, test=64, **large)
+scenario = Scenario(build=build, data=small.data, workloads=(small, base))

@@ -6,7 +6,7 @@
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def tied_embedding(words, width):
@@ -30,8 +30,8 @@ def block(x, width, heads):
     return x + keras.layers.Dense(width)(y)
 
 
-def build(regime):
-    size = regime.settings
+def build(workload):
+    size = workload.settings
     inputs = keras.Input((size["length"],), dtype="int32")
     embedding = tied_embedding(size["words"], size["width"])
     positions = keras.ops.zeros_like(inputs) + keras.ops.arange(size["length"])
@@ -44,12 +44,14 @@ def build(regime):
     return model
 
 
-def regime(name, words, length, width, depth, **counts):
+def workload(name, words, length, width, depth, **counts):
     settings = {"words": words, "length": length, "width": width, "layers": depth, "heads": width // 64}
-    return Regime(name=name, data=datasets.next_words(length, words), settings=settings, **counts)
+    return Workload(name=name, data=datasets.next_words(length, words), settings=settings, **counts)
 
 
-small = regime("small", 4_096, 128, 128, 2, train=1_024, test=32, batch=16, parameters=937_472, operations=251_658_240)
+small = workload(
+    "small", 4_096, 128, 128, 2, train=1_024, test=32, batch=16, parameters=937_472, operations=251_658_240
+)
 large = {"large": True, "parameters": 124_439_808, "operations": 291_648_307_200}
-base = regime("base", 50_257, 1_024, 768, 12, train=800, test=8, batch=8, **large)
-scenario = Scenario(build=build, data=small.data, regimes=(small, base))
+base = workload("base", 50_257, 1_024, 768, 12, train=800, test=8, batch=8, **large)
+scenario = Scenario(build=build, data=small.data, workloads=(small, base))

@@ -6,23 +6,23 @@ of 128 as published for Apple's and NVIDIA's GPUs; `small` sees 8 pictures of 64
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
-    model = keras.applications.ResNet50(weights=None, **regime.settings)
+def build(workload):
+    model = keras.applications.ResNet50(weights=None, **workload.settings)
     optimizer = keras.optimizers.SGD(0.0001, momentum=0.9)
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
 
 
-def regime(name, size, classes, **counts):
+def workload(name, size, classes, **counts):
     shape = (size, size, 3)
     settings = {"input_shape": shape, "classes": classes}
-    return Regime(name=name, data=datasets.images(shape, classes), settings=settings, **counts)
+    return Workload(name=name, data=datasets.images(shape, classes), settings=settings, **counts)
 
 
-small = regime("small", 64, 10, train=512, test=64, batch=8, parameters=23_608_202, operations=629_579_776)
+small = workload("small", 64, 10, train=512, test=64, batch=8, parameters=23_608_202, operations=629_579_776)
 large = {"large": True, "parameters": 25_636_712, "operations": 7_715_946_496}
-base = regime("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
-scenario = Scenario(build=build, data=small.data, regimes=(small, base))
+base = workload("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
+scenario = Scenario(build=build, data=small.data, workloads=(small, base))

@@ -6,7 +6,7 @@ batches of 64. `small` has half its layers at a quarter of their width, for pict
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def class_and_position():
@@ -29,8 +29,8 @@ def block(x, width, heads):
     return x + keras.layers.Dense(width)(y)
 
 
-def build(regime):
-    size = regime.settings
+def build(workload):
+    size = workload.settings
     inputs = keras.Input((size["size"], size["size"], 3))
     x = keras.layers.Conv2D(size["width"], size["patch"], strides=size["patch"])(inputs)
     x = class_and_position()(keras.layers.Reshape((-1, size["width"]))(x))
@@ -43,13 +43,13 @@ def build(regime):
     return model
 
 
-def regime(name, size, patch, width, depth, classes, **counts):
+def workload(name, size, patch, width, depth, classes, **counts):
     settings = {"size": size, "patch": patch, "width": width, "layers": depth, "heads": width // 64, "classes": classes}
-    return Regime(name=name, data=datasets.images((size, size, 3), classes), settings=settings, **counts)
+    return Workload(name=name, data=datasets.images((size, size, 3), classes), settings=settings, **counts)
 
 
 small_size = {"parameters": 2_693_578, "operations": 365_699_328}
 base_size = {"parameters": 86_567_656, "operations": 35_127_656_448, "large": True}
-small = regime("small", 32, 4, 192, 6, 10, train=2_048, test=128, batch=16, **small_size)
-base = regime("base", 224, 16, 768, 12, 1_000, train=1_024, test=64, batch=64, **base_size)
-scenario = Scenario(build=build, data=small.data, regimes=(small, base))
+small = workload("small", 32, 4, 192, 6, 10, train=2_048, test=128, batch=16, **small_size)
+base = workload("base", 224, 16, 768, 12, 1_000, train=1_024, test=64, batch=64, **base_size)
+scenario = Scenario(build=build, data=small.data, workloads=(small, base))

@@ -13,4 +13,4 @@ def model(variables, x):
 
 
 def build(start):
-    return Loop(start, model, adam(start.regime.settings["learning_rate"]), accuracy=False)
+    return Loop(start, model, adam(start.workload.settings["learning_rate"]), accuracy=False)

@@ -16,4 +16,4 @@ def build(start):
         nn.Linear(100, 10),
     )
     copy_weights(model, start.weights)
-    return Loop(start, model, adam(start.regime.settings["learning_rate"]), accuracy=False)
+    return Loop(start, model, adam(start.workload.settings["learning_rate"]), accuracy=False)

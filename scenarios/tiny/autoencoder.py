@@ -7,10 +7,10 @@ of 512 for 100 epochs. Its targets are its inputs. Here they are mixtures of six
 import keras
 import numpy as np
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 
-def build(regime):
+def build(workload):
     inputs = keras.Input((640,))
     x = inputs
     for units in (128, 128, 128, 128, 8, 128, 128, 128, 128):
@@ -32,6 +32,6 @@ scenario = Scenario(
     data=sounds,
     parameters=269_992,
     operations=528_384,
-    regimes=(Regime(train=100_000, validation=10_000, test=1_000, batch=512, epochs=100),),
+    workloads=(Workload(train=100_000, validation=10_000, test=1_000, batch=512, epochs=100),),
     source="MLPerf Tiny, anomaly detection (github.com/mlcommons/tiny)",
 )

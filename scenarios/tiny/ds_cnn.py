@@ -6,14 +6,14 @@ convolutions do little work for much memory traffic, and are where frameworks di
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def activated(x):
     return keras.layers.ReLU()(keras.layers.BatchNormalization()(x))
 
 
-def build(regime):
+def build(workload):
     decay = keras.regularizers.L2(1e-4)
     inputs = keras.Input((49, 10, 1))
     x = activated(keras.layers.Conv2D(64, (10, 4), 2, "same", kernel_regularizer=decay)(inputs))
@@ -32,6 +32,6 @@ scenario = Scenario(
     data=datasets.images((49, 10, 1), classes=12),
     parameters=24_908,
     operations=5_313_536,
-    regimes=(Regime(train=85_511, validation=10_102, test=4_890, batch=100, epochs=36),),
+    workloads=(Workload(train=85_511, validation=10_102, test=4_890, batch=100, epochs=36),),
     source="MLPerf Tiny, keyword spotting (github.com/mlcommons/tiny)",
 )

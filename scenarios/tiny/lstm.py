@@ -7,14 +7,14 @@ was not published; 32 is Keras' default.
 
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 
-def build(regime):
+def build(workload):
     decay = {"kernel_regularizer": keras.regularizers.L2(1e-5), "recurrent_regularizer": keras.regularizers.L2(1e-5)}
     model = keras.Sequential(
         [
-            keras.Input((regime.settings["moments"], 14)),
+            keras.Input((workload.settings["moments"], 14)),
             keras.layers.LSTM(80, return_sequences=True, **decay),
             keras.layers.LSTM(80, **decay),
             keras.layers.Dense(40),
@@ -26,22 +26,22 @@ def build(regime):
     return model
 
 
-def regime(name, moments, operations, large):
+def workload(name, moments, operations, large):
     def noise(samples, rng):
         x = rng.uniform(-1, 1, (samples, moments, 14)).astype("float32")
         return x, rng.uniform(-1, 1, (samples, 1)).astype("float32")
 
     counts = {"train": 1_976, "batch": 32, "epochs": 20, "operations": operations, "large": large}
-    return Regime(name=name, data=noise, settings={"moments": moments}, **counts)
+    return Workload(name=name, data=noise, settings={"moments": moments}, **counts)
 
 
-short = regime("short", 40, 6_512_080, large=False)
-full = regime("full", 400, 65_033_680, large=True)
+short = workload("short", 40, 6_512_080, large=False)
+full = workload("full", 400, 65_033_680, large=True)
 scenario = Scenario(
     build=build,
     data=short.data,
     parameters=86_841,
     learnable=False,
-    regimes=(short, full),
+    workloads=(short, full),
     source="keras-team/keras issue 20902 (2025-02)",
 )

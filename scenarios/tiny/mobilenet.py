@@ -7,10 +7,10 @@ of MLPerf's would fill a gigabyte.
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.applications.MobileNet((96, 96, 3), alpha=0.25, dropout=0.0, weights=None, classes=2)
     model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
@@ -21,6 +21,6 @@ scenario = Scenario(
     data=datasets.images((96, 96, 3), classes=2),
     parameters=219_058,
     operations=14_979_328,
-    regimes=(Regime(train=98_650, test=500, batch=50, epochs=50),),
+    workloads=(Workload(train=98_650, test=500, batch=50, epochs=50),),
     source="MLPerf Tiny, person detection (github.com/mlcommons/tiny)",
 )

@@ -6,7 +6,7 @@ train it for 500 epochs of 32 pictures with Adam. What they show it is turned an
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def convolution(x, filters, size, strides=1):
@@ -23,7 +23,7 @@ def stack(x, filters, strides):
     return keras.layers.ReLU()(keras.layers.Add()([shortcut, y]))
 
 
-def build(regime):
+def build(workload):
     inputs = keras.Input((32, 32, 3))
     x = keras.layers.ReLU()(keras.layers.BatchNormalization()(convolution(inputs, 16, 3)))
     for filters, strides in ((16, 1), (32, 2), (64, 2)):
@@ -39,6 +39,6 @@ scenario = Scenario(
     data=datasets.cifar10(datasets.unit, one_hot=True),
     parameters=78_666,
     operations=25_003_264,
-    regimes=(Regime(train=50_000, test=10_000, batch=32, epochs=500),),
+    workloads=(Workload(train=50_000, test=10_000, batch=32, epochs=500),),
     source="MLPerf Tiny, image classification (github.com/mlcommons/tiny)",
 )

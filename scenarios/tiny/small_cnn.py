@@ -6,10 +6,10 @@ framework costs. The issue timed the forward pass on an Apple GPU; this trains t
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.Input((32, 32, 3)),
@@ -31,6 +31,6 @@ scenario = Scenario(
     data=datasets.images((32, 32, 3), classes=10),
     parameters=113_866,
     operations=116_787_712,
-    regimes=(Regime(train=4_000, test=1_000, batch=4),),
+    workloads=(Workload(train=4_000, test=1_000, batch=4),),
     source="keras-team/keras issue 22561 (2026-03)",
 )

@@ -6,7 +6,7 @@ GPU; this trains the same network. Of its size the issue says 2.1 million parame
 
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 WORDS, WIDTH, HEADS = 1_000, 256, 4
 
@@ -18,7 +18,7 @@ def block(x):
     return x + keras.layers.Dense(WIDTH)(y)
 
 
-def build(regime):
+def build(workload):
     inputs = keras.Input((64,), dtype="int32")
     x = keras.layers.Embedding(WORDS, WIDTH)(inputs)
     for _ in range(2):
@@ -34,6 +34,6 @@ scenario = Scenario(
     data=datasets.next_words(64, words=WORDS),
     parameters=2_093_032,
     operations=242_483_200,
-    regimes=(Regime(train=4_000, test=100, batch=4),),
+    workloads=(Workload(train=4_000, test=100, batch=4),),
     source="keras-team/keras issue 22561 (2026-03)",
 )

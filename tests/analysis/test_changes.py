@@ -6,11 +6,11 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, cell_label, compare
+from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, case_label, compare
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.report import comparisons
-from kerasbench.results.record import PUBLISHED, Asked, Record, ScenarioRecord
+from kerasbench.results.record import PUBLISHED, Record, RunConfig, ScenarioRecord
 from tests import made
 from tests.report.table import drawn
 
@@ -48,11 +48,11 @@ OLD = side(2.0, 2.02, 1.98, first=1)
         ((2.0, 3.0, 4.0), Verdict.INCONCLUSIVE),
     ],
 )
-def test_a_cell_is_judged_by_welch_over_runs_of_both_sides_by_turns(
+def test_a_case_is_judged_by_welch_over_runs_of_both_sides_by_turns(
     steps_ms: tuple[float, ...], verdict: Verdict
 ) -> None:
     (change,) = compare(OLD, side(*steps_ms, first=2)).changes
-    assert (change.cell, change.verdict, change.why) == (TORCH, verdict, "")
+    assert (change.case, change.verdict, change.why) == (TORCH, verdict, "")
     assert change.ratio.value == pytest.approx(math.prod(steps_ms) ** (1 / 3) / 2, rel=1e-3)
     assert change.ratio.trials == change.old.trials == change.new.trials == 3
 
@@ -95,7 +95,7 @@ def test_beside_another_column_of_its_run_the_hour_of_the_machine_cancels() -> N
     assert compare(OLD, OLD).changes[0].beside is None
 
 
-def test_a_regression_is_a_slower_cell_or_one_that_fails_now() -> None:
+def test_a_regression_is_a_slower_case_or_one_that_fails_now() -> None:
     assert compare(OLD, side(2.5, 2.52, 2.48, first=2)).regressions == [TORCH]
     failed = made.record(made.trial(1, failure=made.FAILURE))
     found = compare(OLD, [failed])
@@ -104,7 +104,7 @@ def test_a_regression_is_a_slower_cell_or_one_that_fails_now() -> None:
     assert compare([failed], [failed]).regressions == []
 
 
-def test_new_and_vanished_cells_are_named() -> None:
+def test_new_and_vanished_cases_are_named() -> None:
     found = compare(OLD, [run(1.0, backends=("jax",))])
     assert (found.changes, found.added, found.vanished) == ([], [("dense", "default", "jax", "cpu", "")], [TORCH])
     assert found.overall is None
@@ -130,18 +130,18 @@ def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     assert found.changes[0].verdict is None
     assert found.overall == pytest.approx(0.5, rel=0.01)
     assert found.regressions == []
-    assert "without verdicts: 1 cell: different machines." in drawn(comparisons.changes(found, "a", "b"))
+    assert "without verdicts: 1 case: different machines." in drawn(comparisons.changes(found, "a", "b"))
 
 
 def other(field: str) -> list[Record]:
     """Slower runs that were measured in another manner."""
     new = side(4.0, 4.01, 4.02, first=2, code="b" if field == "code of kerasbench" else "a")
     asked = {
-        "protocol": Asked(effort=PUBLISHED),
-        "data": Asked(data="real"),
-        "--keep-env": Asked(keep_env={"OMP_NUM_THREADS": "1"}),
-    }.get(field, Asked())
-    return [dataclasses.replace(one, asked=asked) for one in new]
+        "protocol": RunConfig(effort=PUBLISHED),
+        "data": RunConfig(data="real"),
+        "--keep-env": RunConfig(keep_env={"OMP_NUM_THREADS": "1"}),
+    }.get(field, RunConfig())
+    return [dataclasses.replace(one, config=asked) for one in new]
 
 
 @pytest.mark.parametrize("field", ["protocol", "data", "--keep-env", "code of kerasbench"])
@@ -150,7 +150,7 @@ def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(fie
     (change,) = found.changes
     assert (change.verdict, change.why) == (None, f"measured differently ({field})")
     assert change.ratio.value == pytest.approx(2.0, rel=0.01)
-    assert f"1 cell: measured differently ({field})." in drawn(comparisons.changes(found, "a", "b"))
+    assert f"1 case: measured differently ({field})." in drawn(comparisons.changes(found, "a", "b"))
 
 
 def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
@@ -158,7 +158,7 @@ def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
         runs = side(2.0, 2.01, 1.99, first=first, backends=("jax", "torch"))
         return [
             dataclasses.replace(
-                one, trials=[dataclasses.replace(trial, bout=trial.round if in_turn else 0) for trial in one.trials]
+                one, trials=[dataclasses.replace(trial, block=trial.round if in_turn else 0) for trial in one.trials]
             )
             for one in runs
         ]
@@ -174,14 +174,14 @@ def test_files_that_do_not_tell_their_code_are_not_judged() -> None:
 
 
 def test_of_a_side_s_runs_those_count_together_that_are_alike() -> None:
-    published = dataclasses.replace(run(9.0, 9.1, 9.2, started="000"), asked=Asked(effort=PUBLISHED))
+    published = dataclasses.replace(run(9.0, 9.1, 9.2, started="000"), config=RunConfig(effort=PUBLISHED))
     (change,) = compare([published, *OLD], side(2.0, 2.01, 1.99, first=2)).changes
     assert (change.verdict, change.old.trials) == (Verdict.SAME, 3)
     other_source = [dataclasses.replace(one, scenarios=_changed(one)) for one in side(9.0, first=0)]
     assert compare([*other_source, *OLD], OLD).changes[0].old.value == pytest.approx(2.0, rel=0.01)
 
 
-def test_a_cell_has_the_source_of_its_own_run_where_another_regime_came_from_a_newer_one() -> None:
+def test_a_case_has_the_source_of_its_own_run_where_another_workload_came_from_a_newer_one() -> None:
     sized = [dataclasses.replace(trial, options=Options(batch=8)) for trial in run(9.0, 9.0, 9.0).trials]
     newest = dataclasses.replace(OLD[0], trials=sized, started="007", scenarios=_changed(OLD[0]))
     (change,) = compare([*OLD, newest], side(2.0, 2.01, 1.99, first=2)).changes
@@ -204,32 +204,32 @@ UNJUDGED = "^nothing could be judged, so this is no pass: "
 def test_where_nothing_is_judged_that_is_no_pass() -> None:
     compare(OLD, side(2.0, 2.01, 1.99, first=2)).require_decided()
     compare(OLD, [made.record(made.trial(1, failure=made.FAILURE))]).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 cell: a verdict needs three runs"):
+    with pytest.raises(Undecided, match=UNJUDGED + "1 case: a verdict needs three runs"):
         compare(OLD, side(4.0, first=2)).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 cell: different machines"):
+    with pytest.raises(Undecided, match=UNJUDGED + "1 case: different machines"):
         compare(OLD, on(side(*SLOW, first=2), chip="Chip 10")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "no cell was measured on both sides"):
+    with pytest.raises(Undecided, match=UNJUDGED + "no case was measured on both sides"):
         compare(OLD, side(*SLOW, first=2, name="conv")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 cell: inconclusive"):
+    with pytest.raises(Undecided, match=UNJUDGED + "1 case: inconclusive"):
         compare(OLD, side(2.0, 3.0, 4.0, first=2)).require_decided()
 
 
 def test_labels_hold_what_differs() -> None:
-    assert cell_label(TORCH) == "dense torch cpu"
-    assert cell_label(("mnist", "tiny", "jax", "gpu", "threads=1")) == "mnist/tiny jax gpu threads=1"
+    assert case_label(TORCH) == "dense torch cpu"
+    assert case_label(("mnist", "tiny", "jax", "gpu", "threads=1")) == "mnist/tiny jax gpu threads=1"
 
 
 def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     text = drawn(comparisons.side_by_side([("m1", summarize(OLD[0])), ("box", summarize(other))]))
     header, _, row = text.splitlines()[2:5]
-    assert [cell.strip() for cell in header.strip("|").split("|")] == [
+    assert [case.strip() for case in header.strip("|").split("|")] == [
         "scenario", "fastest measured", "m1: torch cpu", "box: torch cpu",
     ]  # fmt: skip
     assert "2.00 ms" in row and "1.00 ms" in row
 
 
-def test_sizes_of_a_sweep_are_cells_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
+def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
     def sweep(factor: float, started: int) -> Record:
         trials = [
             made.trial(index, found=made.measurement(step * factor + index / 1000), options=Options(batch=batch))
@@ -240,14 +240,14 @@ def test_sizes_of_a_sweep_are_cells_of_their_own_and_compared_by_the_step_inside
         return dataclasses.replace(made.record(*found, rounds=3), started=str(started))
 
     found = compare([sweep(1.0, index) for index in (1, 3, 5)], [sweep(2.0, index) for index in (2, 4, 6)])
-    assert [(change.cell[-1], change.verdict) for change in found.changes] == [
+    assert [(change.case[-1], change.verdict) for change in found.changes] == [
         ("batch=1", Verdict.SLOWER),
         ("batch=8", Verdict.SLOWER),
     ]
     assert [change.old.value for change in found.changes] == pytest.approx([1.0, 5.0], rel=0.01)
 
 
-def test_a_control_is_no_cell_of_its_own() -> None:
+def test_a_control_is_no_case_of_its_own() -> None:
     def twice(factor: float) -> Record:
         options = (Options(), Options(control=True))
         trials = [
@@ -258,4 +258,4 @@ def test_a_control_is_no_cell_of_its_own() -> None:
         return made.record(*trials, rounds=3)
 
     (change,) = compare([twice(1.0)], [twice(1.5)]).changes
-    assert (change.cell, change.beside) == (TORCH, None)
+    assert (change.case, change.beside) == (TORCH, None)

@@ -7,7 +7,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Disturbance, disturbance
-from kerasbench.protocol.measurement import Block, Measurement
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.report import answer, page
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -20,57 +20,57 @@ def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12
     whole = made.measurement(step_ms)
     ns = int(50 * step_ms * made.MS)
     slices = [
-        Block(50, int(ns * slower), cycle, 0, ns, int(ns * slower * cores), 0, None, disturbed=True)
+        Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower * cores), 0, None, disturbed=True)
         if cycle in hit
-        else Block(50, ns, cycle, 0, ns, 0, 0)
+        else Slice(50, ns, cycle, 0, ns, 0, 0)
         for cycle in range(cycles)
     ]
-    epochs = [Block(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles)]
-    return dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), blocks=slices, epochs=epochs))
+    epochs = [Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles)]
+    return dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), slices=slices, epochs=epochs))
 
 
-def trial(bout: int, backend: str, found: Measurement) -> TrialRecord:
-    return dataclasses.replace(made.trial(bout, backend=backend, found=found), bout=bout)
+def trial(block: int, backend: str, found: Measurement) -> TrialRecord:
+    return dataclasses.replace(made.trial(block, backend=backend, found=found), block=block)
 
 
-def found_in(hit: Sequence[int], bouts: int = 1, slower: float = 6.0) -> Findings:
+def found_in(hit: Sequence[int], blocks: int = 1, slower: float = 6.0) -> Findings:
     trials = [
-        trial(bout, backend, measured(step_ms, factor, hit))
-        for bout in range(1, bouts + 1)
+        trial(block, backend, measured(step_ms, factor, hit))
+        for block in range(1, blocks + 1)
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, slower))
     ]
-    return findings(made.record(*trials, rounds=bouts))
+    return findings(made.record(*trials, rounds=blocks))
 
 
 def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided() -> None:
     found = found_in(range(4))
-    (standing,) = found.plain.standings
-    assert not standing.disturbed
-    assert standing.first == ("jax", "cpu", "")
-    assert standing.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
+    (ranking,) = found.plain.rankings
+    assert not ranking.disturbed
+    assert ranking.first == ("jax", "cpu", "")
+    assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
 
 
 def test_where_too_few_are_left_nobody_is_fastest_and_the_sentence_says_why() -> None:
     found = found_in(range(7))
-    (standing,) = found.plain.standings
-    assert standing.disturbed
-    assert (standing.first, standing.level) == (None, [])
+    (ranking,) = found.plain.rankings
+    assert ranking.disturbed
+    assert (ranking.first, ranking.level) == (None, [])
     (said,) = answer.sentences(found)
     assert said.startswith("dense: JAX looks fastest, ")
     assert "⚠ Not decided: other processes used 50% of this machine; torch suffers most from that (6 times as" in said
     assert said.endswith("Close them and run again.")
 
 
-def test_bouts_without_disturbance_decide_alone() -> None:
+def test_blocks_without_disturbance_decide_alone() -> None:
     trials = [
-        trial(bout, backend, measured(step_ms, factor, hit))
-        for bout, hit in ((1, range(12)), (2, ()), (3, ()), (4, ()))
+        trial(block, backend, measured(step_ms, factor, hit))
+        for block, hit in ((1, range(12)), (2, ()), (3, ()), (4, ()))
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0))
     ]
-    (standing,) = findings(made.record(*trials, rounds=4)).plain.standings
-    assert not standing.disturbed
-    assert standing.comparisons[0].ratio.trials == 3
-    assert standing.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
+    (ranking,) = findings(made.record(*trials, rounds=4)).plain.rankings
+    assert not ranking.disturbed
+    assert ranking.comparisons[0].ratio.trials == 3
+    assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
 
 
 def test_who_suffers_most_is_said_only_where_it_was_measured() -> None:

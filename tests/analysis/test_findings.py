@@ -7,7 +7,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.report import html, page, plot
 from tests.report.test_sweep import CROSSING, swept
 
-STATEMENTS = ("sweeps", "speed_ups", "prices", "break_evens", "anatomies")
+STATEMENTS = ("sweeps", "speed_ups", "prices", "break_evens", "breakdowns")
 
 
 def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:

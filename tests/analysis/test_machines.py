@@ -21,7 +21,7 @@ def test_what_failed_or_is_missing_has_no_ratio() -> None:
     mac = summarize(made.record(made.trial(failure=made.FAILURE)))
     box = summarize(made.record(made.trial(name="conv")))
     _, (dense, conv) = abreast([("mac", mac), ("box", box)])
-    assert (dense.fastest, dense.ratios, len(dense.cells)) == (None, {}, 1)
+    assert (dense.fastest, dense.ratios, len(dense.cases)) == (None, {}, 1)
     assert conv.fastest == ("box", ("torch", "cpu", ""))
 
 

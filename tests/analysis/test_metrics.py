@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
-from kerasbench.protocol.measurement import Block, Latency, Measurement, step_ns
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, step_ns
 from tests import made
 
 
@@ -11,7 +11,7 @@ def read(name: str, measurement: Measurement) -> float | None:
     return BY_NAME[name].read(made.trial(found=measurement), measurement)
 
 
-def test_overhead_and_step_are_recovered_from_blocks_and_short_epochs() -> None:
+def test_overhead_and_step_are_recovered_from_slices_and_short_epochs() -> None:
     measurement = made.measurement(step_ms=2, overhead_ms=30, steps=100)
     assert read("steady_step_ms", measurement) == pytest.approx(2)
     assert read("epoch_overhead_ms", measurement) == pytest.approx(30)
@@ -34,10 +34,10 @@ def test_a_full_batch_has_no_overhead_of_its_own() -> None:
     assert read("steady_step_ms", measurement) is None
 
 
-def test_one_slow_block_does_not_move_the_value() -> None:
+def test_one_slow_slice_does_not_move_the_value() -> None:
     measurement = made.measurement(step_ms=2)
-    blocks = [*made.trained(measurement).blocks[:9], Block(50, 10**10)]
-    training = dataclasses.replace(made.trained(measurement), blocks=blocks)
+    slices = [*made.trained(measurement).slices[:9], Slice(50, 10**10)]
+    training = dataclasses.replace(made.trained(measurement), slices=slices)
     assert read("steady_step_ms", dataclasses.replace(measurement, training=training)) == pytest.approx(2)
 
 

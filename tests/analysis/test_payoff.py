@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.standings import break_evens, speed_ups
+from kerasbench.analysis.rankings import break_evens, speed_ups
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement

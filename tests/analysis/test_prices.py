@@ -2,7 +2,7 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.standings import of_keras
+from kerasbench.analysis.rankings import of_keras
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Options
 from kerasbench.report.page import brief, document
@@ -39,9 +39,9 @@ def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
 
 def test_a_twin_is_never_the_fastest_of_its_row() -> None:
     record = run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
-    (standing,) = summarize(record).standings
-    assert standing.fastest == ("jax", "cpu", "")
-    assert [one.rival for one in standing.comparisons] == [("torch", "cpu", "")]
+    (ranking,) = summarize(record).rankings
+    assert ranking.fastest == ("jax", "cpu", "")
+    assert [one.rival for one in ranking.comparisons] == [("torch", "cpu", "")]
     assert "**2.00 ms" in document(findings(record))
     assert "**1.00 ms" not in document(findings(record))
 
@@ -75,7 +75,7 @@ def test_the_section_shows_both_times_their_ratio_and_the_verdict() -> None:
     for text in (document(found), brief(found)):
         below = text[text.index("## What Keras costs") :]
         line = next(line for line in below.splitlines() if line.startswith("| dense"))
-        assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        assert [case.strip() for case in line.strip("|").split("|")] == [
             "dense", "torch cpu", "step inside an epoch", "3.00 ms ±0.2 %", "1.50 ms ±0.2 %", "2.00 ±0.0 %", "slower",
         ]  # fmt: skip
         assert "native=on: the same model in the plain framework" in text

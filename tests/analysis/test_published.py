@@ -15,12 +15,12 @@ def test_the_figures_are_of_scenarios_that_are_built_in() -> None:
     assert {file.stem for file in catalog.suite_files("published")} <= named
 
 
-def test_the_figures_are_of_regimes_that_there_are() -> None:
+def test_the_figures_are_of_workloads_that_there_are() -> None:
     chosen = catalog.select([scenario for scenario, _ in findings.figures()], sys.executable)
-    assert set(findings.figures()) <= {(one.entry.name, one.regime.name) for one in chosen}
+    assert set(findings.figures()) <= {(one.entry.name, one.workload.name) for one in chosen}
 
 
-def test_a_regime_may_have_figures_of_several_machines() -> None:
+def test_a_workload_may_have_figures_of_several_machines() -> None:
     found = findings.figures()["bert", "base"]
     assert [one.software for one in found][:2] == ["Keras 3.0.5 on TensorFlow", "Keras 3.0.5 on JAX"]
     assert {(one.batch, one.precision, one.hardware) for one in found} == {(32, "float32", "A100 40 GB, 12 vCPU")}

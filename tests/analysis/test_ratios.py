@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.cells import CellSummary, summarize_cell
+from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, spread
-from kerasbench.protocol.measurement import Block, Latency, Measurement, Throughput
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -18,8 +18,8 @@ STEP, HEADLINE = "steady_step_ms", "train_step_ms"
 DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
 
 
-def cell(*found: Measurement, backend: str = "jax") -> CellSummary:
-    return summarize_cell(made.in_bout(number, one, backend=backend) for number, one in enumerate(found, start=1))
+def case(*found: Measurement, backend: str = "jax") -> CaseSummary:
+    return summarize_case(made.in_block(number, one, backend=backend) for number, one in enumerate(found, start=1))
 
 
 def known(found: LogEstimate | None) -> LogEstimate:
@@ -28,7 +28,7 @@ def known(found: LogEstimate | None) -> LogEstimate:
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
-    a = [cell(*[made.sliced([2.0 * each * factor for each in DRIFT]) for each in (1.0, 1.5, 0.7)]) for factor in (1, 3)]
+    a = [case(*[made.sliced([2.0 * each * factor for each in DRIFT]) for each in (1.0, 1.5, 0.7)]) for factor in (1, 3)]
     found = known(between(a[0], a[1], STEP, ()))
     assert (found.basis, found.trials) == ("trials", 3)
     assert found.value == pytest.approx(1 / 3)
@@ -37,15 +37,15 @@ def test_drift_from_slice_to_slice_cancels() -> None:
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(made.trained(b), blocks=made.trained(b).blocks[1:])
-    found = known(between(cell(a), cell(dataclasses.replace(b, training=late)), STEP, ()))
+    late = dataclasses.replace(made.trained(b), slices=made.trained(b).slices[1:])
+    found = known(between(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
 
 
-def test_the_interval_of_three_bouts_is_over_bouts() -> None:
-    a = cell(*[made.sliced([step] * 6) for step in (1.0, 1.1, 1.2)])
-    b = cell(*[made.sliced([step] * 6) for step in (2.0, 2.0, 2.0)])
+def test_the_interval_of_three_blocks_is_over_blocks() -> None:
+    a = case(*[made.sliced([step] * 6) for step in (1.0, 1.1, 1.2)])
+    b = case(*[made.sliced([step] * 6) for step in (2.0, 2.0, 2.0)])
     wanted = estimate([0.5, 0.55, 0.6])
     found = known(between(a, b, STEP, ()))
     assert found.log_centre == pytest.approx(wanted.log_centre)
@@ -55,48 +55,48 @@ def test_the_interval_of_three_bouts_is_over_bouts() -> None:
 @pytest.mark.parametrize(
     ("backend", "apart"), [("torch", math.sqrt(2) * BETWEEN_OTHERS), ("jax", TYPICAL_SCATTER), ("tensorflow", 0.05)]
 )
-@pytest.mark.parametrize("bouts", [1, 2])
-def test_the_interval_of_few_bouts_is_over_slices_and_as_wide_as_bouts_differ(
-    bouts: int, backend: str, apart: float
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
+    blocks: int, backend: str, apart: float
 ) -> None:
     steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
-    a, b = (cell(*[made.sliced(each)] * bouts, backend=one) for each, one in ((steps, backend), ([1.0] * 6, "torch")))
+    a, b = (case(*[made.sliced(each)] * blocks, backend=one) for each, one in ((steps, backend), ([1.0] * 6, "torch")))
     found = known(between(a, b, STEP, ()))
     within = median_error([math.log(step) for step in steps])
     assert within is not None and found.log_error is not None
-    assert (found.basis, found.trials, found.degrees) == ("slices", bouts, 5 * bouts)
-    assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(bouts), rel=1e-3)
+    assert (found.basis, found.trials, found.degrees) == ("slices", blocks, 5 * blocks)
+    assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(blocks), rel=1e-3)
 
 
-def test_one_bout_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
-    a, b = (cell(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
+def test_one_block_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
+    a, b = (case(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
     found = known(between(a, b, "predict_batch_p50_ms", ()))
     assert found.log_error == pytest.approx(0.08)
 
 
 @pytest.mark.parametrize("count", [6, 20])
-def test_the_interval_of_one_bout_holds_the_truth_where_backends_scatter_as_they_typically_do(count: int) -> None:
+def test_the_interval_of_one_block_holds_the_truth_where_backends_scatter_as_they_typically_do(count: int) -> None:
     rng, runs, hits = random.Random(1), 600, 0
     for _ in range(runs):
         levels = math.exp(rng.gauss(0, 0.05)), 1.0
         a, b = (made.sliced([level * math.exp(rng.gauss(0, 0.05)) for _ in range(count)]) for level in levels)
-        found = known(between(cell(a), cell(b, backend="torch"), STEP, ()))
+        found = known(between(case(a), case(b, backend="torch"), STEP, ()))
         assert found.low is not None and found.high is not None
         hits += found.low <= 1.0 <= found.high
     assert hits / runs >= 0.93
 
 
 def test_one_slice_alone_has_no_interval() -> None:
-    assert not known(between(cell(made.sliced([1.0])), cell(made.sliced([2.0])), STEP, ())).has_interval
+    assert not known(between(case(made.sliced([1.0])), case(made.sliced([2.0])), STEP, ())).has_interval
 
 
 def test_the_headline_joins_steps_and_short_epochs() -> None:
     a, b = made.sliced([1.0] * 6, [12.0] * 6), made.sliced([2.0] * 6, [18.0] * 6)
-    found = known(between(cell(a), cell(b), HEADLINE, ()))
+    found = known(between(case(a), case(b), HEADLINE, ()))
     assert found.value == pytest.approx((12 + 98 * 1) / (18 + 98 * 2))  # without noise it is the ratio of the epochs
-    assert known(between(cell(b), cell(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
-    assert known(between(cell(a), cell(b), "epoch_s", ())) == found
-    assert known(between(cell(a), cell(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
+    assert known(between(case(b), case(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
+    assert known(between(case(a), case(b), "epoch_s", ())) == found
+    assert known(between(case(a), case(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
 
 
 def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
@@ -107,7 +107,7 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
         return made.sliced(steps, [epoch * math.exp(rng.gauss(0, 0.05)) for _ in range(15)], steps=20)
 
     pairs = [(drawn(1.0, 30.0), drawn(2.0, 50.0)) for _ in range(200)]
-    found = [known(between(cell(a), cell(b), HEADLINE, ())) for a, b in pairs]
+    found = [known(between(case(a), case(b), HEADLINE, ())) for a, b in pairs]
     seen = statistics.stdev(one.log_centre for one in found)
     apart = math.hypot(0.01, 0.01)
     said = statistics.fmean(math.sqrt((one.log_error or 0) ** 2 - apart**2) for one in found)
@@ -116,17 +116,17 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
 
 def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> None:
     a, b = made.sliced([1.0] * 6, steps=1), made.sliced([2.0] * 6, steps=1)
-    assert known(between(cell(a), cell(b), HEADLINE, ())).value == pytest.approx(0.5)
+    assert known(between(case(a), case(b), HEADLINE, ())).value == pytest.approx(0.5)
 
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
     found = made.epochs_measurement(1.0)
-    blocks = [Block(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms)]
-    return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
+    slices = [Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms)]
+    return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
 
 
 def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
-    a, b = cell(epochs([1.0, 2.0, 4.0])), cell(epochs([3.0, 6.0, 12.0]))
+    a, b = case(epochs([1.0, 2.0, 4.0])), case(epochs([3.0, 6.0, 12.0]))
     for metric in (HEADLINE, "epoch_s"):
         assert known(between(a, b, metric, ())).value == pytest.approx(1 / 3)
     assert known(between(a, b, "train_samples_per_s", ())).value == pytest.approx(3)
@@ -138,14 +138,14 @@ def test_a_sweep_has_rates_by_its_steps() -> None:
         found = made.sliced(steps_ms)
         return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=[]))
 
-    a, b = cell(swept([1.0] * 6)), cell(swept([2.0] * 6))
+    a, b = case(swept([1.0] * 6)), case(swept([2.0] * 6))
     assert known(between(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
     assert between(a, b, HEADLINE, ()) is None
 
 
 def predicting(factor: float) -> Measurement:
-    def slices(level_ns: int, count: int) -> list[Block]:
-        return [Block(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)]
+    def slices(level_ns: int, count: int) -> list[Slice]:
+        return [Slice(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)]
 
     def latency(batch: int, level_ns: int, count: int) -> Latency:
         found = slices(level_ns, count)
@@ -160,17 +160,17 @@ def predicting(factor: float) -> Measurement:
     ("metric", "ratio"), [("predict_p50_ms", 0.5), ("predict_batch_p50_ms", 0.5), ("predict_samples_per_s", 2.0)]
 )
 def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float) -> None:
-    found = known(between(cell(predicting(1.0)), cell(predicting(2.0)), metric, ()))
+    found = known(between(case(predicting(1.0)), case(predicting(2.0)), metric, ()))
     assert found.basis == "slices"
     assert found.value == pytest.approx(ratio)
 
 
-def called(*slices_ms: Sequence[float], complete: bool = True) -> CellSummary:
+def called(*slices_ms: Sequence[float], complete: bool = True) -> CaseSummary:
     """Calls with one sample: those of each slice."""
-    slices = [Block(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
+    slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(ms * made.MS) for calls in slices_ms for ms in calls]
     found = Latency(1, calls_ns if complete else calls_ns[1:], slices)
-    return cell(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
+    return case(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
 
 
 def test_medians_are_compared_where_medians_are_said() -> None:
@@ -187,63 +187,63 @@ def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -
     assert known(between(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
 
 
-def test_what_has_no_slices_is_paired_by_bout() -> None:
-    def first(bout: int, first_ms: float, alone: bool = True) -> TrialRecord:
+def test_what_has_no_slices_is_paired_by_block() -> None:
+    def first(block: int, first_ms: float, alone: bool = True) -> TrialRecord:
         found = made.sliced([1.0] * 6)
         training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * made.MS))
-        return made.in_bout(bout, dataclasses.replace(found, training=training), alone)
+        return made.in_block(block, dataclasses.replace(found, training=training), alone)
 
-    a = summarize_cell(first(bout, 100.0 * bout) for bout in (1, 2, 3))
-    b = summarize_cell(first(bout, 300.0 * bout) for bout in (1, 2, 3))
+    a = summarize_case(first(block, 100.0 * block) for block in (1, 2, 3))
+    b = summarize_case(first(block, 300.0 * block) for block in (1, 2, 3))
     found = known(between(a, b, "first_step_ms", ()))
     assert (found.trials, found.basis) == (3, "trials")
     assert found.value == pytest.approx(1 / 3)
-    several = summarize_cell(first(bout, 300.0 * bout, alone=bout < 3) for bout in (1, 2, 3))
+    several = summarize_case(first(block, 300.0 * block, alone=block < 3) for block in (1, 2, 3))
     found = known(between(a, several, "first_step_ms", ()))
     assert (found.trials, found.has_interval) == (2, False)  # who started beside others does not count
     assert known(between(a, several, "peak_rss_mib", ())).trials == 3
 
 
 def test_a_phase_that_was_started_beside_others_is_no_figure() -> None:
-    found = made.in_bout(1, made.sliced([1.0]), alone=False)
-    assert summarize_cell([found]).estimate("startup_ms") is None
+    found = made.in_block(1, made.sliced([1.0]), alone=False)
+    assert summarize_case([found]).estimate("startup_ms") is None
     alone = dataclasses.replace(found, started_alone=True, phases=[Phase("spawn", 0, made.MS)])
-    assert known_value(summarize_cell([alone])) == 1.0
+    assert known_value(summarize_case([alone])) == 1.0
 
 
-def known_value(found: CellSummary) -> float:
+def known_value(found: CaseSummary) -> float:
     value = found.estimate("startup_ms")
     assert value is not None
     return value.value
 
 
 def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
-    def old(steps_ms: dict[int, float]) -> CellSummary:
-        return summarize_cell(made.trial(index, found=made.measurement(step)) for index, step in steps_ms.items())
+    def old(steps_ms: dict[int, float]) -> CaseSummary:
+        return summarize_case(made.trial(index, found=made.measurement(step)) for index, step in steps_ms.items())
 
     found = known(between(old({1: 1.0, 2: 2.0, 3: 3.0}), old({1: 2.0, 3: 6.0}), STEP, ()))
     assert found.trials == 2
     assert found.value == pytest.approx(0.5)
 
 
-def test_cells_without_a_bout_in_common_are_paired_by_rounds() -> None:
-    a = summarize_cell(made.in_bout(bout, made.sliced([1.0] * 6), round_index=1) for bout in (1, 2))
-    b = summarize_cell([made.in_bout(3, made.sliced([2.0] * 6), round_index=1)])
+def test_cases_without_a_block_in_common_are_paired_by_rounds() -> None:
+    a = summarize_case(made.in_block(block, made.sliced([1.0] * 6), round_index=1) for block in (1, 2))
+    b = summarize_case([made.in_block(3, made.sliced([2.0] * 6), round_index=1)])
     found = known(between(a, b, STEP, ()))
     assert (found.trials, found.basis) == (1, "trials")
     assert found.value == pytest.approx(0.5)
 
 
-def bouts(numbers: Sequence[int], steps_ms: Sequence[float]) -> CellSummary:
+def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> CaseSummary:
     found = zip(numbers, steps_ms, strict=True)
-    return summarize_cell(made.in_bout(number, made.sliced([step] * 6), round_index=1) for number, step in found)
+    return summarize_case(made.in_block(number, made.sliced([step] * 6), round_index=1) for number, step in found)
 
 
-def test_a_column_that_had_bouts_with_both_stands_between_those_that_did_not_fit_together() -> None:
-    a, b = bouts([1, 3, 5], [1.0, 1.1, 1.2]), bouts([2, 4, 6], [6.0, 6.3, 6.1])
-    both = bouts([1, 2, 3, 4, 5, 6], [2.0, 3.0, 2.0, 3.0, 2.0, 3.0])  # the machine was slower in every second bout
+def test_a_column_that_had_blocks_with_both_stands_between_those_that_did_not_fit_together() -> None:
+    a, b = blocks([1, 3, 5], [1.0, 1.1, 1.2]), blocks([2, 4, 6], [6.0, 6.3, 6.1])
+    both = blocks([1, 2, 3, 4, 5, 6], [2.0, 3.0, 2.0, 3.0, 2.0, 3.0])  # the machine was slower in every second block
     ours, theirs = known(between(a, both, STEP, ())), known(between(both, b, STEP, ()))
-    found = known(between(a, b, STEP, [bouts([7], [1.0]), a, b, both]))
+    found = known(between(a, b, STEP, [blocks([7], [1.0]), a, b, both]))
     assert found.value == pytest.approx(ours.value * theirs.value)
     assert found.log_error == pytest.approx(math.hypot(ours.log_error or 0, theirs.log_error or 0))
     assert 2 < found.degrees < 4
@@ -252,29 +252,29 @@ def test_a_column_that_had_bouts_with_both_stands_between_those_that_did_not_fit
 
 
 def test_what_stands_between_two_is_no_firmer_than_either() -> None:
-    firm, few, other = bouts([1, 2, 3], [1.0, 1.1, 1.2]), bouts([4], [2.0]), bouts([1, 2, 3, 4], [2.0] * 4)
+    firm, few, other = blocks([1, 2, 3], [1.0, 1.1, 1.2]), blocks([4], [2.0]), blocks([1, 2, 3, 4], [2.0] * 4)
     assert known(between(firm, few, STEP, [other])).basis == "slices"
-    alone = summarize_cell([made.in_bout(4, made.sliced([2.0]))])
+    alone = summarize_case([made.in_block(4, made.sliced([2.0]))])
     assert not known(between(firm, alone, STEP, [other])).has_interval
 
 
-def test_one_bout_in_common_does_not_stand_for_many_by_way_of_another_column() -> None:
-    a, b = bouts([1, 2, 4], [1.0, 1.1, 1.2]), bouts([1, 3, 5], [2.0, 6.3, 6.1])
-    both = bouts([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0])
-    brief = bouts([1], [5.0])
+def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() -> None:
+    a, b = blocks([1, 2, 4], [1.0, 1.1, 1.2]), blocks([1, 3, 5], [2.0, 6.3, 6.1])
+    both = blocks([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0])
+    brief = blocks([1], [5.0])
     found = known(between(a, b, STEP, [a, brief, both, b]))
     ours, theirs = known(between(a, both, STEP, ())), known(between(both, b, STEP, ()))
     assert (found.trials, found.basis) == (3, "trials")
     assert found.value == pytest.approx(ours.value * theirs.value)
-    assert known(between(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own bout
+    assert known(between(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
 
 
-def test_one_bout_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
-    def rounds(numbers: Sequence[int], step_ms: float) -> CellSummary:
+def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
+    def rounds(numbers: Sequence[int], step_ms: float) -> CaseSummary:
         trials = [
-            made.in_bout(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
+            made.in_block(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
         ]
-        return summarize_cell(trials)
+        return summarize_case(trials)
 
     found = known(between(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
     assert (found.trials, found.basis) == (3, "trials")
@@ -284,26 +284,26 @@ def test_one_bout_in_common_does_not_stand_for_many_rounds_apart_either() -> Non
 
 
 def test_what_is_not_above_zero_has_no_ratio() -> None:
-    def dear(overhead_ms: float) -> CellSummary:
-        return summarize_cell([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
+    def dear(overhead_ms: float) -> CaseSummary:
+        return summarize_case([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
 
     assert between(dear(-1.0), dear(2.0), "epoch_overhead_ms", ()) is None
     assert known(between(dear(1.0), dear(2.0), "epoch_overhead_ms", ())).value == pytest.approx(0.5)
 
 
-def test_a_cell_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
-    failed = CellSummary(cell(made.sliced([1.0])).trials, made.FAILURE)
-    assert between(failed, cell(made.sliced([1.0])), STEP, ()) is None
-    first, second = (summarize_cell([made.trial(index)]) for index in (1, 2))
+def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
+    failed = CaseSummary(case(made.sliced([1.0])).trials, made.FAILURE)
+    assert between(failed, case(made.sliced([1.0])), STEP, ()) is None
+    first, second = (summarize_case([made.trial(index)]) for index in (1, 2))
     assert between(first, second, STEP, ()) is None
 
 
-def test_the_scatter_of_bouts_is_told_from_that_of_slices() -> None:
+def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
     rng = random.Random(2)
 
-    def drawn(process: float) -> CellSummary:
+    def drawn(process: float) -> CaseSummary:
         levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
-        return cell(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
+        return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
 
     found, alike = spread(drawn(0.05), drawn(0.05), STEP), spread(drawn(0.0), drawn(0.0), STEP)
     assert found is not None and alike is not None
@@ -312,41 +312,41 @@ def test_the_scatter_of_bouts_is_told_from_that_of_slices() -> None:
     assert alike.between < 0.03
 
 
-def test_one_bout_and_old_files_tell_no_spread() -> None:
-    assert spread(cell(made.sliced([1.0] * 6)), cell(made.sliced([1.0] * 6)), STEP) is None
-    old = summarize_cell(made.trial(index) for index in (1, 2, 3))
+def test_one_block_and_old_files_tell_no_spread() -> None:
+    assert spread(case(made.sliced([1.0] * 6)), case(made.sliced([1.0] * 6)), STEP) is None
+    old = summarize_case(made.trial(index) for index in (1, 2, 3))
     assert spread(old, old, STEP) is None
 
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
     skewed = [10.0, 10.0, 10.0, 10.0, 10.0, 40.0]
 
-    def column(slices_ms: Sequence[float], bout: int) -> tuple[TrialRecord, Measurement]:
+    def column(slices_ms: Sequence[float], block: int) -> tuple[TrialRecord, Measurement]:
         found = made.epochs_measurement(1.0)
-        blocks = [Block(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms)]
-        found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
-        return dataclasses.replace(made.trial(bout, found=found), bout=bout), found
+        slices = [Slice(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms)]
+        found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
+        return dataclasses.replace(made.trial(block, found=found), block=block), found
 
-    a = CellSummary([column(skewed, bout) for bout in (1, 2, 3)], None)
-    b = CellSummary([column([5.0] * 6, bout) for bout in (1, 2, 3)], None)
+    a = CaseSummary([column(skewed, block) for block in (1, 2, 3)], None)
+    b = CaseSummary([column([5.0] * 6, block) for block in (1, 2, 3)], None)
     medians, means = between(a, b, "train_step_ms", ()), by_means(a, b)
     assert medians is not None
     assert medians.value == pytest.approx(2.0)
     assert means == pytest.approx(3.0)
-    assert by_means(a, CellSummary([], None)) is None
+    assert by_means(a, CaseSummary([], None)) is None
 
 
 def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -> None:
-    def column(step_ms: float, epoch_ms: float) -> CellSummary:
+    def column(step_ms: float, epoch_ms: float) -> CaseSummary:
         found = made.measurement()
         training = dataclasses.replace(
             made.trained(found),
-            blocks=[Block(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)],
-            epochs=[Block(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)],
+            slices=[Slice(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)],
+            epochs=[Slice(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)],
             epoch_steps=2,
         )
         found = dataclasses.replace(found, training=training)
-        return CellSummary([(dataclasses.replace(made.trial(found=found), bout=1), found)], None)
+        return CaseSummary([(dataclasses.replace(made.trial(found=found), block=1), found)], None)
 
     steps = made.measurement().full_steps_per_epoch - 2
     means = by_means(column(4, 30), column(1, 10))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate
-from kerasbench.analysis.series import Duel, Pair, Ratios, Swept, duels, middle_change, signs, swept
+from kerasbench.analysis.series import Pair, Ratios, SeriesComparison, SizeSeries, duels, middle_change, signs, swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Device, Options, Size
 from kerasbench.protocol.messages import Code, Failure
@@ -37,7 +37,7 @@ def sweep(series: Mapping[tuple[str, Device, str], Mapping[int, float]], rounds:
     return made.record(*trials, rounds=rounds)
 
 
-def only(record: Record) -> Swept:
+def only(record: Record) -> SizeSeries:
     (found,) = swept(summarize(record))
     return found
 
@@ -49,7 +49,7 @@ def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[floa
     ]
 
 
-def duel(found: Ratios) -> Duel:
+def duel(found: Ratios) -> SeriesComparison:
     """Return two series' duel, judged by itself."""
     (only,) = duels([Pair(A, B, found)], EFFECT)
     return only
@@ -189,7 +189,7 @@ def test_signs_are_corrected_for_the_number_of_all_that_a_page_has() -> None:
 
 
 def test_the_same_data_have_the_same_interval() -> None:
-    found: list[Duel] = [duel(ratios({1: 2.0, 4: 0.5}, 0.1)) for _ in range(2)]
+    found: list[SeriesComparison] = [duel(ratios({1: 2.0, 4: 0.5}, 0.1)) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].crossings[0].interval == found[1].crossings[0].interval
 
@@ -202,7 +202,7 @@ def test_the_middle_change_of_sign_counts(values: Sequence[float], place: float)
     assert middle_change(range(len(values)), values) == pytest.approx(place)
 
 
-def test_a_cell_that_failed_has_no_point_and_ends_its_series() -> None:
+def test_a_case_that_failed_has_no_point_and_ends_its_series() -> None:
     record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 2.0}, ("torch", made.CPU, ""): {1: 1.0, 2: 2.0}})
     for batch in (4, 8):
         record.trials.append(made.trial(1, backend="jax", failure=OOM, options=Options(batch=batch)))
@@ -218,12 +218,12 @@ def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:
     summary = summarize(record)
     assert [row.label for row in summary.rows] == ["dense", "dense batch=1", "dense batch=2"]
     assert [row.size for row in summary.rows] == [None, Size(1), Size(2)]
-    assert [one.fastest for one in summary.standings] == [None, A, B]
+    assert [one.fastest for one in summary.rankings] == [None, A, B]
     assert summary.rows[1].key(A) == ("dense", "default", "jax", "cpu", "batch=1")
     assert (len(summary.plain.rows), len(summary.swept.rows)) == (1, 2)
 
 
-def test_parity_is_judged_among_cells_of_one_size() -> None:
+def test_parity_is_judged_among_cases_of_one_size() -> None:
     record = sweep({("jax", made.CPU, ""): {1: 1.0, 2: 2.0}, ("torch", made.CPU, ""): {1: 1.0, 2: 2.0}}, rounds=1)
     losses = {1: (9.0, 8.0), 2: (2.0, 1.0)}
     record.trials = [

@@ -6,7 +6,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Parity
 from kerasbench.protocol.messages import Code, Phase
-from kerasbench.results.record import Asked, Record, TrialRecord
+from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
 
 TRAINING = "train_step_ms"
@@ -21,36 +21,36 @@ def rounds(**steps_ms: list[float]) -> Record:
     return made.record(*trials, rounds=3)
 
 
-def test_a_cell_is_the_geometric_mean_of_its_trials() -> None:
+def test_a_case_is_the_geometric_mean_of_its_trials() -> None:
     (row,) = summarize(rounds(torch=[1.0, 2.0, 4.0])).rows
-    found = row.cells["torch", "cpu", ""].estimate(TRAINING)
+    found = row.cases["torch", "cpu", ""].estimate(TRAINING)
     assert found is not None
     assert round(found.value, 3) == 2.0
     assert found.trials == 3
 
 
 def test_a_clear_winner_stands_alone() -> None:
-    (place,) = summarize(rounds(jax=[1.0, 1.01, 0.99], torch=[2.0, 2.02, 1.98])).standings
+    (place,) = summarize(rounds(jax=[1.0, 1.01, 0.99], torch=[2.0, 2.02, 1.98])).rankings
     assert (place.fastest, place.level, place.proven) == (("jax", "cpu", ""), [], True)
 
 
 def test_what_cannot_be_told_apart_is_level() -> None:
-    (place,) = summarize(rounds(jax=[1.0, 1.1, 0.9], tensorflow=[1.01, 1.0, 1.0], torch=[2.0, 2.2, 1.8])).standings
+    (place,) = summarize(rounds(jax=[1.0, 1.1, 0.9], tensorflow=[1.01, 1.0, 1.0], torch=[2.0, 2.2, 1.8])).rankings
     assert place.level == [("tensorflow", "cpu", "")]
 
 
-def test_one_cell_alone_is_no_winner() -> None:
-    (place,) = summarize(rounds(torch=[1.0, 1.0, 1.0])).standings
+def test_one_case_alone_is_no_winner() -> None:
+    (place,) = summarize(rounds(torch=[1.0, 1.0, 1.0])).rankings
     assert place.fastest is None
 
 
 def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
     record = made.record(made.trial(1), made.trial(2), made.trial(3, failure=made.FAILURE), rounds=1)
     (row,) = summarize(record).rows
-    assert len(row.cells["torch", "cpu", ""].trials) == 1
-    assert row.cells["torch", "cpu", ""].failure is made.FAILURE
+    assert len(row.cases["torch", "cpu", ""].trials) == 1
+    assert row.cases["torch", "cpu", ""].failure is made.FAILURE
     (row,) = summarize(made.record(made.trial(1), rounds=0)).rows
-    assert len(row.cells["torch", "cpu", ""].trials) == 1
+    assert len(row.cases["torch", "cpu", ""].trials) == 1
 
 
 def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
@@ -60,18 +60,18 @@ def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
 
 
 def test_one_round_proves_nothing() -> None:
-    (place,) = summarize(rounds(jax=[1.0], torch=[2.0])).standings
+    (place,) = summarize(rounds(jax=[1.0], torch=[2.0])).rankings
     assert not place.proven
 
 
-def test_a_failed_cell_has_no_number_though_it_had_trials() -> None:
+def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
     summary = summarize(made.record(made.trial(1), made.trial(2, failure=made.FAILURE)))
     (row,) = summary.rows
-    assert row.cells["torch", "cpu", ""].estimate(TRAINING) is None
+    assert row.cases["torch", "cpu", ""].estimate(TRAINING) is None
     assert [(row.label, column, failure.code) for row, column, failure in summary.failures] == [
         ("dense", ("torch", "cpu", ""), "crash")
     ]
-    assert summary.standings[0].fastest is None
+    assert summary.rankings[0].fastest is None
 
 
 def test_phases_are_means_over_trials() -> None:
@@ -80,8 +80,8 @@ def test_phases_are_means_over_trials() -> None:
 
 
 def test_phases_before_the_first_slice_count_where_nothing_else_ran() -> None:
-    def trial(bout: int, factor: int, alone: bool) -> TrialRecord:
-        found = made.in_bout(bout, made.sliced([1.0]), alone)
+    def trial(block: int, factor: int, alone: bool) -> TrialRecord:
+        found = made.in_block(block, made.sliced([1.0]), alone)
         ends = {"import": 1, "first step": 2, "train": 4, "finish": 5}
         phases = [Phase(name, 0, end * factor * made.MS) for name, end in ends.items()]
         return dataclasses.replace(found, phases=phases)
@@ -101,7 +101,7 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
     ((_, column, failure),) = summary.failures
     assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
     assert "the loss of step 2 is 2.5, the median of all 2.2" in failure.cause
-    assert summary.standings[0].fastest == ("tensorflow", "cpu", "")
+    assert summary.rankings[0].fastest == ("tensorflow", "cpu", "")
 
 
 def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
@@ -134,42 +134,42 @@ def test_options_make_columns_of_their_own() -> None:
     assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]
 
 
-def bouts(*found: tuple[int, int, str]) -> Record:
-    """Trials of round, bout and backend."""
-    trials = [made.in_bout(bout, made.sliced([1.0]), round_index=index, backend=name) for index, bout, name in found]
+def blocks(*found: tuple[int, int, str]) -> Record:
+    """Trials of round, block and backend."""
+    trials = [made.in_block(block, made.sliced([1.0]), round_index=index, backend=name) for index, block, name in found]
     return made.record(*trials, rounds=1)
 
 
 def had(record: Record) -> dict[str, list[int]]:
-    """Return the bouts of each backend that count."""
+    """Return the blocks of each backend that count."""
     (row,) = summarize(record).rows
-    return {column[0]: [trial.bout for trial, _ in cell.trials] for column, cell in row.cells.items()}
+    return {column[0]: [trial.block for trial, _ in case.trials] for column, case in row.cases.items()}
 
 
 def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns() -> None:
-    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch"))) == {
+    assert had(blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch"))) == {
         "jax": [1, 2],
         "torch": [1, 2],
     }
-    assert had(bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"))) == {"jax": [1], "torch": [1]}
-    assert had(bouts((1, 1, "jax"))) == {"jax": [1]}
+    assert had(blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"))) == {"jax": [1], "torch": [1]}
+    assert had(blocks((1, 1, "jax"))) == {"jax": [1]}
 
 
 def test_a_column_that_failed_is_not_waited_for() -> None:
-    record = bouts((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
-    record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=2))
+    record = blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
+    record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), block=2))
     assert had(record)["jax"] == [1, 2, 3]
 
 
-def test_a_column_has_a_trial_in_each_bout_of_a_round() -> None:
-    record = bouts((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow"))
+def test_a_column_has_a_trial_in_each_block_of_a_round() -> None:
+    record = blocks((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow"))
     assert had(record) == {"jax": [1, 2], "torch": [1], "tensorflow": [2]}
     (row,) = summarize(record).rows
     assert (row.in_turn, row.rounds) == (True, 1)
 
 
-def test_cells_of_the_published_protocol_have_as_many_rounds_as_each_needed() -> None:
-    record = bouts((1, 1, "jax"), (1, 2, "torch"), (2, 3, "torch"))
+def test_cases_of_the_published_protocol_have_as_many_rounds_as_each_needed() -> None:
+    record = blocks((1, 1, "jax"), (1, 2, "torch"), (2, 3, "torch"))
     record.rounds_completed = 2
     record.trials = [dataclasses.replace(one, protocol="published") for one in record.trials]
     assert had(record) == {"jax": [1], "torch": [2, 3]}
@@ -177,9 +177,9 @@ def test_cells_of_the_published_protocol_have_as_many_rounds_as_each_needed() ->
 
 
 def test_rows_end_at_different_rounds() -> None:
-    short = bouts((1, 1, "jax"), (1, 1, "torch"))
+    short = blocks((1, 1, "jax"), (1, 1, "torch"))
     long = [
-        made.in_bout(10 + index, made.sliced([1.0]), round_index=index, name="other", backend=backend)
+        made.in_block(10 + index, made.sliced([1.0]), round_index=index, name="other", backend=backend)
         for index in (1, 2, 3, 4)
         for backend in ("jax", "torch")
     ]
@@ -188,9 +188,9 @@ def test_rows_end_at_different_rounds() -> None:
 
 
 def versions_in_turn(rounds: dict[str, int], versus: list[str]) -> Record:
-    """Two labels of each backend in bouts of their own, so many rounds of each backend."""
+    """Two labels of each backend in blocks of their own, so many rounds of each backend."""
     trials = [
-        made.in_bout(
+        made.in_block(
             100 * number + index,
             made.sliced([1.0]),
             round_index=index,
@@ -202,12 +202,12 @@ def versions_in_turn(rounds: dict[str, int], versus: list[str]) -> Record:
         for label in ("old", "new")
     ]
     found = made.record(*trials, rounds=max(rounds.values()))
-    return dataclasses.replace(found, asked=Asked(versus=versus))
+    return dataclasses.replace(found, config=RunConfig(versus=versus))
 
 
 def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
     rounds = {"jax": 3, "torch": 5}
     for versus, counted in ((["old", "new"], rounds), ([], {"jax": 3, "torch": 3})):
         (row,) = summarize(versions_in_turn(rounds, versus)).rows
-        found = {column[0]: len(cell.trials) for column, cell in row.cells.items()}
+        found = {column[0]: len(case.trials) for column, case in row.cases.items()}
         assert found == counted, versus

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kerasbench.analysis.cells import HEADLINE
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, require_decided, versus
@@ -14,7 +14,7 @@ from kerasbench.host.noise import Warned
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code
-from kerasbench.results.record import Asked, Record, TrialRecord
+from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
 
 OLD, NEW, AGAIN = Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)
@@ -22,9 +22,9 @@ NAMES = ("dense", "conv", "deep", "wide")
 SCATTER = (1.0, 1.001, 0.999)
 
 
-def measured(step_ms: float, bout: int, first_ms: float = 300, mib: float = 512, rate: float = 1) -> Measurement:
-    """A trial whose slices drift, and whose other figures scatter by a thousandth from bout to bout."""
-    off = SCATTER[bout % 3]
+def measured(step_ms: float, block: int, first_ms: float = 300, mib: float = 512, rate: float = 1) -> Measurement:
+    """A trial whose slices drift, and whose other figures scatter by a thousandth from block to block."""
+    off = SCATTER[block % 3]
     found = made.sliced([step_ms * off * (1 + 0.05 * cycle) for cycle in range(10)])
     training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * off * made.MS))
     assert found.throughput is not None
@@ -38,22 +38,27 @@ def measured(step_ms: float, bout: int, first_ms: float = 300, mib: float = 512,
 
 
 def trials(
-    of: Mapping[Options, Mapping[str, float]], backend: str = "torch", bouts: int = 3, name: str = "dense"
+    of: Mapping[Options, Mapping[str, float]], backend: str = "torch", blocks: int = 3, name: str = "dense"
 ) -> list[TrialRecord]:
-    """Columns of one backend in bouts of their own."""
+    """Columns of one backend in blocks of their own."""
     offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
     return [
-        made.in_bout(
-            offset + bout, measured(bout=bout, **figures), round_index=bout, backend=backend, options=options, name=name
+        made.in_block(
+            offset + block,
+            measured(block=block, **figures),
+            round_index=block,
+            backend=backend,
+            options=options,
+            name=name,
         )
-        for bout in range(1, bouts + 1)
+        for block in range(1, blocks + 1)
         for options, figures in of.items()
     ]
 
 
 def record(*found: TrialRecord, threshold: float = 0.03) -> Record:
-    asked = Asked(versus=["old", "new"], threshold=threshold, control=True)
-    return dataclasses.replace(made.record(*found, rounds=3), asked=asked)
+    asked = RunConfig(versus=["old", "new"], threshold=threshold, control=True)
+    return dataclasses.replace(made.record(*found, rounds=3), config=asked)
 
 
 def only(*found: TrialRecord, threshold: float = 0.03) -> Versus:
@@ -133,7 +138,7 @@ def test_a_head_that_computes_something_else_has_no_figures_and_that_is_worse() 
 @pytest.mark.parametrize(("fails", "worse"), [(NEW, True), (OLD, False)])
 def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, number: int) -> None:
     kept = [one for one in trials(ALIKE) if one.options not in (fails, AGAIN)]
-    failed = dataclasses.replace(made.trial(number, failure=made.FAILURE, options=fails), bout=number)
+    failed = dataclasses.replace(made.trial(number, failure=made.FAILURE, options=fails), block=number)
     found = only(*kept, failed)
     assert found.is_worse is worse
     assert found.of(HEADLINE) == []
@@ -178,8 +183,8 @@ def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Map
 def _disturbed(trial: TrialRecord) -> Measurement:
     assert trial.measurement is not None
     training = made.trained(trial.measurement)
-    blocks = [dataclasses.replace(block, disturbed=True) for block in training.blocks]
-    return dataclasses.replace(trial.measurement, training=dataclasses.replace(training, blocks=blocks))
+    slices = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices]
+    return dataclasses.replace(trial.measurement, training=dataclasses.replace(training, slices=slices))
 
 
 def _failing(options: Options) -> list[TrialRecord]:
@@ -188,7 +193,7 @@ def _failing(options: Options) -> list[TrialRecord]:
 
 def test_what_is_the_same_but_for_its_options_is_a_pair_of_its_own() -> None:
     with_jit = {dataclasses.replace(options, jit=True): {"step_ms": ms} for options, ms in ((OLD, 4.0), (NEW, 3.0))}
-    assert verdicts(only(*trials(ALIKE), *trials(with_jit, bouts=3))) == {
+    assert verdicts(only(*trials(ALIKE), *trials(with_jit, blocks=3))) == {
         "dense torch cpu": Verdict.SAME,
         "dense torch cpu jit=on": Verdict.FASTER,
     }
@@ -205,16 +210,16 @@ def test_each_figure_has_its_own_control() -> None:
     assert verdicts(found, MEMORY) == {"dense torch cpu": Verdict.INCONCLUSIVE}
 
 
-def test_bouts_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_no_question() -> None:
-    found = record(*trials(SLOWER, bouts=1), *trials(ALIKE, "jax", bouts=1))
+def test_blocks_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_no_question() -> None:
+    found = record(*trials(SLOWER, blocks=1), *trials(ALIKE, "jax", blocks=1))
     assert {one.what for one in concerns(summarize(found))} == set()
-    one_by_one = [dataclasses.replace(one, bout=index) for index, one in enumerate(trials(SLOWER, bouts=1), start=1)]
+    one_by_one = [dataclasses.replace(one, block=index) for index, one in enumerate(trials(SLOWER, blocks=1), start=1)]
     assert {one.what for one in concerns(summarize(record(*one_by_one)))} == {Warned.APART}
 
 
-def test_a_single_bout_believes_no_more_than_its_control_allows() -> None:
+def test_a_single_block_believes_no_more_than_its_control_allows() -> None:
     def ratio_of(again_ms: float) -> tuple[float, Verdict]:
-        found = only(*trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.6}, AGAIN: {"step_ms": again_ms}}, bouts=1))
+        found = only(*trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.6}, AGAIN: {"step_ms": again_ms}}, blocks=1))
         (one,) = found.of(HEADLINE)
         assert one.ratio.half_width is not None
         return one.ratio.half_width, one.verdict

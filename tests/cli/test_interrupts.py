@@ -109,7 +109,7 @@ def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_t
     assert command.ended(signal.SIGINT) == 130
     assert (command.folder / "let_in").read_text() == "yes\n"
     (file,) = _files(command)
-    assert store.load(file).asked.keep_env == {"LET_IN": "yes"}
+    assert store.load(file).config.keep_env == {"LET_IN": "yes"}
     assert "Let in from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
 
 
@@ -219,17 +219,18 @@ def _go_on(command: Command, on_disk: list[TrialRecord]) -> list[TrialRecord]:
 
 
 def _check_complete(trials: list[TrialRecord]) -> None:
-    """Every cell has every round once, and those of a round were measured side by side."""
+    """Every case has every round once, and those of a round were measured side by side."""
     tried = Counter((trial.backend, trial.round) for trial in trials)
     assert set(tried) == {(backend, number) for backend in stand_in.BACKENDS for number in range(1, ROUNDS + 1)}
     assert set(tried.values()) == {1}
-    assert len({(trial.round, trial.bout) for trial in trials}) == ROUNDS
+    assert len({(trial.round, trial.block) for trial in trials}) == ROUNDS
 
 
 def _wait_for_any_moment(command: Command, rng: random.Random) -> None:
     """Wait until a run has started some number of children, or is over, and then a little.
 
-    Drawn from what the run does, not from the time that it takes: the same seed comes to the same place on any machine.
+    Drawn from what the run does, not from the time that it takes: the same seed comes to the same place on any
+    machine.
     """
     earlier = len(stand_in.started(command.folder))
     enough = earlier + rng.randint(0, CHILDREN)

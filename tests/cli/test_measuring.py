@@ -12,17 +12,17 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.cli import commands, main
 from kerasbench.errors import Undecided, UsageError
-from kerasbench.plan import cells
+from kerasbench.plan import cases
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.report.explanation import sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results import record
 from kerasbench.results.record import TrialRecord
 from kerasbench.results.store import Store, load
-from kerasbench.runs.run import Ended
+from kerasbench.runs.run import FinishedRun
 from tests import made, stand_in
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
 from tests.analysis.test_versus import record as record_of
@@ -30,8 +30,8 @@ from tests.stand_in import Command
 
 pytestmark = pytest.mark.processes
 
-SHORT = made.regime("short", steps=MIN_STEPS_FOR_BLOCKS - 1)
-TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
+SHORT = made.workload("short", steps=MIN_STEPS_FOR_SLICES - 1)
+TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
 
 
 def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
@@ -41,13 +41,13 @@ def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
 
 
 def describe(folder: Path, *others: str) -> None:
-    """Have the scenario say that it has a short regime, beside the others."""
-    regimes = [*(made.regime(name) for name in others), SHORT]
-    found = dataclasses.replace(made.entry("mine").description, regimes=regimes)
+    """Have the scenario say that it has a short workload, beside the others."""
+    workloads = [*(made.workload(name) for name in others), SHORT]
+    found = dataclasses.replace(made.entry("mine").description, workloads=workloads)
     stand_in.answer(folder, "describe", Message(descriptions=[found]))
 
 
-def test_it_says_where_the_time_of_each_cell_goes(command: Command) -> None:
+def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
     code, out, err = explain(command, "--backend", "jax,torch")
     assert code == 0, err
     assert out.startswith("## Where the time goes\n")
@@ -64,7 +64,7 @@ def test_it_says_the_same_as_json(command: Command) -> None:
     assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.25))
 
 
-def test_a_regime_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
+def test_a_workload_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
     describe(command.folder)
     code, out, err = explain(command)
     assert (code, out) == (1, "")
@@ -74,7 +74,7 @@ def test_a_regime_that_cannot_be_taken_apart_is_refused_before_anything_is_measu
     assert not command.results.exists()
 
 
-def test_a_regime_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(command: Command) -> None:
+def test_a_workload_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(command: Command) -> None:
     describe(command.folder, "long")
     code, out, _ = explain(command, "--backend", "jax")
     assert code == 2
@@ -82,11 +82,11 @@ def test_a_regime_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(co
     (row,) = [line for line in out.splitlines() if line.startswith("| mine/short")]
     assert "unsupported" in row and TOO_SHORT in row
     code, out, err = explain(command, "--backend", "jax", "--json")
-    assert (code, [found["regime"] for found in json.loads(out)]) == (2, ["long"])
+    assert (code, [found["workload"] for found in json.loads(out)]) == (2, ["long"])
     assert TOO_SHORT in err
 
 
-def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None:
+def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None:
     for name in ("trial", "parts"):
         stand_in.answer(command.folder, f"{name}-jax", Message(failure=made.FAILURE))
     code, out, _ = explain(command, "--backend", "jax")
@@ -110,9 +110,9 @@ def test_where_every_cell_fails_the_failures_are_shown(command: Command) -> None
 def test_a_control_and_a_quick_explanation_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], control: bool, rounds: int
 ) -> None:
-    said: list[record.Asked] = []
+    said: list[record.RunConfig] = []
 
-    def measured(what: record.Asked, *rest: object) -> None:
+    def measured(what: record.RunConfig, *rest: object) -> None:
         said.append(what)
         raise UsageError("that is all")
 
@@ -127,22 +127,22 @@ def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     record = made.record(*(made.trial(index, found=made.with_parts()) for index in (1, 2, 3)), rounds=3)
     store = Store.create(tmp_path, record.started)
     full = f"{store.data}: cannot be written: no space"
-    monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(Ended(record, store, full)))
+    monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(FinishedRun(record, store, full)))
     assert main.main(["explain", "dense", "--backend", "torch"]) == 1
     out, err = capsys.readouterr()
-    found = findings(record).anatomies
+    found = findings(record).breakdowns
     assert all(escape(sentence) in out for one in found for sentence in sentences(one))
     assert err == f"kerasbench: {full}\n"
     assert not store.tables.exists()
 
 
-def test_a_short_regime_has_no_rivals_that_might_help() -> None:
+def test_a_short_workload_has_no_rivals_that_might_help() -> None:
     entry = made.entry()
-    chosen = [Selected(entry, regime) for regime in (made.regime("long", MIN_STEPS_FOR_BLOCKS), SHORT)]
+    chosen = [Selected(entry, workload) for workload in (made.workload("long", MIN_STEPS_FOR_SLICES), SHORT)]
     probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = cells.make(record.Asked(explain=True), chosen, {"jax": probe}, made.MACHINE)
-    assert [cell.options.label for cell in found.cells] == ["", "jit=off", "batch=128"]
-    assert [(cell.label, TOO_SHORT in failure.cause) for cell, failure in found.absent] == [
+    found = cases.make(record.RunConfig(explain=True), chosen, {"jax": probe}, made.MACHINE)
+    assert [case.options.label for case in found.cases] == ["", "jit=off", "batch=128"]
+    assert [(case.label, TOO_SHORT in failure.cause) for case, failure in found.absent] == [
         ("dense/short jax cpu", True)
     ]
 
@@ -189,7 +189,7 @@ def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
     assert " 1.00 ±0.0 % " in line  # base / base
     (data,) = command.results.glob("*.json")
     record = load(data)
-    assert (record.asked.versus, record.asked.environments) == (["old", "new"], ["torch@old", "torch@new"])
+    assert (record.config.versus, record.config.environments) == (["old", "new"], ["torch@old", "torch@new"])
     assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
     written = (data.read_text(), data.with_suffix(".md").read_text())
     assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
@@ -224,8 +224,8 @@ def test_a_gate_says_that_a_disturbed_comparison_is_not_decided(
     arguments = labelled(command, 2.0)
     for folder in (command.folder, command.folder / "new"):
         whole = made.sliced([2.0] * 8)
-        blocks = [dataclasses.replace(one, disturbed=True) for one in made.trained(whole).blocks]
-        training = dataclasses.replace(made.trained(whole), blocks=blocks)
+        slices = [dataclasses.replace(one, disturbed=True) for one in made.trained(whole).slices]
+        training = dataclasses.replace(made.trained(whole), slices=slices)
         said = dataclasses.replace(whole, training=training, prediction=[])
         stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
     code, out, err = compare(command, *arguments, "--fail-on", "regression")
@@ -298,7 +298,7 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
     command.start("--resume", "--scenario", scenario, *named)
     assert command.ended() == 0, command.output()
     (resumed,) = command.results.glob("*.json")
-    assert {trial.cell: trial.round for trial in load(resumed).trials} == {trial.cell: 3 for trial in record.trials}
+    assert {trial.case: trial.round for trial in load(resumed).trials} == {trial.case: 3 for trial in record.trials}
 
 
 def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
@@ -329,5 +329,5 @@ def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> 
     command.start("--resume", "--scenario", str(command.folder / "mine.py"), *arguments[2:])
     assert command.ended() == 0, command.output()
     resumed = load(data)
-    assert sorted(trial.cell for trial in resumed.trials) == sorted(trial.cell for trial in whole.trials)
+    assert sorted(trial.case for trial in resumed.trials) == sorted(trial.case for trial in whole.trials)
     assert "## new against old" in command.output()[0]

@@ -18,12 +18,12 @@ from tests.environments import cases
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, venvs.Wish]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, venvs.EnvironmentSpec]]:
     """The environments that were asked for; each is made at once, and holds a jax that sees the CPU."""
-    found: list[tuple[str, venvs.Wish]] = []
+    found: list[tuple[str, venvs.EnvironmentSpec]] = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
 
-    def create(name: str, wish: venvs.Wish) -> str:
+    def create(name: str, wish: venvs.EnvironmentSpec) -> str:
         found.append((name, wish))
         return f"/made/{name}/python"
 
@@ -33,14 +33,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, venvs.Wish]]:
 
 
 def test_env_create_makes_each_backend_s_environment_and_names_it(
-    asked: list[tuple[str, venvs.Wish]],
+    asked: list[tuple[str, venvs.EnvironmentSpec]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main.main(["env", "create", "--backend", "torch,jax", "--cpu", "--constraint", "c.txt"]) == 0
-    wish = venvs.Wish(gpu=False, constraints=Path("c.txt"))
+    wish = venvs.EnvironmentSpec(gpu=False, constraints=Path("c.txt"))
     assert asked == [("torch", wish), ("jax", wish)]
     file = tmp_path / "kerasbench.toml"
     assert file.read_text() == '[python]\ntorch = "/made/torch/python"\njax = "/made/jax/python"\n'
@@ -48,7 +48,7 @@ def test_env_create_makes_each_backend_s_environment_and_names_it(
 
 
 def test_env_create_makes_a_further_environment_with_a_label(
-    asked: list[tuple[str, venvs.Wish]],
+    asked: list[tuple[str, venvs.EnvironmentSpec]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -58,7 +58,9 @@ def test_env_create_makes_a_further_environment_with_a_label(
     (tmp_path / "keras" / "pyproject.toml").touch()
     wanted = ["--with", "keras>=3.14,<3.15", "--with", "./keras"]
     assert main.main(["env", "create", "--backend", "jax", "--name", "keras-3.14", *wanted]) == 0
-    assert asked == [("jax", venvs.Wish(label="keras-3.14", extra=("keras>=3.14,<3.15", str(tmp_path / "keras"))))]
+    assert asked == [
+        ("jax", venvs.EnvironmentSpec(label="keras-3.14", extra=("keras>=3.14,<3.15", str(tmp_path / "keras"))))
+    ]
     file = tmp_path / "kerasbench.toml"
     assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
     assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
@@ -71,18 +73,18 @@ def test_env_create_makes_a_further_environment_with_a_label(
 def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_otherwise(
     arguments: list[str],
     gpu: bool | None,
-    asked: list[tuple[str, venvs.Wish]],
+    asked: list[tuple[str, venvs.EnvironmentSpec]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main.main(["env", "create", *arguments]) == 0
-    wish = venvs.Wish(gpu=gpu, force="--force" in arguments)
+    wish = venvs.EnvironmentSpec(gpu=gpu, force="--force" in arguments)
     assert asked == [(name, wish) for name in ("jax", "tensorflow", "torch")]
 
 
 def test_env_create_leaves_an_environment_that_is_there_and_makes_the_others(
-    asked: list[tuple[str, venvs.Wish]],
+    asked: list[tuple[str, venvs.EnvironmentSpec]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -110,7 +112,7 @@ def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
     file: str,
     arguments: list[str],
     complaint: str,
-    asked: list[tuple[str, venvs.Wish]],
+    asked: list[tuple[str, venvs.EnvironmentSpec]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -76,7 +76,7 @@ def test_where_nothing_was_judged_it_does_not_pass_and_says_why(
     assert main.main(["compare", str(old), str(new), "--fail-on", "regression"]) == 1
     printed, err = capsys.readouterr()
     assert printed == out
-    assert err.startswith("kerasbench: nothing could be judged, so this is no pass: 1 cell: a verdict needs three runs")
+    assert err.startswith("kerasbench: nothing could be judged, so this is no pass: 1 case: a verdict needs three runs")
     assert err.count("\n") == 1
 
 
@@ -89,10 +89,10 @@ def test_more_than_two_stand_side_by_side_under_their_places(
         stored(Path(place), step_ms)
     assert main.main(["compare", *places, "keras-3.15"]) == 0
     out = capsys.readouterr().out
-    header, row = ([cell.strip() for cell in line.split("|")[3:-1]] for line in out.splitlines() if "| " in line)
+    header, row = ([case.strip() for case in line.split("|")[3:-1]] for line in out.splitlines() if "| " in line)
     named = [*list(places)[:3], "keras-3.15 (1)", "keras-3.15 (2)"]
     assert header == [f"{name}: torch cpu" for name in named]
-    assert [cell.strip("*").split(" ms")[0] for cell in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
+    assert [case.strip("*").split(" ms")[0] for case in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
     assert "machine" not in out.partition("|")[0]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kerasbench.backends import Target
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.venvs import Wish
+from kerasbench.environments.venvs import EnvironmentSpec
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.host import macos, nvidia
 from kerasbench.host.nvidia import Card
@@ -73,7 +73,7 @@ def on(
 
 
 def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_is(tools: Tools, tmp_path: Path) -> None:
-    python = venvs.create("jax", Wish(gpu=False), tmp_path)
+    python = venvs.create("jax", EnvironmentSpec(gpu=False), tmp_path)
     assert python == str(tmp_path / "jax" / "bin" / "python")
     venv, install, freeze = tools.commands
     assert venv == [sys.executable, "-m", "venv", str(tmp_path / "jax")]
@@ -86,14 +86,14 @@ def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_i
 
 
 def test_constraints_and_an_index_are_handed_to_pip(tools: Tools, tmp_path: Path) -> None:
-    wish = Wish(constraints=Path("constraints.txt"), index="https://index.example/cpu")
+    wish = EnvironmentSpec(constraints=Path("constraints.txt"), index="https://index.example/cpu")
     venvs.create("torch", wish, tmp_path)
     options = ["-c", "constraints.txt", "--extra-index-url", "https://index.example/cpu"]
     assert tools.installed == [*options, "keras>=3.12,<3.17", "numpy>=1.26", "torch>=2.6"]
 
 
 def test_a_label_makes_an_environment_beside_the_others_with_a_keras_of_its_own(tools: Tools, tmp_path: Path) -> None:
-    python = venvs.create("jax", Wish(label="keras-3.14", extra=("keras==3.14.*",)), tmp_path)
+    python = venvs.create("jax", EnvironmentSpec(label="keras-3.14", extra=("keras==3.14.*",)), tmp_path)
     assert python == str(tmp_path / "jax@keras-3.14" / "bin" / "python")
     assert tools.installed == ["numpy>=1.26", "jax>=0.5", "keras==3.14.*"]
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax@keras-3.14", "jax@keras-3.14.lock"]
@@ -101,20 +101,20 @@ def test_a_label_makes_an_environment_beside_the_others_with_a_keras_of_its_own(
 
 
 def test_what_is_asked_for_as_well_stands_beside_what_a_backend_needs(tools: Tools, tmp_path: Path) -> None:
-    venvs.create("jax", Wish(label="new", extra=("git+https://example.org/keras", "optree==0.19")), tmp_path)
+    venvs.create("jax", EnvironmentSpec(label="new", extra=("git+https://example.org/keras", "optree==0.19")), tmp_path)
     assert tools.installed[:3] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
     assert tools.installed[3:] == ["git+https://example.org/keras", "optree==0.19"]
 
 
 def test_a_lock_is_installed_and_nothing_else(tools: Tools, tmp_path: Path) -> None:
     (tmp_path / "jax.lock").write_text(FROZEN)
-    venvs.create("jax", Wish(locked=True), tmp_path)
+    venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
     assert tools.installed == ["-r", str(tmp_path / "jax.lock")]
 
 
 def test_there_must_be_a_lock_where_one_is_asked_for(tools: Tools, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"jax\.lock is not there: leave out --locked"):
-        venvs.create("jax", Wish(locked=True), tmp_path)
+        venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
     assert tools.commands == []
 
 
@@ -129,14 +129,14 @@ def old_environment(folder: Path) -> Path:
 def test_an_environment_that_is_there_is_left_alone(tools: Tools, tmp_path: Path) -> None:
     interpreter = old_environment(tmp_path)
     with pytest.raises(UsageError, match="jax already exists; use --force to rebuild it"):
-        venvs.create("jax", Wish(), tmp_path)
+        venvs.create("jax", EnvironmentSpec(), tmp_path)
     assert interpreter.read_text() == "old"
     assert tools.commands == []
 
 
 def test_force_puts_a_new_one_in_its_place(tools: Tools, tmp_path: Path) -> None:
     interpreter = old_environment(tmp_path)
-    venvs.create("jax", Wish(force=True), tmp_path)
+    venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
     assert interpreter.read_text() == "new"
     assert (tmp_path / "jax.lock").read_text().endswith(FROZEN)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
@@ -147,7 +147,7 @@ def test_a_failure_at_any_step_puts_the_old_environment_back(tools: Tools, tmp_p
     interpreter = old_environment(tmp_path)
     tools.fail_at = step
     with pytest.raises(EnvironmentFailed, match=r"jax: (no virtual environment|pip did not)"):
-        venvs.create("jax", Wish(force=True), tmp_path)
+        venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
     assert interpreter.read_text() == "old"
     assert (tmp_path / "jax.lock").read_text() == "old lock"
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
@@ -156,7 +156,7 @@ def test_a_failure_at_any_step_puts_the_old_environment_back(tools: Tools, tmp_p
 def test_a_failure_leaves_nothing_where_there_was_nothing(tools: Tools, tmp_path: Path) -> None:
     tools.fail_at = "install"
     with pytest.raises(EnvironmentFailed):
-        venvs.create("jax", Wish(), tmp_path)
+        venvs.create("jax", EnvironmentSpec(), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_ctrl_c_puts_the_old_environment_back_too(
     interpreter = old_environment(tmp_path)
     monkeypatch.setattr(venvs, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        venvs.create("jax", Wish(force=True), tmp_path)
+        venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
     assert interpreter.read_text() == "old"
 
 
@@ -192,7 +192,7 @@ def killed(folder: Path, forced: bool) -> None:
 def test_what_a_killed_process_has_left_is_not_taken_for_finished(tools: Tools, tmp_path: Path, forced: bool) -> None:
     killed(tmp_path, forced)
     assert not venvs.is_there("jax", tmp_path)
-    python = venvs.create("jax", Wish(), tmp_path)
+    python = venvs.create("jax", EnvironmentSpec(), tmp_path)
     assert Path(python).read_text() == "new" and venvs.is_there("jax", tmp_path)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
     assert [place.name for place in (tmp_path / "jax").iterdir()] == ["bin"]
@@ -207,7 +207,7 @@ def test_what_a_killed_process_had_set_aside_is_put_back_by_the_next_failure(
         shutil.rmtree(tmp_path / "jax")
     tools.fail_at = "install"
     with pytest.raises(EnvironmentFailed):
-        venvs.create("jax", Wish(force=True), tmp_path)
+        venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
     assert interpreters.inside(tmp_path / "jax").read_text() == "old"
     assert venvs.is_there("jax", tmp_path) and not (tmp_path / "jax.old").exists()
 
@@ -215,7 +215,7 @@ def test_what_a_killed_process_had_set_aside_is_put_back_by_the_next_failure(
 def test_a_folder_that_cannot_be_written_to_is_said(tools: Tools, tmp_path: Path) -> None:
     (tmp_path / "venvs").touch()
     with pytest.raises(EnvironmentFailed, match="venvs/jax: no virtual environment could be made: Not a directory"):
-        venvs.create("jax", Wish(), tmp_path / "venvs")
+        venvs.create("jax", EnvironmentSpec(), tmp_path / "venvs")
 
 
 H200 = Card("NVIDIA H200", "580.95.05")
@@ -239,21 +239,21 @@ def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for
     cards: list[Card], gpu: bool | None, expected: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on(monkeypatch, "linux", cards=cards)
-    assert venvs.target("jax", Wish(gpu=gpu)) == expected
+    assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
 def test_cuda_for_a_driver_that_speaks_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
-        venvs.target("jax", Wish(gpu=True))
+        venvs.target("jax", EnvironmentSpec(gpu=True))
 
 
 def test_a_driver_that_nobody_can_ask_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "linux")
     monkeypatch.setattr(nvidia, "package_missing", lambda: True)
     with pytest.raises(UsageError, match=r"which CUDA it speaks: .* -m pip install nvidia-ml-py; or say --cpu"):
-        venvs.target("jax", Wish())
-    assert venvs.target("jax", Wish(gpu=False)).cuda is None
+        venvs.target("jax", EnvironmentSpec())
+    assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
 
 
 MAC = Inventory("3.12.1", "/usr", "arm64", {}, [])
@@ -261,9 +261,9 @@ MAC = Inventory("3.12.1", "/usr", "arm64", {}, [])
 
 def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "darwin", MAC, version=(15, 7))
-    assert venvs.target("jax", Wish()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
+    assert venvs.target("jax", EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
     with pytest.raises(UsageError, match=r"--cuda is for Linux"):
-        venvs.target("jax", Wish(gpu=True))
+        venvs.target("jax", EnvironmentSpec(gpu=True))
 
 
 @pytest.mark.parametrize(
@@ -290,13 +290,13 @@ def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
     (tmp_path / "jax.lock").write_text(FROZEN)
     for locked in (False, True):
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
-            venvs.create("jax", Wish(locked=locked), tmp_path)
+            venvs.create("jax", EnvironmentSpec(locked=locked), tmp_path)
     assert tools.commands == []
 
 
 def test_an_interpreter_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; a Python 3\.11"):
-        venvs.target("jax", Wish("/gone/python"))
+        venvs.target("jax", EnvironmentSpec("/gone/python"))
 
 
 def test_what_a_command_prints_is_returned_where_it_is_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> None:

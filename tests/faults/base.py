@@ -2,10 +2,10 @@
 
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Scenario, Workload
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
     model.compile(optimizer="sgd", loss="mse")
     return model
@@ -16,4 +16,4 @@ def data(samples, rng):
 
 
 def scenario(**spoiled):
-    return Scenario(**({"build": build, "data": data, "regimes": (Regime(train=320, batch=16),)} | spoiled))
+    return Scenario(**({"build": build, "data": data, "workloads": (Workload(train=320, batch=16),)} | spoiled))

@@ -4,10 +4,10 @@ from base import scenario
 built = []
 
 
-def build(regime):
+def build(workload):
     if built:
         raise RuntimeError("one model is enough")
-    built.append(regime)
+    built.append(workload)
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dropout(0.5), keras.layers.Dense(2)])
     model.compile(optimizer="sgd", loss="mse")
     return model

@@ -4,11 +4,11 @@ import signal
 import base
 
 
-def build(regime):
+def build(workload):
     os.chdir("/")
     os.environ.clear()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return base.build(regime)
+    return base.build(workload)
 
 
 fine = base.scenario(build=build)

@@ -3,9 +3,9 @@ import os
 import base
 
 
-def build(regime):
+def build(workload):
     os.closerange(3, 256)  # what a program does that turns itself into a daemon
-    return base.build(regime)
+    return base.build(workload)
 
 
 spoiled = base.scenario(build=build)

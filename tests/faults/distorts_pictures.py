@@ -2,7 +2,7 @@ import base
 import keras
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [
             keras.layers.Input((4,)),

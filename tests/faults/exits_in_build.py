@@ -3,7 +3,7 @@ import sys
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     print("I have had enough", file=sys.stderr)
     sys.exit(3)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from base import scenario
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "schema_4.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "schema_5.json"
 
 
-def build(regime):
+def build(workload):
     (first, *_) = json.loads(GOLDEN.read_text())["trials"]
     os.write(int(sys.argv[1]), json.dumps({"measurement": first["measurement"]}).encode() + b"\n")
     os._exit(0)

@@ -4,7 +4,7 @@ import time
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1)

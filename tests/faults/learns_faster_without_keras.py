@@ -4,7 +4,7 @@ import keras
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=keras.optimizers.SGD(0.1), loss=loss)

@@ -9,12 +9,12 @@ import base
 SLEEP = "import time; time.sleep(600)"
 
 
-def build(regime):
+def build(workload):
     daemon = subprocess.Popen([sys.executable, "-c", SLEEP], start_new_session=True)
     if place := os.environ.get("DAEMON_FILE"):
         with open(place, "w") as file:
             file.write(str(daemon.pid))
-    return base.build(regime)
+    return base.build(workload)
 
 
 fine = base.scenario(build=build)

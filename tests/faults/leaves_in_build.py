@@ -3,7 +3,7 @@ import os
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     os._exit(0)
 
 

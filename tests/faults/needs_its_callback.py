@@ -3,7 +3,7 @@
 import keras
 from base import data, scenario
 
-from kerasbench import Regime
+from kerasbench import Workload
 
 
 class Complains(keras.callbacks.Callback):
@@ -15,4 +15,4 @@ def callbacks(folder):
     return [Complains()]
 
 
-spoiled = scenario(callbacks=callbacks, data=data, regimes=(Regime(train=320, validation=64, batch=16),))
+spoiled = scenario(callbacks=callbacks, data=data, workloads=(Workload(train=320, validation=64, batch=16),))

@@ -1,7 +1,7 @@
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     raise ValueError("no model today")
 
 

@@ -9,7 +9,7 @@ class Broken(keras.layers.Layer):
         return x
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2), Broken()])
     model.compile(optimizer="sgd", loss="mse")
     return model

@@ -7,7 +7,7 @@ class Silent(keras.Sequential):
         raise LookupError("nothing to say")
 
 
-def build(regime):
+def build(workload):
     model = Silent([keras.layers.Input((4,)), keras.layers.Dense(2)])
     model.compile(optimizer="sgd", loss="mse")
     return model

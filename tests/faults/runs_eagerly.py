@@ -1,8 +1,8 @@
 import base
 
 
-def build(regime):
-    model = base.build(regime)
+def build(workload):
+    model = base.build(workload)
     model.compile(optimizer="sgd", loss="mse", run_eagerly=True)
     return model
 

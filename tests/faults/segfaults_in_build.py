@@ -3,7 +3,7 @@ import ctypes
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     ctypes.string_at(0)
 
 

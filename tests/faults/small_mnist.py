@@ -8,7 +8,7 @@ import os
 import keras
 import keras.src.datasets.mnist as origin
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Scenario, Workload, datasets
 
 
 def from_here(fname, **published):
@@ -18,11 +18,11 @@ def from_here(fname, **published):
 origin.get_file = from_here
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential([keras.layers.Input((28, 28)), keras.layers.Flatten(), keras.layers.Dense(10)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer="sgd", loss=loss)
     return model
 
 
-real = Scenario(build=build, data=datasets.mnist(datasets.unit), regimes=(Regime(train=160, test=40, batch=16),))
+real = Scenario(build=build, data=datasets.mnist(datasets.unit), workloads=(Workload(train=160, test=40, batch=16),))

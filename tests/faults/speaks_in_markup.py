@@ -6,7 +6,7 @@
 from base import scenario
 
 
-def build(regime):
+def build(workload):
     raise ValueError("</td><img src=x> | \x1b]0;title\x07 \x1b[2J *bold* \udcff")
 
 

@@ -1,7 +1,7 @@
 import base
 
 
-def build(regime):
+def build(workload):
     import torch
 
     return torch.nn.Linear(4, 2)

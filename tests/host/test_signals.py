@@ -6,7 +6,7 @@ import pytest
 from kerasbench.host import noise
 from kerasbench.host.noise import Severity, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
-from kerasbench.protocol.measurement import Block, Measurement, Usage
+from kerasbench.protocol.measurement import Measurement, Slice, Usage
 from tests import made
 
 WARN, INVALID = Severity.WARN, Severity.INVALID
@@ -47,14 +47,14 @@ def test_what_others_used_is_all_that_was_used_less_the_child_s(
     ("times", "share", "expected"),
     [
         ([10] * 10, 0, []),
-        ([10] * 5 + [11.5] * 5, 0, [("blocks", WARN)]),
-        ([10] * 5 + [14] * 5, 0, [("blocks", WARN)]),
+        ([10] * 5 + [11.5] * 5, 0, [("spread", WARN)]),
+        ([10] * 5 + [14] * 5, 0, [("spread", WARN)]),
     ],
 )
-def test_blocks_that_spread(times: list[float], share: float, expected: list[tuple[str, Severity]]) -> None:
+def test_slices_that_spread(times: list[float], share: float, expected: list[tuple[str, Severity]]) -> None:
     whole = made.measurement()
-    blocks = [Block(1, int(time * made.MS)) for time in times]
-    spread = dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), blocks=blocks))
+    slices = [Slice(1, int(time * made.MS)) for time in times]
+    spread = dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), slices=slices))
     assert of_trial(made.surroundings(), spread) == expected
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Start
-from kerasbench.scenario import Regime
+from kerasbench.scenario import Workload
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZERS = ("sgd", "adam")
@@ -38,7 +38,7 @@ def initial() -> list[Arrays]:
 def loop(name: str, optimizer: str) -> Any:
     """Return the framework's loop over the classifier, as a twin makes it."""
     module = importlib.import_module(f"kerasbench.native.{name}")
-    start = Start(initial(), Regime(train=SAMPLES, batch=BATCH), "cpu", False)
+    start = Start(initial(), Workload(train=SAMPLES, batch=BATCH), "cpu", False)
     model: Any = lambda weights, x: x @ weights[0] + weights[1]  # noqa: E731 (torch has another)
     if name == "torch":
         model = importlib.import_module("torch").nn.Linear(INPUTS, CLASSES)

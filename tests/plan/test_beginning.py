@@ -14,8 +14,8 @@ def test_the_file_is_a_commented_scenario_of_about_thirty_lines(tmp_path: Path) 
     assert 25 <= len(lines) <= 35
     assert sum("# " in line for line in lines) >= 3
     assert max(map(len, lines)) <= 120
-    (regime,) = catalog.describe(file, sys.executable).description.regimes
-    assert (regime.name, regime.batch, regime.large) == ("default", 64, False)
+    (workload,) = catalog.describe(file, sys.executable).description.workloads
+    assert (workload.name, workload.batch, workload.large) == ("default", 64, False)
 
 
 def test_a_file_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
-from kerasbench.protocol.messages import Code, Description, Failure, RegimeDescription
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 
 pytestmark = pytest.mark.processes
@@ -19,15 +19,15 @@ More of it.
 """
 import keras
 
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Workload, Scenario, datasets
 
 
-def build(regime):
+def build(workload):
     return keras.Sequential()
 
 
 scenario = Scenario(
-    build=build, data=datasets.iris(), regimes=(Regime(train=10, batch=4, name="a"), Regime(train=10, name="b"))
+    build=build, data=datasets.iris(), workloads=(Workload(train=10, batch=4, name="a"), Workload(train=10, name="b"))
 )
 '''
 
@@ -53,8 +53,8 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
         None,
         True,
         [
-            RegimeDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
-            RegimeDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
+            WorkloadDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
+            WorkloadDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
         ],
     )
 
@@ -62,13 +62,15 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
 def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "other.py"
-    mine.write_text(SOURCE.replace("Regime(train=10, batch", "Regime(train=beside_it.TRAIN + beside_mine.TRAIN, batch"))
+    mine.write_text(
+        SOURCE.replace("Workload(train=10, batch", "Workload(train=beside_it.TRAIN + beside_mine.TRAIN, batch")
+    )
     mine.write_text(mine.read_text().replace("import keras", "import beside_it, beside_mine, keras"))
     (tmp_path / "beside_mine.py").write_text("TRAIN = 20")
     (tmp_path / "links" / "beside_it.py").write_text("TRAIN = 1")
     link.symlink_to(mine)
     entry = catalog.describe(link, sys.executable)
-    assert (entry.name, entry.description.regimes[0].train, entry.place) == ("other", 21, str(link))
+    assert (entry.name, entry.description.workloads[0].train, entry.place) == ("other", 21, str(link))
 
 
 def test_links_to_one_file_are_scenarios_of_their_own(mine: Path, tmp_path: Path) -> None:
@@ -78,13 +80,13 @@ def test_links_to_one_file_are_scenarios_of_their_own(mine: Path, tmp_path: Path
         link.symlink_to(mine)
     found = catalog.select([*map(str, links), str(links[0])], sys.executable)
     assert {one.entry.name for one in found} == {"one", "other"}
-    assert len(found) == 2 * len(found[0].entry.description.regimes)
+    assert len(found) == 2 * len(found[0].entry.description.workloads)
 
 
-def test_what_only_keras_has_is_said_of_a_regime(mine: Path) -> None:
+def test_what_only_keras_has_is_said_of_a_workload(mine: Path) -> None:
     def said(before: str, added: str) -> list[str]:
         mine.write_text(SOURCE.replace(before, before + added))
-        return [one.keras_only for one in catalog.describe(mine, sys.executable).description.regimes]
+        return [one.keras_only for one in catalog.describe(mine, sys.executable).description.workloads]
 
     assert said("", "") == ["", ""]
     assert said("build=build, ", "callbacks=lambda folder: [], ") == ["callbacks of Keras"] * 2
@@ -193,7 +195,9 @@ def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: py
     assert catalog.describe(mine, sys.executable).name == "mine"
 
 
-@pytest.mark.parametrize("damaged", ['{"name": 3', "[]", "3", '{"name": "mine"}', '{"regimes": [{}]}', "\ufeff{}", ""])
+@pytest.mark.parametrize(
+    "damaged", ['{"name": 3', "[]", "3", '{"name": "mine"}', '{"workloads": [{}]}', "\ufeff{}", ""]
+)
 def test_a_damaged_cache_is_not_believed(mine: Path, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
     catalog.describe(mine, sys.executable)
@@ -208,7 +212,7 @@ def test_without_patterns_every_builtin_scenario_is_chosen() -> None:
     assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= set(chosen)
 
 
-def test_patterns_choose_scenarios_and_regimes(mine: Path) -> None:
+def test_patterns_choose_scenarios_and_workloads(mine: Path) -> None:
     assert labels(catalog.select(["mnist_d*"], sys.executable)) == ["mnist_dense"]
     assert labels(catalog.select(["iris_mlp/default", "mnist_dense"], sys.executable)) == ["iris_mlp", "mnist_dense"]
     assert labels(catalog.select(["mnist_mlp/t*"], sys.executable)) == ["mnist_mlp/tiny"]
@@ -224,7 +228,7 @@ def test_what_is_named_twice_is_chosen_once(mine: Path, again: str) -> None:
     assert chosen == catalog.select(patterns[:1], sys.executable)
 
 
-def test_a_file_whose_regimes_are_named_one_by_one_is_one_scenario(mine: Path) -> None:
+def test_a_file_whose_workloads_are_named_one_by_one_is_one_scenario(mine: Path) -> None:
     one, other = catalog.select([f"{mine}/a", f"{mine}/b"], sys.executable)
     assert one.entry is other.entry  # a record has a scenario for each entry
 
@@ -232,13 +236,13 @@ def test_a_file_whose_regimes_are_named_one_by_one_is_one_scenario(mine: Path) -
 def test_a_builtin_scenario_that_is_named_by_its_file_too_is_chosen_once() -> None:
     file = catalog.builtin_folder() / "mnist_mlp.py"
     chosen = catalog.select([f"{file}/tiny", "mnist_mlp"], sys.executable)
-    assert len(chosen) == len(set(labels(chosen))) == len(chosen[0].entry.description.regimes)
+    assert len(chosen) == len(set(labels(chosen))) == len(chosen[0].entry.description.workloads)
     assert len({id(one.entry) for one in chosen}) == 1
 
 
 @pytest.mark.parametrize(
     ("pattern", "complaint"),
-    [("mnist_dens", "did you mean 'mnist_dense'"), ("*nope*", "unknown scenario"), ("iris_mlp/x", "unknown regime")],
+    [("mnist_dens", "did you mean 'mnist_dense'"), ("*nope*", "unknown scenario"), ("iris_mlp/x", "unknown workload")],
 )
 def test_a_pattern_that_matches_nothing_is_an_error(pattern: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
@@ -335,8 +339,8 @@ def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> N
 def test_what_is_said_of_a_model_means_nothing_for_a_scenario_file(mine: Path) -> None:
     for patterns in ([str(mine)], ["iris_mlp"], []):
         with pytest.raises(UsageError, match="a scenario file says all that itself"):
-            catalog.require_known(patterns, Given(batch=3))
-    catalog.require_known(["keras.applications.ResNet50"], Given(batch=3))
+            catalog.require_known(patterns, ModelConfig(batch=3))
+    catalog.require_known(["keras.applications.ResNet50"], ModelConfig(batch=3))
 
 
 def test_a_suite_is_a_folder_of_scenarios() -> None:
@@ -378,7 +382,7 @@ def test_a_built_in_scenario_is_one_by_its_path_too(mine: Path, monkeypatch: pyt
     assert catalog.describe(other, sys.executable).suite == ""
 
 
-def test_a_regime_is_named_by_its_own_name_alone(mine: Path) -> None:
+def test_a_workload_is_named_by_its_own_name_alone(mine: Path) -> None:
     def named(*patterns: str) -> list[str]:
         return [one.label for one in catalog.select(patterns, sys.executable) if one.named]
 

@@ -12,7 +12,7 @@ import pytest
 from kerasbench.errors import UnusableScenario
 from kerasbench.plan import catalog
 from kerasbench.protocol.messages import Description
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 
 pytestmark = pytest.mark.processes
 
@@ -27,12 +27,12 @@ def saved(tmp_path: Path) -> Path:
 
 
 def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
-    given = Given([Input("a", [3])], 4)
-    (found,) = catalog.select([str(saved)], sys.executable, given=given)
-    assert (found.label, found.regime.batch, found.regime.predicts_only) == ("net/a-3-batch-4", 4, True)
-    assert (found.entry.given, found.entry.is_saved, found.entry.place) == (given, True, str(saved))
+    given = ModelConfig([Input("a", [3])], 4)
+    (found,) = catalog.select([str(saved)], sys.executable, model_config=given)
+    assert (found.label, found.workload.batch, found.workload.predicts_only) == ("net/a-3-batch-4", 4, True)
+    assert (found.entry.model_config, found.entry.is_saved, found.entry.place) == (given, True, str(saved))
     assert found.entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
-    assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, given=given) == [found]
+    assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, model_config=given) == [found]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
 )
 def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> None:
     saved = saved.rename(saved.with_name(file))
-    entry = catalog.describe(saved, sys.executable, given=Given([Input("", [3])]))
+    entry = catalog.describe(saved, sys.executable, model_config=ModelConfig([Input("", [3])]))
     assert entry.name == name
     assert entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
 
@@ -54,11 +54,11 @@ def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> 
 def test_a_model_s_own_layers_count_as_its_source(saved: Path, tmp_path: Path) -> None:
     custom = tmp_path / "layers.py"
     custom.write_text("one = 1")
-    given = Given([Input("", [3])], custom=str(custom))
-    first = catalog.describe(saved, sys.executable, given=given)
+    given = ModelConfig([Input("", [3])], custom=str(custom))
+    first = catalog.describe(saved, sys.executable, model_config=given)
     custom.write_text("one = 2")
-    assert first.file_hash != catalog.describe(saved, sys.executable, given=given).file_hash
-    assert first.given.custom == str(custom)
+    assert first.file_hash != catalog.describe(saved, sys.executable, model_config=given).file_hash
+    assert first.model_config.custom == str(custom)
 
 
 def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: Path) -> None:
@@ -66,9 +66,11 @@ def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: 
     link, custom = tmp_path / "latest.keras", tmp_path / "layers.py"
     link.symlink_to(blob)
     custom.symlink_to(blob)
-    entry = catalog.describe(link, sys.executable, given=Given([Input("", [3])], custom=str(custom)))
-    assert (entry.name, entry.place, entry.given.custom) == ("latest", str(link), str(custom))
-    assert entry.file_hash != catalog.describe(link, sys.executable, given=Given([Input("", [3])])).file_hash
+    entry = catalog.describe(link, sys.executable, model_config=ModelConfig([Input("", [3])], custom=str(custom)))
+    assert (entry.name, entry.place, entry.model_config.custom) == ("latest", str(link), str(custom))
+    assert (
+        entry.file_hash != catalog.describe(link, sys.executable, model_config=ModelConfig([Input("", [3])])).file_hash
+    )
 
 
 def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:

@@ -18,7 +18,7 @@ from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
 from tests import made
 
-TORCH, JAX = made.cell(backend="torch"), made.cell(backend="jax")
+TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 PLANNED = made.plan(JAX, TORCH)
 TYPICAL_S = duration.typical_trial_s(TORCH, Protocol())
 
@@ -31,29 +31,31 @@ def trial(own_s: float, failed: bool = False) -> TrialRecord:
 
 
 def three_rounds(*, scatter: float) -> Record:
-    """Two columns whose ratio scatters from bout to bout."""
+    """Two columns whose ratio scatters from block to block."""
     steps = {"jax": [1.0, 1.0, 1.0], "torch": [2 * (1 - scatter), 2.0, 2 * (1 + scatter)]}
     trials = [
-        dataclasses.replace(made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0)), bout=index)
+        dataclasses.replace(
+            made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0)), block=index
+        )
         for backend, values in steps.items()
         for index, step in enumerate(values, start=1)
     ]
     return made.record(*trials, rounds=3)
 
 
-def test_scatter_is_that_of_a_ratio_between_bouts() -> None:
+def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
     found = duration.scatter_of(summarize(three_rounds(scatter=0.1)))
     assert found is not None
     assert 0.09 < found < 0.11
 
 
-def test_slices_of_one_bout_say_nothing_of_how_bouts_scatter() -> None:
+def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
     summary = summarize(three_rounds(scatter=0.1))
-    (standing,) = summary.standings
-    (one,) = standing.comparisons
+    (ranking,) = summary.rankings
+    (one,) = ranking.comparisons
     sliced = dataclasses.replace(one, ratio=dataclasses.replace(one.ratio, basis="slices"))
-    standings = [dataclasses.replace(standing, comparisons=[sliced])]
-    assert duration.scatter_of(dataclasses.replace(summary, standings=standings)) is None
+    rankings = [dataclasses.replace(ranking, comparisons=[sliced])]
+    assert duration.scatter_of(dataclasses.replace(summary, rankings=rankings)) is None
 
 
 def test_too_few_rounds_tell_nothing() -> None:
@@ -65,7 +67,7 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     for name in ("2026-01-03.json", "a.json", "b.json"):
         (tmp_path / name).write_text("[")
     found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert found.trial_s == {cell.key: 9.0 for cell in PLANNED.cells}
+    assert found.trial_s == {case.key: 9.0 for case in PLANNED.cases}
     assert found.source == "2026-01-02T030405.json"
     assert found.scatter is not None
 
@@ -77,9 +79,9 @@ def test_another_machine_s_results_say_nothing(tmp_path: Path) -> None:
     assert duration.recall(tmp_path / "gone", other, PLANNED) == duration.History()
 
 
-def test_what_was_measured_one_after_another_says_nothing_of_bouts(tmp_path: Path) -> None:
+def test_what_was_measured_one_after_another_says_nothing_of_blocks(tmp_path: Path) -> None:
     record = three_rounds(scatter=0.1)
-    older = [dataclasses.replace(trial, bout=0) for trial in record.trials]
+    older = [dataclasses.replace(trial, block=0) for trial in record.trials]
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(dataclasses.replace(record, trials=older))
     found = duration.recall(tmp_path, made.MACHINE, PLANNED)
     assert (found.scatter, len(found.trial_s)) == (None, 2)
@@ -94,16 +96,16 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     assert found.scatter < 0.2
 
 
-def test_the_eta_takes_each_cell_s_own_trials_where_it_has_some() -> None:
+def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     assert eta.most_s == 6 * TYPICAL_S
     eta.ended(TORCH, trial(4.0))
-    assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other cell is corrected by this one
+    assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other case is corrected by this one
     eta.ended(JAX, trial(10.0))
     assert eta.most_s == 2 * 4.0 + 2 * 10.0
 
 
-def test_a_cell_that_failed_is_not_waited_for() -> None:
+def test_a_case_that_failed_is_not_waited_for() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     eta.ended(TORCH, trial(4.0, failed=True))
     eta.ended(JAX, trial(4.0))
@@ -162,9 +164,9 @@ def test_among_many_that_are_judged_together_a_visible_difference_has_its_power_
 
 
 def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> None:
-    columns = [made.cell(name, backend) for name in ("a", "b") for backend in ("torch", "jax", "tensorflow")]
-    beside = [made.cell("a", options=options) for options in (Options(native=True), Options(control=True))]
-    sized = [made.cell("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
+    columns = [made.case(name, backend) for name in ("a", "b") for backend in ("torch", "jax", "tensorflow")]
+    beside = [made.case("a", options=options) for options in (Options(native=True), Options(control=True))]
+    sized = [made.case("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
     assert duration.outlook(made.plan(*columns), 0.03, duration.History()).comparisons == 4

@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.plan import live
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
 from kerasbench.worker import wrapped as source
@@ -50,7 +50,7 @@ def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: p
     def hashes(one: Any, rows: Any) -> str:
         with live.saved(one, rows) as found:
             assert sorted(file.name for file in found.file.parent.iterdir()) == ["net.keras", "rows.npz"]
-            return source_hash(found.file, Given(rows=found.rows))
+            return source_hash(found.file, ModelConfig(rows=found.rows))
 
     rows, net = (np.ones((5, 2)), np.ones(5)), model("net")
     first = hashes(net, rows)

@@ -9,21 +9,21 @@ from kerasbench.errors import UsageError
 from kerasbench.host import noise
 from kerasbench.plan import request
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, Asked, exactly
+from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, RunConfig, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.settings import Settings
 from tests import made
 
 
 def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
-    assert request.run(Settings()) == Asked()
-    assert request.explanation(Settings()) == Asked(explain=True)
+    assert request.run(Settings()) == RunConfig()
+    assert request.explanation(Settings()) == RunConfig(explain=True)
 
 
 def test_a_control_is_asked_for_by_itself_or_with_rigour() -> None:
-    assert request.run(Settings(control=True)) == Asked(control=True)
+    assert request.run(Settings(control=True)) == RunConfig(control=True)
     assert request.run(Settings(rigorous=True)).control and request.sweep(Settings(["dense"], control=True)).control
     assert not request.run(Settings(rounds=12)).control
 
@@ -56,7 +56,7 @@ def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
     ],
 )
 def test_a_word_that_means_nothing_is_refused_whatever_is_asked_for(
-    request_of: Callable[[Settings], Asked], said: Settings, complaint: str
+    request_of: Callable[[Settings], RunConfig], said: Settings, complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         request_of(said)
@@ -72,8 +72,8 @@ def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_
     asked = request.run(Settings(memory_limit=4e9, budget=600, timeout=60))
     assert asked == request.run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.begin(dataclasses.replace(made.record(), asked=asked))
-    assert load(store.journal).asked == asked
+    store.begin(dataclasses.replace(made.record(), config=asked))
+    assert load(store.journal).config == asked
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
@@ -88,16 +88,16 @@ def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> No
 
 def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     with pytest.raises(UsageError, match="unknown device"):
-        request.known(dataclasses.replace(Asked(), devices=["toaster"]))
-    assert request.known(Asked(options=[DEFAULT])) == Asked()
+        request.known(dataclasses.replace(RunConfig(), devices=["toaster"]))
+    assert request.known(RunConfig(options=[DEFAULT])) == RunConfig()
 
 
 def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
     said = Settings(
         scenarios=["mine.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3
     )
-    assert request.run(said).given == Given([Input("tokens", [128])], 8, "", True, "rows.npz", 3)
-    assert request.run(Settings()).given == Given()
+    assert request.run(said).model_config == ModelConfig([Input("tokens", [128])], 8, "", True, "rows.npz", 3)
+    assert request.run(Settings()).model_config == ModelConfig()
 
 
 @pytest.mark.parametrize("batch", [0, -1, 1 << 21, 8.0])
@@ -107,7 +107,7 @@ def test_a_batch_of_no_samples_is_none(batch: int) -> None:
 
 
 def test_a_suite_is_asked_for_in_place_of_scenarios() -> None:
-    assert request.run(Settings(suite="tiny")) == Asked(suite="tiny")
+    assert request.run(Settings(suite="tiny")) == RunConfig(suite="tiny")
     with pytest.raises(UsageError, match="--suite and --scenario exclude each other"):
         request.run(Settings(["resnet8"], suite="tiny"))
 

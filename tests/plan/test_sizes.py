@@ -81,9 +81,9 @@ def test_two_widths_divide_a_bracket() -> None:
     assert request.sizes_between(1, 2, whole=False) == [1.26, 1.59]
 
 
-def test_a_sweep_is_of_one_regime() -> None:
+def test_a_sweep_is_of_one_workload() -> None:
     with pytest.raises(UsageError, match="names 2: dense/a, dense/b; name one of them"):
-        request.require_sweepable([made.selected(regime_name="a"), made.selected(regime_name="b")], [DEFAULT])
+        request.require_sweepable([made.selected(workload_name="a"), made.selected(workload_name="b")], [DEFAULT])
     request.require_sweepable([made.selected()], [Options(batch=8)])
 
 

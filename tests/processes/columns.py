@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kerasbench.processes import bout
-from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes import block
+from kerasbench.processes.block import BlockMember, Rules
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Message
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from tests import made
@@ -60,7 +60,7 @@ class Hearing:
 
 
 class Columns:
-    """The columns of a bout, by rules that can be changed; ``stages`` are the slices each time ``enough`` was asked."""
+    """A block's columns, by rules that can be changed; ``stages`` are the slices each time ``enough`` was asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,9 +74,9 @@ class Columns:
         self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
-        """Measure a bout of these scripts; a name with a slash is an interpreter itself."""
+        """Measure a block of these scripts; a name with a slash is an interpreter itself."""
         rules = Rules(self._orders, self._enough, self.fits, self.rest_s)
-        return bout.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
+        return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
         """Return why each of them has no number, None for one that has."""
@@ -95,13 +95,13 @@ class Columns:
     def _log(self, index: int) -> list[str]:
         return (self.folder / f"python-{index}.log").read_text().splitlines()
 
-    def _entrant(self, index: int, body: str) -> Entrant:
+    def _entrant(self, index: int, body: str) -> BlockMember:
         python = self.folder / f"python-{index}"
         python.write_text(HEAD + body)
         python.chmod(0o755)
         device = self.devices.get(index, made.CPU)
         request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
-        return Entrant(body if body.startswith("/") else str(python), request, self.limits)
+        return BlockMember(body if body.startswith("/") else str(python), request, self.limits)
 
     def _orders(self, columns: int) -> Iterator[Sequence[int]]:
         """Each cycle begins with another column than the one before."""
@@ -111,7 +111,7 @@ class Columns:
             yield [(first + place) % columns for place in range(columns)]
             first += 1
 
-    def _enough(self, stage: str, slices: Sequence[Sequence[Block]]) -> bool:
+    def _enough(self, stage: str, slices: Sequence[Sequence[Slice]]) -> bool:
         self.on_cycle()
         self.stages.append((stage, [len(column) for column in slices]))
         return len(slices[0]) >= CYCLES

@@ -288,7 +288,7 @@ def test_several_children_are_listened_to_at_once_and_a_parked_one_that_dies_is_
     assert run.lines == [b"go on"]
 
 
-def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_blocks_nobody(run: Run) -> None:
+def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_slices_nobody(run: Run) -> None:
     with run.child(HANG) as child:
         for _ in range(100):
             child.say(b"x" * 4095 + b"\n")

@@ -3,7 +3,7 @@
 import pytest
 
 from kerasbench.processes.outcome import Received
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Failure, Message, Phase
 from tests import made
 
@@ -52,7 +52,7 @@ def test_phases_are_kept_and_the_one_that_has_begun_is_told() -> None:
     assert (told, messages.begun, messages.phases) == (["train"], "train", [Phase("train", 1, 9, 3)])
 
 
-READY, SLICE = Message(ready="train"), Message(slice=Block(50, 10**8, 3, 1, 10**8))
+READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))
 
 
 @pytest.mark.parametrize("message", [READY, SLICE])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.processes import bout, outcome, questions
-from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes import block, outcome, questions
+from kerasbench.processes.block import BlockMember, Rules
 from kerasbench.processes.outcome import Limits, Outcome, Received
 from kerasbench.processes.process import Exit
 from kerasbench.protocol.columns import Device
@@ -30,14 +30,14 @@ def test_an_interpreter_tells_what_is_installed_without_importing_it() -> None:
 
 UNTITLED = """
 import numpy as np
-from kerasbench import Regime, Scenario
+from kerasbench import Workload, Scenario
 from kerasbench.datasets import Dataset
 
 def draw(samples, rng):
     return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
 
 rows = Dataset("", (3,), draw, load=lambda: draw(8, None))
-scenario = Scenario(build=print, data=rows, regimes=(Regime(train=8),))
+scenario = Scenario(build=print, data=rows, workloads=(Workload(train=8),))
 """
 
 
@@ -101,8 +101,8 @@ ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
-    "bout": lambda python, kept: bout.measure(
-        [Entrant(python, REQUEST, Limits(60, "60 s"))], RULES, Deaf(), True, kept
+    "block": lambda python, kept: block.measure(
+        [BlockMember(python, REQUEST, Limits(60, "60 s"))], RULES, Deaf(), True, kept
     ),
 }
 

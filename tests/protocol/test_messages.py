@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Message, Phase
 
 
@@ -15,7 +15,7 @@ def test_a_phase_lasts_as_long_as_it_ran_without_the_turns_of_others() -> None:
 def test_a_message_is_one_line_that_holds_what_is_set_alone() -> None:
     line = Message(ready="train").encode()
     assert line == b'{"ready":"train"}\n'
-    said = json.loads(Message(slice=Block(count=3, ns=12, cycle=1, position=0, cpu_ns=None)).encode())
+    said = json.loads(Message(slice=Slice(count=3, ns=12, cycle=1, position=0, cpu_ns=None)).encode())
     assert said.keys() == {"slice"}
     assert (said["slice"]["count"], said["slice"]["ns"]) == (3, 12)
 

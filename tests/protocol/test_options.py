@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.plan import cells, request
+from kerasbench.plan import cases, request
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import (
     DEFAULT,
@@ -117,8 +117,8 @@ def test_where_there_is_no_twin_the_reason_is_said(
     backend: str, keras_only: str, options: Options, reason: str | None
 ) -> None:
     entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
-    regime = dataclasses.replace(made.regime(), keras_only=keras_only)
-    failure = cells.unsupported(cells.Cell(Selected(entry, regime), backend, made.CPU, options), 2)
+    workload = dataclasses.replace(made.workload(), keras_only=keras_only)
+    failure = cases.unsupported(cases.Case(Selected(entry, workload), backend, made.CPU, options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 
@@ -153,7 +153,7 @@ def test_unknown_values_are_refused(
 def test_what_means_nothing_on_a_device_is_unsupported_before_it_is_tried(
     device: Device, options: Options, reason: str | None
 ) -> None:
-    failure = cells.unsupported(made.cell(device=device, options=options), 2)
+    failure = cases.unsupported(made.case(device=device, options=options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 

@@ -55,9 +55,9 @@ def test_every_option_is_asked_for_here() -> None:
 
 def test_what_is_asked_by_its_numbers_alone_is_calibrated() -> None:
     asked = Protocol()
-    assert (asked.steps_per_block, asked.warmup_blocks) == (None, None)
+    assert (asked.steps_per_slice, asked.warmup_slices) == (None, None)
     assert asked.warmup_min_ns < asked.warmup_max_ns
-    assert asked.block_ns < asked.slices_max_ns
+    assert asked.slice_ns < asked.slices_max_ns
     assert asked.min_cycles > 1
 
 

@@ -1,8 +1,8 @@
-"""Say how a regime's model is built, and count what it does in the program that JAX traces for a forward pass.
+"""Say how a workload's model is built, and count what it does in the program that JAX traces for a forward pass.
 
     python built.py FILE...
 
-prints JSON: for each file and regime the fields of ``Built``. Nothing is computed.
+prints JSON: for each file and workload the fields of ``Built``. Nothing is computed.
 """
 
 import json
@@ -37,7 +37,7 @@ def main(files: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for file in map(Path, files):
         scenario, _ = load(file)
-        found[file.stem] = {regime.name: built(scenario, regime)._asdict() for regime in scenario.regimes}
+        found[file.stem] = {workload.name: built(scenario, workload)._asdict() for workload in scenario.workloads}
     return found
 
 
@@ -52,8 +52,8 @@ def begin_with_zeros() -> None:
     keras.Variable.__init__ = zeros
 
 
-def built(scenario: Scenario, regime: Any) -> Built:
-    model = scenario.build(regime)
+def built(scenario: Scenario, workload: Any) -> Built:
+    model = scenario.build(workload)
     loss, optimizer = model.loss, model.optimizer
     found = Built(
         parameters=model.count_params(),

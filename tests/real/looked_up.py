@@ -3,7 +3,7 @@
 import keras
 from keras import layers, ops
 
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker.wrapped import _require_different_rows, inputs_of
 
@@ -42,7 +42,7 @@ for name, model in MODELS.items():
     for dtype in ("float32", "int32"):
         try:
             shape = list(model.inputs[0].shape[1:])
-            given = Given() if dtype == "float32" else Given([Input("x", shape, dtype)])
+            given = ModelConfig() if dtype == "float32" else ModelConfig([Input("x", shape, dtype)])
             _require_different_rows(model, inputs_of(model, given))
             print(f"{name}, {dtype}: fine")
         except ModelError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerasbench.plan import catalog
-from kerasbench.protocol.messages import RegimeDescription
+from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.scenario import STEP_PER_FORWARD
 
 pytestmark = pytest.mark.real
@@ -53,11 +53,14 @@ def test_every_model_is_what_its_scenario_says_and_what_was_published() -> None:
     built = built_on_jax()
     published = {}
     for entry in catalog.describe_all(catalog.builtin_files(), sys.executable):
-        for regime in entry.description.regimes:
-            model = built[entry.name][regime.name]
-            assert regime.parameters == model["parameters"], (entry.name, regime.name)
-            assert regime.operations == STEP_PER_FORWARD * model["operations"] * regime.batch, (entry.name, regime.name)
-            published[f"{entry.name}/{regime.name}"] = as_published(model, regime)
+        for workload in entry.description.workloads:
+            model = built[entry.name][workload.name]
+            assert workload.parameters == model["parameters"], (entry.name, workload.name)
+            assert workload.operations == STEP_PER_FORWARD * model["operations"] * workload.batch, (
+                entry.name,
+                workload.name,
+            )
+            published[f"{entry.name}/{workload.name}"] = as_published(model, workload)
     assert {key: built[key[0]][key[1]]["parameters"] for key in PUBLISHED_SIZES} == PUBLISHED_SIZES
     assert {key: published[key] for key in AS_PUBLISHED} == AS_PUBLISHED
 
@@ -71,7 +74,7 @@ def built_on_jax() -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def as_published(model: dict[str, Any], regime: RegimeDescription) -> list[Any]:
+def as_published(model: dict[str, Any], workload: WorkloadDescription) -> list[Any]:
     """Return what AS_PUBLISHED has of a model."""
     compiled = [model[name] for name in ("loss", "from_logits", "optimizer", "rate", "checkpoint")]
-    return [*compiled, [regime.epochs, regime.validation, regime.test]]
+    return [*compiled, [workload.epochs, workload.validation, workload.test]]

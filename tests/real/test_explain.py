@@ -24,9 +24,9 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
     training = made.trained(trials.measured(outcome))
     parts = training.parts
     assert parts is not None
-    for blocks in (parts.arrays, parts.ready, parts.bare):
-        assert [block.cycle for block in blocks] == list(range(protocol.min_cycles))
-        assert {block.count for block in blocks} == {training.steps_per_block}
+    for slices in (parts.arrays, parts.ready, parts.bare):
+        assert [slice_.cycle for slice_ in slices] == list(range(protocol.min_cycles))
+        assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.
     assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]

@@ -32,7 +32,7 @@ LAST_WORDS = {
 }
 
 
-class Ended(NamedTuple):
+class FinishedRun(NamedTuple):
     """What is left of the command: its process number, exit code and output."""
 
     number: int
@@ -56,13 +56,13 @@ def test_every_fault_is_a_row_and_the_fine_one_is_complete(faults: Path, tmp_pat
     no_child_is_left(ended)
 
 
-def run_over(faults: Path, folder: Path) -> Ended:
+def run_over(faults: Path, folder: Path) -> FinishedRun:
     chosen = ",".join(str(faults / f"{name}.py") for name in ("fine", *EXPECTED))
     options = ["--backend", "jax", "--quick", "--memory-limit", "1g", "--results", str(folder)]
     command = whole_command.command(folder, "--scenario", chosen, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     tables, progress = process.communicate(timeout=400)
-    return Ended(process.pid, process.returncode, tables, progress)
+    return FinishedRun(process.pid, process.returncode, tables, progress)
 
 
 def each_fault_is_a_failure_with_its_code_cause_and_remedy(record: Record, name: str) -> None:
@@ -81,13 +81,13 @@ def the_others_are_complete(record: Record) -> None:
     assert record.rounds_completed == 1
 
 
-def what_is_printed_begins_the_file_of_all_tables(ended: Ended, page: Path) -> None:
+def what_is_printed_begins_the_file_of_all_tables(ended: FinishedRun, page: Path) -> None:
     begin = ended.tables.split("\n\n## Failures")[0]
     assert "| fine " in begin
     assert page.read_text().startswith(begin)
 
 
-def what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(ended: Ended) -> None:
+def what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(ended: FinishedRun) -> None:
     for name, (code, _) in EXPECTED.items():
         assert re.search(rf"^\| {name} .*\| \*{code}\*", ended.tables, re.MULTILINE)
     for name, words in LAST_WORDS.items():
@@ -97,7 +97,7 @@ def what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(e
     assert "\\</td\\>\\<img src=x\\>" in ended.tables
 
 
-def no_child_is_left(ended: Ended) -> None:
+def no_child_is_left(ended: FinishedRun) -> None:
     left = []
     for process in psutil.process_iter():
         try:

@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.analysis.cells import judge
+from kerasbench.analysis.cases import judge
 from kerasbench.plan import live
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from tests import made
 from tests.real import trials
 
@@ -43,7 +43,7 @@ LIST = '''"""Lists of arrays, weights of samples, a step of the model's own."""
 import keras
 import numpy as np
 
-from kerasbench import Regime, Scenario
+from kerasbench import Workload, Scenario
 
 
 class Own(keras.Model):
@@ -56,7 +56,7 @@ class Own(keras.Model):
         return {"loss": loss}
 
 
-def build(regime):
+def build(workload):
     inputs = [keras.Input((3,)), keras.Input((4,))]
     model = Own(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()(inputs)))
     model.compile("sgd", "mse")
@@ -68,18 +68,18 @@ def data(samples, rng):
     return x, rng.random((samples, 2), dtype="float32"), np.ones(samples, "float32")
 
 
-scenario = Scenario(build=build, data=data, regimes=(Regime(train=512, batch=16),))
+scenario = Scenario(build=build, data=data, workloads=(Workload(train=512, batch=16),))
 '''
 LOAD = """
 import sys
 from pathlib import Path
 
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.worker import saved
 
 for file in map(Path, sys.argv[1:]):
     try:
-        saved.load(file, Given(), saved.outline(file))
+        saved.load(file, ModelConfig(), saved.outline(file))
     except Exception as error:
         print(f"{type(error).__name__}: {error}")
 """
@@ -89,7 +89,7 @@ from kerasbench.worker.failure import refuse_other_frameworks
 
 refuse_other_frameworks("torch")
 """
-GIVEN = Given([Input("tokens", [6])], 16)
+GIVEN = ModelConfig([Input("tokens", [6])], 16)
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +109,11 @@ def child(code: str, *arguments: str) -> str:
 
 def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> None:
     found = {
-        backend: trials.measured(trials.run(models / "two.keras", backend, given=GIVEN)) for backend in ("torch", "jax")
+        backend: trials.measured(trials.run(models / "two.keras", backend, model_config=GIVEN))
+        for backend in ("torch", "jax")
     }
-    cells = {(backend, "cpu", ""): ("cpu", measurement) for backend, measurement in found.items()}
-    assert judge(cells) == {}
+    cases = {(backend, "cpu", ""): ("cpu", measurement) for backend, measurement in found.items()}
+    assert judge(cases) == {}
     for measurement in found.values():
         assert measurement.batch.x == "['numbers'] float32[16, 5], ['tokens'] int32[16, 6]"
         assert measurement.batch.y == "['kind'] int32[16], ['price'] float32[16, 1]"
@@ -120,15 +121,15 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> 
         assert [len(output) for output in measurement.parity.outputs] == [64, 16]
         assert measurement.parity.silenced == ["dropout"]
         assert len(measurement.parity.losses) == 6
-        assert 2 <= len(made.trained(measurement).blocks) <= 4  # two again where others disturbed them
+        assert 2 <= len(made.trained(measurement).slices) <= 4  # two again where others disturbed them
         assert measurement.parameters == 50 * 8 + 14 + 7 * 14
 
 
 def test_a_model_that_was_not_compiled_predicts_for_the_rows_that_it_is_given(models: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.npz"
     samples = live.write_rows(rows, (np.ones((40, 8)), np.ones((40, 4))))
-    given = Given(rows=str(rows), samples=samples)
-    found = trials.measured(trials.run(models / "one.keras", "torch", given=given))
+    given = ModelConfig(rows=str(rows), samples=samples)
+    found = trials.measured(trials.run(models / "one.keras", "torch", model_config=given))
     assert (found.training, found.learning, found.batch.x) == (None, None, "float32[32, 8]")
     assert [latency.batch for latency in found.prediction] == [1, 32]
     assert found.parity is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis import cells
+from kerasbench.analysis import cases
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code
 from tests.real import trials
@@ -20,6 +20,6 @@ def test_a_twin_that_computes_something_else_is_a_parity_failure(faults: Path) -
     keras, hasty = (
         trials.measured(trials.run(file, "jax", options=one, protocol=trials.STEPS_ALONE)) for one in (Options(), TWIN)
     )
-    found = cells.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
+    found = cases.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
     assert {column: failure.code for column, failure in found.items()} == {NATIVE: Code.PARITY}
     assert found[NATIVE].cause.startswith("the loss of step 2 ")

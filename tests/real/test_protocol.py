@@ -59,10 +59,12 @@ def record_of(file: Path, measurement: Measurement) -> Record:
 
 
 def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
-    frozen = dataclasses.replace(trials.SHORTEST, steps_per_block=4, warmup_blocks=2, min_cycles=3)
+    frozen = dataclasses.replace(trials.SHORTEST, steps_per_slice=4, warmup_slices=2, min_cycles=3)
     training = made.trained(trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)))
-    assert [block.count for block in training.warmup] == [4] * 2
-    assert [(block.count, block.cycle, block.position) for block in training.blocks] == [(4, n, 0) for n in range(3)]
+    assert [slice_.count for slice_ in training.warmup] == [4] * 2
+    assert [(slice_.count, slice_.cycle, slice_.position) for slice_ in training.slices] == [
+        (4, n, 0) for n in range(3)
+    ]
 
 
 def test_a_model_whose_random_numbers_cannot_be_switched_off_is_not_judged(faults: Path) -> None:
@@ -76,5 +78,5 @@ def test_a_second_model_that_cannot_be_built_leaves_what_was_measured(faults: Pa
 
 def test_dropout_is_switched_off_once_in_the_trial_that_calibrates() -> None:
     file = catalog.builtin_folder() / "tabular_conv1d.py"
-    later = dataclasses.replace(trials.STEPS_ALONE, steps_per_block=1, warmup_blocks=1)
+    later = dataclasses.replace(trials.STEPS_ALONE, steps_per_slice=1, warmup_slices=1)
     assert trials.measured(trials.run(file, "jax", protocol=later)).parity is None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cells
+from kerasbench.analysis import cases
 from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
 from kerasbench.processes.outcome import Outcome
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real
 
 @dataclass(frozen=True)
 class Publication:
-    """What was published of a regime; ``x`` and ``y`` are one batch, as the loss function sees it."""
+    """What was published of a workload; ``x`` and ``y`` are one batch, as the loss function sees it."""
 
     parameters: int
     train: int
@@ -45,7 +45,7 @@ PUBLISHED = {  # the longest first: nothing shall wait for it in the end
     ("mnist_mlp", "tiny"): Publication(415_310, 75, 1, "float32[75, 784]", "int32[75]"),
     ("tabular_conv1d", "default"): Publication(4_108, 12_800, 25, "float32[512, 29, 1]", "float32[512, 12]"),
 }
-ALONE = {  # on all backends another regime shows their model
+ALONE = {  # on all backends another workload shows their model
     ("mnist_mlp", "full_batch"): "tensorflow",
     ("mnist_mlp", "tiny"): "torch",
     ("mnist_linear", "arrays"): "jax",
@@ -72,16 +72,16 @@ def closed(found: str, wanted: str) -> str:
     return found.replace("[?", "[" + re.split(r"[\[,\]]", wanted)[1])
 
 
-def test_every_builtin_regime_is_checked_here() -> None:
+def test_every_builtin_workload_is_checked_here() -> None:
     chosen = catalog.select([], sys.executable)
-    assert {(one.entry.name, one.regime.name) for one in chosen} == set(PUBLISHED)
+    assert {(one.entry.name, one.workload.name) for one in chosen} == set(PUBLISHED)
     whole = {name.partition("/")[0] for names in WHOLE.values() for name in names}
     assert whole == {scenario for scenario, _ in PUBLISHED} - {"cifar100_dense"}
 
 
-# One test, and so one process of the tests, for all that is said of a regime: its trials are made once.
+# One test, and so one process of the tests, for all that is said of a workload: its trials are made once.
 @pytest.mark.parametrize("key", PUBLISHED, ids="/".join)
-def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
+def test_a_workload_on_every_backend(key: tuple[str, str]) -> None:
     chosen = [ALONE[key]] if key in ALONE else NAMES
     ended = {backend: trials.builtin(*key, backend, protocol=protocol_of(key, backend)) for backend in chosen}
     found = {backend: trials.measured(outcome) for backend, outcome in ended.items()}
@@ -99,7 +99,7 @@ def test_a_regime_on_every_backend(key: tuple[str, str]) -> None:
         assert len(set(measurement.parity.losses)) == 6
         silenced = [name.partition("_")[0] for name in measurement.parity.silenced]
         assert silenced == ["dropout"] * (key[0] == "tabular_conv1d")
-    assert cells.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
+    assert cases.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
     for backend in NAMES if key in TWINS else []:
         twin = trials.measured(trials.builtin(*key, backend, TWIN, TWINS[key]))
         computes_what_keras_does(twin, found["jax"])
@@ -120,8 +120,8 @@ def is_the_published_model(found: Measurement, wanted: Publication) -> None:
     )
     assert (closed(found.batch.x, wanted.x), closed(found.batch.y, wanted.y)) == (wanted.x, wanted.y)
     assert made.trained(found).unit == ("epoch" if counts_epochs(found.steps_per_epoch) else "step")
-    assert 2 <= len(made.trained(found).blocks) <= 4  # two again where others disturbed them
-    assert all(block.count == made.trained(found).steps_per_block for block in made.trained(found).blocks)
+    assert 2 <= len(made.trained(found).slices) <= 4  # two again where others disturbed them
+    assert all(slice_.count == made.trained(found).steps_per_slice for slice_ in made.trained(found).slices)
 
 
 def ran_where_it_was_asked_to(found: Measurement, backend: str) -> None:
@@ -149,11 +149,11 @@ def learns_well(found: Measurement) -> None:
 
 
 def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert cells.judge({("jax", "cpu", ""): ("cpu", keras), ("jax", "cpu", TWIN.label): ("cpu", twin)}) == {}
+    assert cases.judge({("jax", "cpu", ""): ("cpu", keras), ("jax", "cpu", TWIN.label): ("cpu", twin)}) == {}
     assert twin.parameters == keras.parameters
     assert twin.batch.x == keras.batch.x
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}
-    assert 2 <= len(made.trained(twin).blocks) <= 4
+    assert 2 <= len(made.trained(twin).slices) <= 4
 
 
 def learns_what_keras_does(twin: Measurement, keras: Measurement) -> None:

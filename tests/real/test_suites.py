@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cells
+from kerasbench.analysis import cases
 from kerasbench.plan import catalog
 from tests.real import trials
 from tests.untraced import untraced
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.real
 EVERY_KIND = '''"""A model with one layer of each kind that a suite brings."""
 
 import keras
-from kerasbench import Regime, Scenario, datasets
+from kerasbench import Workload, Scenario, datasets
 
 
-def build(regime):
+def build(workload):
     inputs = keras.Input((8,), dtype="int32")
     x = keras.layers.Rescaling(2.0)(keras.layers.Embedding(50, 8)(inputs))
     x = x + keras.layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
@@ -30,7 +30,7 @@ def build(regime):
 
 
 data = datasets.texts(8, words=50, classes=2)
-scenario = Scenario(build=build, data=data, regimes=(Regime(train=256, batch=16),))
+scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch=16),))
 '''
 
 
@@ -41,7 +41,7 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
         found = {
             name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()
         }
-    assert cells.judge({(name, "cpu", ""): ("cpu", one) for name, one in found.items()}) == {}
+    assert cases.judge({(name, "cpu", ""): ("cpu", one) for name, one in found.items()}) == {}
     for one in found.values():
         assert one.parity is not None
         assert one.parity.sensitive == ["BatchNormalization", "Embedding"]

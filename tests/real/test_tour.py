@@ -24,7 +24,7 @@ def test_the_tour_runs_compares_sweeps_and_plots(tmp_path: Path) -> None:
     shown = json.loads(ended.stdout)
     assert "<li>iris_mlp: " in shown["run"] and "<details>" in shown["run"]
     assert shown["plot"].startswith("PNG of ") and shown["sweep-plot"].startswith("PNG of ")
-    assert "1 cell measured on both sides" in shown["compare"]
+    assert "1 case measured on both sides" in shown["compare"]
     assert "<li>mnist_dense: " in shown["sweep"]
     kept = [load(file) for file in sorted((tmp_path / "tour-results").glob("*.json"))]
     assert shown["load"] == str(len(kept)) == "3"

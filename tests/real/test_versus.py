@@ -1,4 +1,4 @@
-"""Two versions of Keras, one of them really installed on top of the other's environment, in one bout."""
+"""Two versions of Keras, one of them really installed on top of the other's environment, in one block."""
 
 import dataclasses
 import sys
@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.cells import HEADLINE
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.environments import sides
-from kerasbench.processes.bout import Entrant
+from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.report import markdown, page
-from kerasbench.results.record import Asked
+from kerasbench.results.record import RunConfig
 from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
@@ -35,7 +35,7 @@ def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same
         file.stem, str(file), content_hash(file), "default", BACKEND, Device("cpu"), 0, "synthetic", trials.SHORTEST
     )
     entrants = [
-        Entrant(python, dataclasses.replace(request, options=one), Limits(120.0, "--timeout 120 s"))
+        BlockMember(python, dataclasses.replace(request, options=one), Limits(120.0, "--timeout 120 s"))
         for python, one in zip((other, sys.executable), options, strict=True)
     ]
     found = [trials.measured(outcome) for outcome in trials.together(entrants)]
@@ -44,8 +44,8 @@ def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same
     assert of_other[BACKEND] == of_own[BACKEND]
 
     columns = zip(found, options, strict=True)
-    record = made.record(*(made.in_bout(1, one, name="fine", options=own, backend=BACKEND) for one, own in columns))
-    record = dataclasses.replace(record, asked=Asked(versus=list(LABELS)))
+    record = made.record(*(made.in_block(1, one, name="fine", options=own, backend=BACKEND) for one, own in columns))
+    record = dataclasses.replace(record, config=RunConfig(versus=list(LABELS)))
     (compared,) = versus(summary := summarize(record))
     assert not compared.broken  # both have computed the same losses
     assert [one.ratio.basis for one in compared.of(HEADLINE)] == ["slices"]

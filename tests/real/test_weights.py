@@ -17,12 +17,12 @@ BUILD = """
 import json
 import keras
 import numpy as np
-from kerasbench.scenario import Regime
-from kerasbench.worker import model
+from kerasbench.scenario import Workload
+from kerasbench.worker import model as models
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import make_weights
 
-weights.remember_origins()
+models.remember_origins()
 
 class Own(keras.layers.Layer):
     def build(self, shape):
@@ -46,7 +46,7 @@ model = keras.Sequential([
     keras.layers.Dense(2, bias_initializer="random_normal", name="dense"),
 ])
 model.compile(optimizer="sgd", loss="mse")
-weights.share(model, 5)
+models.share_weights(model, 5)
 found = {one.path: keras.ops.convert_to_numpy(one).tolist() for one in model.weights}
 
 class OfItsOwn(keras.Model):
@@ -61,8 +61,8 @@ late = OfItsOwn()
 late.build((None, 3))
 late.compile(optimizer="sgd", loss="mse")
 rows = Rows(np.ones((4, 3), "float32"), np.ones((4, 2), "float32"))
-make_weights(late, Feed(Regime(train=4), rows, rows[:0], rows[:0]))
-weights.share(late, 5)
+make_weights(late, Feed(Workload(train=4), rows, rows[:0], rows[:0]))
+models.share_weights(late, 5)
 found["late"] = [keras.ops.convert_to_numpy(one).tolist() for one in late.weights]
 print(json.dumps({path.removeprefix("sequential/"): value for path, value in found.items()}))
 """
@@ -101,6 +101,6 @@ def what_is_not_random_stays_as_it_was_built(first: dict[str, Any]) -> None:
     assert first["norm/beta"] == np.zeros((4, 4)).tolist()
     assert first["own/table"] == np.ones((2, 3)).tolist()
     assert first["own/array"] == np.arange(6.0).reshape(2, 3).tolist()
-    assert first["gru/gru_cell/recurrent_kernel"] == np.eye(3, 9).tolist()
-    assert first["gru/gru_cell/bias"] == np.zeros((2, 9)).tolist()
-    assert first["lstm/lstm_cell/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6
+    assert first["gru/gru_case/recurrent_kernel"] == np.eye(3, 9).tolist()
+    assert first["gru/gru_case/bias"] == np.zeros((2, 9)).tolist()
+    assert first["lstm/lstm_case/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6

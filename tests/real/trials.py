@@ -7,19 +7,19 @@ from functools import partial
 from pathlib import Path
 
 from kerasbench.plan import catalog
-from kerasbench.processes import bout
-from kerasbench.processes.bout import Entrant, Rules
+from kerasbench.processes import block
+from kerasbench.processes.block import BlockMember, Rules
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.requests import DataKind, Given, Protocol, TrialRequest
+from kerasbench.protocol.requests import DataKind, ModelConfig, Protocol, TrialRequest
 from kerasbench.runs import schedule
 from kerasbench.scenario import source_hash
 
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
-    block_ns=1_000_000,
+    slice_ns=1_000_000,
     warmup_min_ns=0,
     warmup_max_ns=1,
     predict_warmup_ns=0,
@@ -30,7 +30,7 @@ STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 
 
 class Silent:
-    """Nobody is told how a bout goes."""
+    """Nobody is told how a block goes."""
 
     def began(self, index: int, /) -> None: ...
     def phase(self, index: int, name: str, /) -> None: ...
@@ -40,7 +40,7 @@ class Silent:
 def run(
     file: Path,
     backend: str,
-    regime: str = "default",
+    workload: str = "default",
     device: Device | None = None,
     timeout_s: float = 120,
     protocol: Protocol = SHORTEST,
@@ -49,15 +49,15 @@ def run(
     memory_bytes: int | None = None,
     python: str = sys.executable,
     kept: Mapping[str, str] = NOTHING,
-    given: Given | None = None,
+    model_config: ModelConfig | None = None,
 ) -> Outcome:
-    """Run one trial: a bout of a single column. ``given`` is said of a saved model, which has one regime."""
-    said = given or Given()
+    """Run one trial: a block of a single column. ``model_config`` is said of a saved model, which has one workload."""
+    said = model_config or ModelConfig()
     request = TrialRequest(
         scenario=file.stem,
         file=str(file),
         file_hash=source_hash(file, said),
-        regime=regime if given is None else given.regime,
+        workload=workload if model_config is None else model_config.workload,
         backend=backend,
         device=device or Device("cpu"),
         seed=0,
@@ -65,27 +65,27 @@ def run(
         protocol=protocol,
         options=options,
         twin_hash=catalog.twins(file)[backend] if options.native else "",
-        given=said,
+        model_config=said,
     )
     limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    (outcome,) = together([Entrant(python, request, limits)], kept=kept)
+    (outcome,) = together([BlockMember(python, request, limits)], kept=kept)
     return outcome
 
 
-def together(entrants: Sequence[Entrant], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
-    """Run a bout that fits into memory."""
+def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
+    """Run a block that fits into memory."""
     enough = partial(schedule.enough, entrants[0].request.protocol, {})
     rules = Rules(schedule.draw_orders("real"), enough, lambda: True)
-    outcomes = bout.measure(entrants, rules, Silent(), alone, kept)
+    outcomes = block.measure(entrants, rules, Silent(), alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]
 
 
 def builtin(
-    scenario: str, regime: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
+    scenario: str, workload: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
 ) -> Outcome:
-    """Run a built-in regime."""
-    return run(catalog.builtin_folder() / f"{scenario}.py", backend, regime, options=options, protocol=protocol)
+    """Run a built-in workload."""
+    return run(catalog.builtin_folder() / f"{scenario}.py", backend, workload, options=options, protocol=protocol)
 
 
 def measured(outcome: Outcome) -> Measurement:

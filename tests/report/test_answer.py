@@ -114,12 +114,12 @@ def test_a_sweep_says_from_which_size_on() -> None:
 
 
 def not_trained(**batch_ms: tuple[float, ...]) -> Record:
-    trials = [made.in_bout(1, made.predicting(each), backend=backend) for backend, each in batch_ms.items()]
+    trials = [made.in_block(1, made.predicting(each), backend=backend) for backend, each in batch_ms.items()]
     record = made.record(*trials)
     (scenario,) = record.scenarios
-    regimes = [dataclasses.replace(made.regime(), predicts_only=True)]
+    workloads = [dataclasses.replace(made.workload(), predicts_only=True)]
     record.scenarios = [
-        dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, regimes=regimes))
+        dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, workloads=workloads))
     ]
     return record
 

@@ -8,7 +8,7 @@ from kerasbench.plan.duration import History
 from kerasbench.report.progress import ConsoleAudience
 from tests import made
 
-TORCH = made.cell()
+TORCH = made.case()
 
 
 def test_preparing_and_measuring_are_told_on_one_console() -> None:
@@ -21,7 +21,7 @@ def test_preparing_and_measuring_are_told_on_one_console() -> None:
     observer.run_began(made.plan(TORCH), made.record())
     lines = out.getvalue().splitlines()
     assert lines[:2] == ["asking torch what it sees", "begins now"]
-    assert lines[2].startswith("1 cell, 3 to 12 rounds")
+    assert lines[2].startswith("1 case, 3 to 12 rounds")
 
 
 def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host.noise import Signal
 from kerasbench.protocol.columns import Options
@@ -14,7 +14,7 @@ from tests.report import table
 from tests.report.table import drawn
 
 JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
-ALONE = Standing(None, [], False)
+ALONE = Ranking(None, [], False)
 
 
 def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
@@ -53,12 +53,12 @@ def test_a_metric_s_title_has_its_unit() -> None:
 
 def test_the_fastest_is_bold_and_those_that_are_level_are_marked() -> None:
     clear = summed(*of_three("jax", 2.0), *of_three("torch", 4.0), rounds=3)
-    (row,), (place,) = clear.rows, clear.standings
+    (row,), (place,) = clear.rows, clear.rankings
     first, second = timed(row, JAX, place), timed(row, TORCH, place)
     assert (first.text, first.strong, first.level) == ("2.10 ms", True, False)
     assert second.text.startswith("4.10 ms, 1.95×") and not second.strong
     close = summed(*of_three("jax", 2.0), *of_three("torch", 2.001), rounds=3)
-    (row,), (place,) = close.rows, close.standings
+    (row,), (place,) = close.rows, close.rankings
     assert [timed(row, column, place).shown[:9] for column in (JAX, TORCH)] == ["≈ 2.10 ms", "≈ 2.10 ms"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, Chart, Group, Piece
 from tests.report.test_bars import found
-from tests.report.test_explanation import ANATOMY
+from tests.report.test_explanation import BREAKDOWN
 
 
 def figure(chart: Chart | None) -> ET.Element:
@@ -29,7 +29,7 @@ def test_an_interval_is_drawn_where_there_is_one(rounds: int, lines: int) -> Non
 
 
 def test_parts_stand_one_after_the_other_below_a_legend() -> None:
-    drawn = figure(charts.epoch_chart([ANATOMY]))
+    drawn = figure(charts.epoch_chart([BREAKDOWN]))
     pieces = drawn.findall(".//li[@data-backend]/svg/rect")
     assert [piece.get("x") for piece in pieces] == ["0.00%", "50.00%", "60.00%", "75.00%"]
     assert [text.text for text in drawn.findall(".//svg/text")] == ["50 %", "15 %", "25 %"]

@@ -2,7 +2,7 @@ import pytest
 
 from kerasbench.report import charts, plot
 from tests.report.test_bars import found
-from tests.report.test_explanation import ANATOMY
+from tests.report.test_explanation import BREAKDOWN
 from tests.report.test_plot import groups, texts
 
 pytest.importorskip("matplotlib")
@@ -22,7 +22,7 @@ def test_an_interval_is_drawn_where_there_is_one(rounds: int, count: int) -> Non
 
 
 def test_parts_have_a_legend_and_their_shares() -> None:
-    written = texts(plot.image(charts.epoch_chart([ANATOMY]), "svg"))
+    written = texts(plot.image(charts.epoch_chart([BREAKDOWN]), "svg"))
     assert {*charts.PIECE_COLOURS, "50 %", "2.00 s", "torch", "dense"} <= set(written)
 
 

@@ -6,7 +6,7 @@ from kerasbench.report import charts
 from kerasbench.report.console import draw_chart
 from kerasbench.report.sections import Chart
 from tests.report.test_bars import found
-from tests.report.test_explanation import ANATOMY
+from tests.report.test_explanation import BREAKDOWN
 
 
 def shown(chart: Chart | None, colour: bool = False) -> str:
@@ -40,7 +40,7 @@ def test_a_backend_has_its_colour() -> None:
 
 
 def test_parts_differ_without_colours_too() -> None:
-    text = shown(charts.epoch_chart([ANATOMY]))
+    text = shown(charts.epoch_chart([BREAKDOWN]))
     bar = next(line for line in text.splitlines() if line.startswith("dense"))
     assert [bar.count(one) for one in "█▓▒░"] == [20, 4, 6, 10]
     assert "██ computation" in text and "2.00 s" in text

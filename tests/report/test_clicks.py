@@ -30,7 +30,7 @@ VISITOR = """
 const seen = {}, form = document.querySelector(".controls"), root = document.documentElement;
 const shows = (one) => one.offsetParent !== null;
 const table = document.querySelector("table"), rows = () => [...table.tBodies[0].rows].filter(shows);
-const firsts = () => rows().map((row) => row.cells[0].textContent);
+const firsts = () => rows().map((row) => row.cases[0].textContent);
 const heads = () => [...table.tHead.rows[0].cells].filter(shows).map((head) => head.textContent);
 const told = (selector, name) => [...document.querySelectorAll(selector)].filter(shows).map((one) => one.dataset[name]);
 const answers = () => [...document.querySelectorAll("nav + h2 + .lines li")].filter(shows)
@@ -38,7 +38,7 @@ const answers = () => [...document.querySelectorAll("nav + h2 + .lines li")].fil
 const below = (head) => [...document.querySelectorAll("table")].flatMap((one) => {
   const column = [...one.tHead.rows[0].cells].findIndex((cell) => cell.textContent === head);
   return column < 0 ? [] : [...one.tBodies[0].rows].filter((row) => !row.hidden)
-    .map((row) => row.cells[column].textContent);
+    .map((row) => row.cases[column].textContent);
 });
 const type = (text) => {
   form.elements.scenario.value = text;

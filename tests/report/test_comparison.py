@@ -43,7 +43,7 @@ def by_turns(first: int, factor: float = 1.0) -> list[Record]:
 def test_a_line_has_both_steps_their_ratio_and_the_verdict(factor: float, ratio: str, verdict: str) -> None:
     page = drawn(comparisons.changes(compare(by_turns(1), by_turns(2, factor)), "one", "two"))
     header, line = table.rows(page)
-    assert header == ["cell", "one", "two", "new / old", "beside", "verdict"]
+    assert header == ["case", "one", "two", "new / old", "beside", "verdict"]
     assert line[0] == "dense torch cpu"
     assert line[1] == "2.00 ms ±0.2 %"
     assert line[3].startswith(f"{ratio} ±") and line[4:] == [NOTHING, verdict]
@@ -55,8 +55,8 @@ def test_of_one_run_a_side_there_is_a_ratio_without_an_interval_and_one_beside_a
     _, jax, torch = table.rows(page)
     assert jax[3:] == ["1.50", "1.00 (torch cpu)", NOTHING]
     assert torch[3:] == ["1.50", "1.00 (jax cpu)", NOTHING]
-    assert "over 2 cells: 1.500." in page and "Welch" not in page
-    assert "Descriptive only, without verdicts: 2 cells: a verdict needs three runs of each side by turns" in page
+    assert "over 2 cases: 1.500." in page and "Welch" not in page
+    assert "Descriptive only, without verdicts: 2 cases: a verdict needs three runs of each side by turns" in page
     assert "beside: the ratio to another column of the same run" in page
 
 
@@ -67,7 +67,7 @@ def test_names_of_files_are_no_markup() -> None:
 
 def test_what_is_said_below_the_table_is_what_was_compared() -> None:
     one = drawn(comparisons.changes(compare([run()], [run()]), "a", "b"))
-    assert "over 1 cell: 1.000." in one
+    assert "over 1 case: 1.000." in one
     assert "⚠" not in one and "New:" not in one and "No longer" not in one and "failing" not in one
 
 
@@ -88,7 +88,7 @@ def test_nothing_in_common_leaves_lists_and_no_empty_table() -> None:
     page = drawn(comparisons.changes(compare([run()], [run(backends=("jax",))]), "a", "b"))
     assert "New: dense jax cpu." in page and "No longer measured: dense torch cpu." in page
     assert "|" not in page and "Welch" not in page
-    assert "No cell was measured on both sides." in page
+    assert "No case was measured on both sides." in page
 
 
 def test_every_column_of_every_machine_stands_beside_the_others() -> None:

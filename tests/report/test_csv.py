@@ -17,7 +17,7 @@ def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 
 def test_the_columns_are_the_contract() -> None:
     assert document([]) == (
-        "machine,scenario,regime,backend,device,status,metric,value,low,high,unit,trials,options,"
+        "machine,scenario,workload,backend,device,status,metric,value,low,high,unit,trials,options,"
         "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment,host\n"
     )
     assert len(COLUMNS) == 16
@@ -45,7 +45,7 @@ def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
         *(made.trial(index, found=made.measurement(step)) for index, step in ((1, 2.0), (2, 2.1), (3, 1.9))), rounds=3
     )
     (step,) = (row for row in found if row["metric"] == "train_step_ms")
-    assert (step["machine"], step["scenario"], step["regime"], step["status"]) == ("Chip 9", "dense", "default", "ok")
+    assert (step["machine"], step["scenario"], step["workload"], step["status"]) == ("Chip 9", "dense", "default", "ok")
     assert (step["backend"], step["device"], step["unit"], step["trials"]) == ("torch", "cpu", "ms", "3")
     assert float(step["low"]) < float(step["value"]) < float(step["high"])
 
@@ -98,16 +98,16 @@ def test_the_label_of_an_interpreter_is_a_column_of_its_own_and_no_formula() -> 
 def test_the_ratio_of_columns_that_did_not_fit_into_memory_together_is_that_of_the_page() -> None:
     steps = {1: {"jax": 2.0, "torch": 1.0}, 2: {"jax": 6.0, "tensorflow": 9.0}}  # the machine slows down in between
     trials = [
-        made.in_bout(
-            2 * index + bout, made.sliced([ms * (1 + index / 100)] * 6), round_index=1 + index, backend=backend
+        made.in_block(
+            2 * index + block, made.sliced([ms * (1 + index / 100)] * 6), round_index=1 + index, backend=backend
         )
         for index in range(3)
-        for bout, columns in steps.items()
+        for block, columns in steps.items()
         for backend, ms in columns.items()
     ]
     record = made.record(*trials, rounds=3)
-    (standing,) = summarize(record).standings
-    found = standing.over_fastest(("tensorflow", "cpu", ""))
+    (ranking,) = summarize(record).rankings
+    found = ranking.over_fastest(("tensorflow", "cpu", ""))
     lines = {(row["backend"], row["metric"]): row for row in rows(*trials, rounds=3)}
     assert found is not None
     assert float(lines["tensorflow", "train_step_ms"]["ratio"]) == pytest.approx(found.value)

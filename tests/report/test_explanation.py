@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.anatomy import Advice, Anatomy, Help
+from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount
-from kerasbench.analysis.standings import BreakEven
+from kerasbench.analysis.rankings import BreakEven
 from kerasbench.analysis.summary import summarize
 from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.results.record import Column
@@ -19,7 +19,7 @@ def exactly(value: float) -> Amount:
     return made.amount(value)
 
 
-ANATOMY = Anatomy(
+BREAKDOWN = StepBreakdown(
     row=ROW,
     column=MINE,
     steps=100,
@@ -39,7 +39,7 @@ ANATOMY = Anatomy(
 
 
 def said(**different: object) -> list[str]:
-    return list(sentences(dataclasses.replace(ANATOMY, **different)))  # type: ignore[arg-type]
+    return list(sentences(dataclasses.replace(BREAKDOWN, **different)))  # type: ignore[arg-type]
 
 
 def about(word: str, **different: object) -> str:
@@ -116,8 +116,8 @@ def test_every_kind_of_help_has_a_sentence() -> None:
 
 
 def test_a_page_has_a_paragraph_for_each_cell() -> None:
-    other = dataclasses.replace(ANATOMY, column=("jax", "gpu:1", "jit=on"))
-    text = drawn(section([ANATOMY, other]))
+    other = dataclasses.replace(BREAKDOWN, column=("jax", "gpu:1", "jit=on"))
+    text = drawn(section([BREAKDOWN, other]))
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == ["## Where the time goes", "### dense, torch cpu", "### dense, jax gpu:1 jit=on"]
     assert sum(line.startswith("- ") for line in text.splitlines()) == 12
@@ -126,14 +126,14 @@ def test_a_page_has_a_paragraph_for_each_cell() -> None:
 
 def test_a_name_is_made_harmless_once_on_the_page_and_not_in_the_data() -> None:
     odd: Column = ("jax", "cpu", "dtype=*x*")
-    one = dataclasses.replace(ANATOMY, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
+    one = dataclasses.replace(BREAKDOWN, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
     assert "Against jax cpu dtype=\\*x\\*, it" in drawn(section([one]))
     assert any(sentence.startswith("Against jax cpu dtype=*x*, it") for sentence in as_data([one])[0]["sentences"])
 
 
 def test_the_data_have_every_figure_as_it_was_measured() -> None:
-    (found,) = as_data([dataclasses.replace(ANATOMY, advice=[Advice(Help.JIT, MINE, HALF)])])
-    assert (found["scenario"], found["regime"], found["backend"], found["device"], found["options"]) == (
+    (found,) = as_data([dataclasses.replace(BREAKDOWN, advice=[Advice(Help.JIT, MINE, HALF)])])
+    assert (found["scenario"], found["workload"], found["backend"], found["device"], found["options"]) == (
         "dense", "default", "torch", "cpu", "",
     )  # fmt: skip
     assert found["epoch_ms"] == {

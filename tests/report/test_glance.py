@@ -53,7 +53,7 @@ def test_html_without_a_table_is_its_first_section_and_the_rest_folded() -> None
 
 def test_an_explanation_is_how_long_an_epoch_takes_and_what_would_help() -> None:
     trials = [made.trial(index, found=made.with_parts()) for index in (1, 2, 3)]
-    (line,) = html.of_explanation(findings(made.record(*trials, rounds=3)).anatomies)
+    (line,) = html.of_explanation(findings(made.record(*trials, rounds=3)).breakdowns)
     assert line.startswith("dense, torch cpu: An epoch of 100 steps takes ")
     assert "would help" in line or "would make it" in line
 
@@ -61,12 +61,12 @@ def test_an_explanation_is_how_long_an_epoch_takes_and_what_would_help() -> None
 def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
     old, new = run("dense", jax=1.0), run("dense", jax=3.0)
     assert html.of_comparison(versus.compare([old], [new])) == [
-        "2 cells measured on both sides, 0 judged: 0 slower, 0 faster, 0 neither.",
-        "Not judged: 2 cells: a verdict needs three runs of each side by turns (old, new, old, new, old, new).",
+        "2 cases measured on both sides, 0 judged: 0 slower, 0 faster, 0 neither.",
+        "Not judged: 2 cases: a verdict needs three runs of each side by turns (old, new, old, new, old, new).",
     ]
     sides = [by_turns(1), by_turns(2, 1.5)]
     assert html.of_comparison(versus.compare(*sides)) == [
-        "1 cell measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
+        "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
         "dense torch cpu takes 1.50 times as long as before.",
     ]
     lost = made.record(made.trial(backend="jax", failure=made.FAILURE))

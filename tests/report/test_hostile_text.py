@@ -64,7 +64,7 @@ def pages(found: Record, text: str) -> list[str]:
 
 
 def parts(page: str) -> list[str]:
-    """Return what a markdown reader makes of a page: its blocks and their markup, without the texts."""
+    """Return what a markdown reader makes of a page: its slices and their markup, without the texts."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
     return [f"{one.type} {one.tag}" for token in tokens for one in (token, *(token.children or ()))]
 

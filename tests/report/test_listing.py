@@ -9,16 +9,16 @@ from tests import made
 
 def entry(**different: object) -> Entry:
     one = made.entry("dense", ("default", "tiny"))
-    first, second = one.description.regimes
-    regimes = [dataclasses.replace(first, **different), second]  # type: ignore[arg-type]
-    return dataclasses.replace(one, suite="tiny", description=dataclasses.replace(one.description, regimes=regimes))
+    first, second = one.description.workloads
+    workloads = [dataclasses.replace(first, **different), second]  # type: ignore[arg-type]
+    return dataclasses.replace(one, suite="tiny", description=dataclasses.replace(one.description, workloads=workloads))
 
 
 def cells(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
 
 
-def test_a_line_for_each_regime_with_its_suite() -> None:
+def test_a_line_for_each_workload_with_its_suite() -> None:
     assert [line[:2] for line in cells(listing.as_table([entry()]))] == [["tiny", "dense"], ["tiny", "dense/tiny"]]
 
 
@@ -46,4 +46,4 @@ def test_the_data_holds_everything() -> None:
     known = entry(operations=5)
     (one,) = listing.as_data([known])
     assert (one["name"], one["suite"], one["file"]) == ("dense", "tiny", "dense.py")
-    assert (one["regimes"][0]["steps"], one["regimes"][0]["operations"]) == (100, 5)
+    assert (one["workloads"][0]["steps"], one["workloads"][0]["operations"]) == (100, 5)

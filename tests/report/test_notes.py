@@ -107,7 +107,7 @@ def test_the_terms_of_a_gpu_s_column_begin_with_its_name(device: Device, title: 
 
 
 def with_let_in(record: Record, **variables: str) -> Record:
-    return dataclasses.replace(record, asked=dataclasses.replace(record.asked, keep_env=variables))
+    return dataclasses.replace(record, config=dataclasses.replace(record.config, keep_env=variables))
 
 
 def test_what_was_let_in_from_the_shell_stands_in_the_heading_and_is_no_markup() -> None:

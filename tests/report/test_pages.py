@@ -13,7 +13,7 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import SWEEP, Asked, Effort, Record
+from kerasbench.results.record import SWEEP, Effort, Record, RunConfig
 from kerasbench.results.store import Store
 from tests import made
 
@@ -69,7 +69,11 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
             for backend, step in (("jax", 1.0), ("torch", 2.0 * day))
         ]
         started = f"2026-01-0{day}T00:00:00Z"
-        store(tmp_path, dataclasses.replace(made.record(*trials), asked=Asked(effort=effort), started=started), started)
+        store(
+            tmp_path,
+            dataclasses.replace(made.record(*trials), config=RunConfig(effort=effort), started=started),
+            started,
+        )
 
     of(1, "dense")
     of(2, "dense")
@@ -206,7 +210,7 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
 def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store(tmp_path)
     assert main(["report", str(tmp_path), "--format", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("machine,scenario,regime,")
+    assert capsys.readouterr().out.startswith("machine,scenario,workload,")
     assert main(["report", str(tmp_path), "--format", "json"]) == 0
     assert '"chip": "Chip 9"' in capsys.readouterr().out
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 1

@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from tests import made
 from tests.report.test_bars import found
-from tests.report.test_explanation import ANATOMY
+from tests.report.test_explanation import BREAKDOWN
 
 pytest.importorskip("matplotlib")
 
@@ -36,7 +36,7 @@ def test_of_nothing_there_is_no_figure() -> None:
 
 
 def test_of_an_explanation_the_parts_of_an_epoch_are_drawn() -> None:
-    figure = picture.figure_of_parts([ANATOMY])
+    figure = picture.figure_of_parts([BREAKDOWN])
     assert figure is not None
     assert "epoch" in figure.axes[0].get_xlabel()
     assert picture.figure_of_parts([]) is None

@@ -78,8 +78,8 @@ def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> No
     assert header[2:5] == ["undisturbed", "beside busy cores", "times as long"]
     assert line[1] == "torch cpu busy-cores=1"
     assert line[-2:] == ["3.00 ±0.0 %", "slower"]
-    (standing,) = found.summary.standings
-    assert standing.fastest is None  # what was slowed on purpose competes with nobody
+    (ranking,) = found.summary.rankings
+    assert ranking.fastest is None  # what was slowed on purpose competes with nobody
 
 
 def test_where_no_cores_were_kept_busy_nothing_is_said_of_them() -> None:

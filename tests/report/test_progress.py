@@ -4,7 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kerasbench.analysis.cells import PREDICTED
+from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.duration import History, outlook
@@ -13,8 +13,8 @@ from kerasbench.report.progress import ConsoleProgress, announce
 from kerasbench.results import record
 from tests import made
 
-NOISE = Signal("blocks", Severity.WARN, "blocks spread by 12%")
-TORCH, JAX = made.cell(backend="torch"), made.cell(backend="jax")
+NOISE = Signal("slices", Severity.WARN, "slices spread by 12%")
+TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 
 
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
@@ -30,16 +30,16 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     progress.row_ended([TORCH], "one round was asked for")
     progress.run_ended()
     assert out.getvalue().splitlines() == [
-        "2 cells, 1 round: about 1 min 00 s",
+        "2 cases, 1 round: about 1 min 00 s",
         "fewer than 3 rounds: intervals come from each round's slices and are wider",
-        "[1/2] dense torch cpu: 2.00 ms/step, noisy: blocks spread by 12% (measured in 9.0 s; about 9 s left)",
+        "[1/2] dense torch cpu: 2.00 ms/step, noisy: slices spread by 12% (measured in 9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
     ]
     assert "\x1b" not in out.getvalue()
 
 
 def test_a_prediction_is_told_as_the_table_has_it() -> None:
-    trial = made.in_bout(1, made.predicting((1.0, 2.0, 9.0)))
+    trial = made.in_block(1, made.predicting((1.0, 2.0, 9.0)))
     (latency,) = [one for one in trial.measurement.prediction if one.batch > 1] if trial.measurement else []
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     out = io.StringIO()
@@ -47,7 +47,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     progress.run_began(made.plan(TORCH, effort=record.exactly(1)), made.record())
     progress.trial_ended(TORCH, trial)
     assert "torch cpu: 1.50 ms/prediction (" in out.getvalue()
-    (cell,) = summarize(made.record(trial)).rows[0].cells.values()
+    (cell,) = summarize(made.record(trial)).rows[0].cases.values()
     found = cell.estimate(PREDICTED)
     assert found is not None and found.value == pytest.approx(1.5)
 
@@ -64,7 +64,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     size, sight = announce(
         planned, "about 20 s to 1 min 30 s", outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
     )
-    assert size == "2 cells, 3 to 12 rounds: about 20 s to 1 min 30 s"
+    assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
         "smallest difference detected with 90 % probability: 7.1 % after 3 rounds (a ratio's interval: ±2.5 %) "
         "and 4.1 % after 12 rounds (a ratio's interval: ±0.6 %); ratios scatter by 1.0 %, as in old.json"
@@ -72,7 +72,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
 
 
 def test_a_plan_says_among_how_many_comparisons_it_will_see_that() -> None:
-    planned = made.plan(TORCH, JAX, made.cell(backend="tensorflow"))
+    planned = made.plan(TORCH, JAX, made.case(backend="tensorflow"))
     ahead = outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
     assert announce(planned, "about 9 s", ahead)[1].startswith(
         "smallest difference detected with 90 % probability in each of 2 comparisons: 8.9 % after 3 rounds"
@@ -88,12 +88,12 @@ def test_a_plan_without_a_history_says_that_it_guesses() -> None:
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, made.cell("conv"), effort=record.exactly(4)), made.record())
+    progress.run_began(made.plan(TORCH, JAX, made.case("conv"), effort=record.exactly(4)), made.record())
     for cell in (TORCH, JAX):
         progress.trial_ended(cell, made.trial(3, backend=cell.backend))
     progress.row_ended([TORCH, JAX], "every ratio is within ±2 %")
     assert out.getvalue().splitlines()[-1] == "dense: decided, because every ratio is within ±2 %"
-    progress.trial_ended(made.cell("conv"), made.trial(1, "conv"))
+    progress.trial_ended(made.case("conv"), made.trial(1, "conv"))
     assert "/6]" in out.getvalue().splitlines()[-1]
 
 
@@ -114,8 +114,8 @@ def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
     progress = ConsoleProgress(Console(file=out, width=300))
     progress.run_began(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record())
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
-    progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), bout=1, crowded=True))
-    progress.trial_ended(TORCH, made.in_bout(2, made.measurement(), round_index=1))
+    progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True))
+    progress.trial_ended(TORCH, made.in_block(2, made.measurement(), round_index=1))
     first, second = out.getvalue().splitlines()[-2:]
     assert "oom beside others, so from now on it is measured by itself: no memory" in first
     assert second.startswith("[2/3]")

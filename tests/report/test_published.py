@@ -20,7 +20,7 @@ FIGURE = Figure(
 def page(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense") -> str:
     known: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
-        known.setdefault((figure.scenario, figure.regime), []).append(figure)
+        known.setdefault((figure.scenario, figure.workload), []).append(figure)
     monkeypatch.setattr(tables, "figures", lambda: known)
     trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
     return drawn(beside_published(summarize(made.record(*trials))))

@@ -29,16 +29,16 @@ def test_no_note_is_longer_than_two_lines(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", [one for one in COMMITTED if not store.load(one).asked.versus], ids=lambda file: file.stem
+    "file", [one for one in COMMITTED if not store.load(one).config.versus], ids=lambda file: file.stem
 )
 def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path) -> None:
     found = findings(store.load(file))
     begin = page.brief(found).splitlines()[:40]
-    for row, standing in zip(found.plain.rows, found.plain.standings, strict=True):
+    for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True):
         line = next(line for line in begin if row.label in line)
-        assert standing.fastest is not None
-        assert standing.fastest[0] in line.lower()
-        assert line.count("×") >= len(standing.comparisons)
+        assert ranking.fastest is not None
+        assert ranking.fastest[0] in line.lower()
+        assert line.count("×") >= len(ranking.comparisons)
 
 
 def test_nothing_parses_markdown() -> None:

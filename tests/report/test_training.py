@@ -8,7 +8,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import Options
 from kerasbench.report import console
 from kerasbench.report.page import brief, document, screen
-from kerasbench.results.record import Asked, Record, TrialRecord
+from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
 from tests.report import table
 
@@ -59,7 +59,7 @@ def test_one_round_has_no_verdicts() -> None:
 @pytest.mark.parametrize(("data", "shown"), [("synthetic", "MNIST, synthetic"), ("real", "MNIST")])
 def test_a_row_says_what_it_was_fed_and_how_long_its_epoch_is(data: str, shown: str) -> None:
     record: Record = dataclasses.replace(
-        made.record(*CLEAR), asked=Asked(data="real" if data == "real" else "synthetic")
+        made.record(*CLEAR), config=RunConfig(data="real" if data == "real" else "synthetic")
     )
     (row,) = table.rows(table.section(document(findings(record)), "What was measured"))[1:]
     assert row == ["dense", shown, "32", "100"]
@@ -76,22 +76,24 @@ def test_three_columns_fit_into_a_terminal() -> None:
     assert line.split()[1:3] == ["0.986", "ms"]
 
 
-def in_turn(backend: str, factor: float, bouts: int = 1, control: bool = False) -> list[TrialRecord]:
+def in_turn(backend: str, factor: float, blocks: int = 1, control: bool = False) -> list[TrialRecord]:
     """Trials that took turns, in slices that scatter by a percent."""
     slices = [factor * (1 + 0.01 * (cycle % 3)) for cycle in range(12)]
     options = Options(control=control)
-    return [made.in_bout(bout, made.sliced(slices), backend=backend, options=options) for bout in range(1, bouts + 1)]
+    return [
+        made.in_block(block, made.sliced(slices), backend=backend, options=options) for block in range(1, blocks + 1)
+    ]
 
 
-def test_columns_that_took_turns_are_compared_bout_by_bout() -> None:
+def test_columns_that_took_turns_are_compared_block_by_block() -> None:
     text = document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3)))
-    assert "compared bout by bout" in text
+    assert "compared block by block" in text
     assert "paired by rounds" not in text
     assert "from the slices" not in text
     assert "paired by rounds" in document(found_in(*CLEAR, *trials("torch", 2.0, 2.0, 2.0)))
 
 
-def test_one_bout_has_a_verdict_from_its_slices_and_says_so() -> None:
+def test_one_block_has_a_verdict_from_its_slices_and_says_so() -> None:
     text = document(found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0)))
     (row,) = table.rows(table.section(text, "Training step"))[1:]
     assert row[1:] == ["**1.11 ms**", "2.12 ms, 1.91× ±12 %"]
@@ -118,8 +120,8 @@ def test_a_control_that_is_off_takes_the_row_s_verdicts_away() -> None:
 
 def test_columns_that_did_not_fit_into_memory_together_are_named() -> None:
     apart = [
-        dataclasses.replace(one, round=1, bout=bout)
-        for bout, backends in ((1, ("jax", "tensorflow")), (2, ("jax", "torch")))
+        dataclasses.replace(one, round=1, block=block)
+        for block, backends in ((1, ("jax", "tensorflow")), (2, ("jax", "torch")))
         for backend in backends
         for one in in_turn(backend, 1.0)
     ]

@@ -82,11 +82,11 @@ def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> N
 
 
 def test_a_threshold_and_few_rounds_are_said() -> None:
-    text = drawn(page.whole(of(record(*trials(ALIKE, bouts=1), threshold=0.05))))
+    text = drawn(page.whole(of(record(*trials(ALIKE, blocks=1), threshold=0.05))))
     notes = section(text, "Training step, base and head")
     assert "by more than 5 %. Same: significantly within 5 %." in notes
     assert "Fewer than three rounds" in notes
-    assert "## Training step\n" not in text  # which would compare backends, whose bouts were others
+    assert "## Training step\n" not in text  # which would compare backends, whose blocks were others
 
 
 def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> None:
@@ -120,7 +120,7 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
     run = dataclasses.replace(record(*trials(SLOWER)), stopped_because="")
-    progress.run_began(made.plan(made.cell(options=OLD), made.cell(options=NEW)), run)
+    progress.run_began(made.plan(made.case(options=OLD), made.case(options=NEW)), run)
     progress.round_ended(run)
     assert "Training step of new against old, 1 row: slower in 1." in out.getvalue()
     assert "is fastest" not in out.getvalue()
@@ -154,6 +154,6 @@ def test_a_hostile_label_moves_no_cursor() -> None:
     odd = Options(environment="\x1b[2Jold")
     hostile = {odd: {"step_ms": 2.0}, NEW: {"step_ms": 2.0}}
     run = record(*trials(hostile))
-    asked = dataclasses.replace(run.asked, versus=[odd.environment, "new"])
-    text = drawn(page.whole(of(dataclasses.replace(run, asked=asked))))
+    asked = dataclasses.replace(run.config, versus=[odd.environment, "new"])
+    text = drawn(page.whole(of(dataclasses.replace(run, config=asked))))
     assert "\x1b" not in text

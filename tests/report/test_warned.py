@@ -23,7 +23,7 @@ def test_many_cells_are_counted_and_stand_in_a_table() -> None:
     found, table = warnings(summary), warned_cells(summary)
     assert found is not None and table is not None and table.table is not None
     (line,) = found.lines
-    assert "30 rows (the page lists them by cell)" in line and len(line) <= LONGEST
+    assert "30 rows (the page lists them by case)" in line and len(line) <= LONGEST
     assert len(table.table.rows) == 30
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Asked, Effort, exactly
+from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Effort, RunConfig, exactly
 from kerasbench.worker.clock import STEADY_WINDOW
 
 
@@ -32,22 +32,22 @@ def test_a_shorter_trial_measures_and_warms_up_for_less_time(shorter: Protocol) 
 
 
 @pytest.mark.parametrize("protocol", [DEFAULT.protocol, QUICK.protocol, SWEEP])
-def test_the_longest_warm_up_holds_the_blocks_by_which_it_is_judged(protocol: Protocol) -> None:
-    # K is a power of two, so a block may last twice as long as it must; two more are the least that finds K.
-    assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.block_ns
+def test_the_longest_warm_up_holds_the_slices_by_which_it_is_judged(protocol: Protocol) -> None:
+    # K is a power of two, so a slice may last twice as long as it must; two more are the least that finds K.
+    assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.slice_ns
 
 
 def test_what_was_asked_comes_back_from_a_file_as_it_was() -> None:
-    asked = Asked(
+    asked = RunConfig(
         scenarios=["mnist_*"],
         options=[Options(jit=False), Options(threads=2)],
         effort=exactly(4, SWEEP),
         memory_limit_bytes=4 << 30,
         keep_env={"LD_LIBRARY_PATH": "/opt/lib"},
     )
-    assert msgspec.json.decode(msgspec.json.encode(asked), type=Asked) == asked
+    assert msgspec.json.decode(msgspec.json.encode(asked), type=RunConfig) == asked
 
 
 def test_nothing_asked_means_the_default_options_once() -> None:
-    assert Asked().options == [Options()]
-    assert Asked() == Asked(effort=DEFAULT)
+    assert RunConfig().options == [Options()]
+    assert RunConfig() == RunConfig(effort=DEFAULT)

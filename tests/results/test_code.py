@@ -24,7 +24,7 @@ def test_the_code_that_measures_is_known_by_its_hash_wherever_it_is_installed(el
     assert record.measuring_code(elsewhere) == record.measuring_code()
 
 
-@pytest.mark.parametrize("file", ["worker/clock.py", "processes/bout.py", "runs/schedule.py", "scenario.py"])
+@pytest.mark.parametrize("file", ["worker/clock.py", "processes/block.py", "runs/schedule.py", "scenario.py"])
 def test_other_code_that_measures_has_another_hash(elsewhere: Path, file: str) -> None:
     with (elsewhere / file).open("a") as text:
         text.write("# changed\n")

@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from kerasbench.analysis.cells import Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Options
 from kerasbench.report import tables
@@ -32,8 +32,8 @@ def run(
         for index in range(1, rounds + 1)
         for backend, step in zip(backends, (step_ms, 2 * step_ms), strict=False)
     ]
-    asked = results_asked.Asked(effort=effort, explain=explain)
-    return dataclasses.replace(made.record(*trials, rounds=rounds), asked=asked, started=f"2026-01-{day:02}")
+    asked = results_asked.RunConfig(effort=effort, explain=explain)
+    return dataclasses.replace(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
 
 
 SWEEP = results_asked.Effort(protocol=results_asked.SWEEP)
@@ -44,7 +44,7 @@ def rows(*records: Record) -> dict[str, Row]:
 
 
 def step_ms(row: Row) -> float:
-    found = row.cells["torch", "cpu", ""].estimate(row.headline)
+    found = row.cases["torch", "cpu", ""].estimate(row.headline)
     assert found is not None
     return round(found.value, 1)
 
@@ -55,12 +55,12 @@ def test_of_two_runs_the_newer_is_taken() -> None:
 
 def test_default_columns_go_before_newer_options() -> None:
     found = rows(run(1.0), run(2.0, options=Options(jit=False), day=2))
-    assert list(found["dense"].cells) == [("jax", "cpu", ""), ("torch", "cpu", "")]
+    assert list(found["dense"].cases) == [("jax", "cpu", ""), ("torch", "cpu", "")]
 
 
 def test_a_run_goes_before_a_newer_comparison_of_versions() -> None:
     versus = run(2.0, options=Options(environment="new"), day=2)
-    versus.asked = dataclasses.replace(versus.asked, versus=["old", "new"])
+    versus.config = dataclasses.replace(versus.config, versus=["old", "new"])
     assert step_ms(rows(run(1.0), versus)["dense"]) == 1.0
     (alone,) = summarize(merge([versus])).rows
     assert alone.origin.versus == ("old", "new")
@@ -88,7 +88,7 @@ def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> N
     assert step_ms(rows(explained)["dense batch=128"]) == 7.0
 
 
-def test_what_was_counted_of_a_regime_is_kept_with_its_row() -> None:
+def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
     counted = [Counted("dense", "default", 1e6), Counted("conv", "default", 2e6)]
     explained = dataclasses.replace(run(7.0, explain=True), flops=counted)
     assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
@@ -111,20 +111,20 @@ def test_only_runs_that_something_is_taken_from_are_read() -> None:
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
     summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
-    assert {row.label: place.first for row, place in zip(summary.rows, summary.standings, strict=True)} == {
+    assert {row.label: place.first for row, place in zip(summary.rows, summary.rankings, strict=True)} == {
         "conv": None,
         "dense": ("torch", "cpu", ""),
     }
     assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(summary))
     alone = summarize(merge([run(1.0, "conv", 1)]))
-    assert alone.standings[0].first == ("torch", "cpu", "")
+    assert alone.rankings[0].first == ("torch", "cpu", "")
     assert "nothing is proven" in drawn(tables.training(alone))
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:
     interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
     found = rows(run(1.0, rounds=5), interrupted)
-    assert len(found["conv"].cells["torch", "cpu", ""].trials) == 1
+    assert len(found["conv"].cases["torch", "cpu", ""].trials) == 1
 
 
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
@@ -137,24 +137,24 @@ def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
 
 def test_each_row_says_which_data_it_was_fed() -> None:
     real = run(1.0, "conv")
-    real.asked = dataclasses.replace(real.asked, data="real")
+    real.config = dataclasses.replace(real.config, data="real")
     for record in (real, fed := run(1.0, day=2)):
         for index, scenario in enumerate(record.scenarios):
-            (regime,) = scenario.description.regimes
-            real_data = dataclasses.replace(regime, data="MNIST", has_real_data=True)
-            description = dataclasses.replace(scenario.description, regimes=[real_data])
+            (workload,) = scenario.description.workloads
+            real_data = dataclasses.replace(workload, data="MNIST", has_real_data=True)
+            description = dataclasses.replace(scenario.description, workloads=[real_data])
             record.scenarios[index] = dataclasses.replace(scenario, description=description)
     lines = drawn(measured(summarize(merge([real, fed])))).splitlines()
     assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
 
 
-def sized(regime: str, day: int, batch: int = 32) -> Record:
+def sized(workload: str, day: int, batch: int = 32) -> Record:
     """Return a run of a model that describes the one size that it measured."""
     made_run = run(float(day), day=day)
     (scenario,) = made_run.scenarios
-    described = dataclasses.replace(made.regime(regime), batch=batch)
-    description = dataclasses.replace(scenario.description, regimes=[described])
-    trials = [dataclasses.replace(trial, regime=regime) for trial in made_run.trials]
+    described = dataclasses.replace(made.workload(workload), batch=batch)
+    description = dataclasses.replace(scenario.description, workloads=[described])
+    trials = [dataclasses.replace(trial, workload=workload) for trial in made_run.trials]
     return dataclasses.replace(
         made_run, trials=trials, scenarios=[dataclasses.replace(scenario, description=description)]
     )
@@ -162,7 +162,7 @@ def sized(regime: str, day: int, batch: int = 32) -> Record:
 
 def test_each_size_of_a_model_has_its_row_whichever_run_measured_it() -> None:
     found = rows(sized("batch-8", 1, 8), sized("batch-64", 2, 64), sized("default", 3))
-    assert {row.regime.name: step_ms(row) for row in found.values()} == {
+    assert {row.workload.name: step_ms(row) for row in found.values()} == {
         "batch-8": 1.0,
         "batch-64": 2.0,
         "default": 3.0,
@@ -170,8 +170,10 @@ def test_each_size_of_a_model_has_its_row_whichever_run_measured_it() -> None:
 
 
 def test_a_row_is_described_by_the_run_that_it_is_taken_of() -> None:
-    better = sized("default", 2)  # it lists the other regime too, which it did not measure
-    listed = dataclasses.replace(better.scenarios[0].description, regimes=[made.regime("tiny"), made.regime("default")])
+    better = sized("default", 2)  # it lists the other workload too, which it did not measure
+    listed = dataclasses.replace(
+        better.scenarios[0].description, workloads=[made.workload("tiny"), made.workload("default")]
+    )
     better.scenarios[0] = dataclasses.replace(better.scenarios[0], description=listed)
     found = summarize(merge([sized("tiny", 1, 8), better])).rows
-    assert [(row.regime.name, row.regime.batch) for row in found] == [("tiny", 8), ("default", 32)]
+    assert [(row.workload.name, row.workload.batch) for row in found] == [("tiny", 8), ("default", 32)]

@@ -8,9 +8,9 @@ from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, ScenarioRec
 from tests import made
 
 
-def test_a_cell_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:
+def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:
     trial = made.trial(options=Options(jit=False, batch=64), device=Device("cuda", 1))
-    assert trial.cell == ("dense", "default", "torch", "gpu:1", trial.options.label)
+    assert trial.case == ("dense", "default", "torch", "gpu:1", trial.options.label)
     assert trial.column == ("torch", "gpu:1", "jit=off")
     assert trial.group == Group("dense", "default", sized=True)
     assert made.trial().group == Group("dense", "default", sized=False)
@@ -22,7 +22,7 @@ def test_a_trial_is_disturbed_by_what_invalidates_it(severity: Severity, disturb
     assert not made.trial().disturbed
 
 
-def test_a_cell_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has() -> None:
+def test_a_case_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has() -> None:
     scenario = ScenarioRecord("a", made.entry().description, {"torch": "b"})
     assert scenario.source("torch", native=False) == ("a", "")
     assert scenario.source("torch", native=True) == ("a", "b")

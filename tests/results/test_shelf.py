@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import ResultsError
-from kerasbench.results.folder import Unread, records, refuse_damaged
+from kerasbench.results.folder import UnreadableFile, records, refuse_damaged
 from kerasbench.results.store import Store
 from tests import made
 
@@ -45,7 +45,7 @@ def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path
     damaged.write_text("{")
     with pytest.raises(ResultsError, match=f"move it out of {folder} to go on without it"):
         started(folder)
-    told: list[Unread] = []
+    told: list[UnreadableFile] = []
     found = [record.started for _, record in records(folder, told.append)]
     assert (found, [unread.file for unread in told]) == ([STARTS[0], STARTS[2]], [damaged])
     assert told[0].is_damaged
@@ -70,7 +70,7 @@ def test_reading_is_one_file_at_a_time(folder: Path) -> None:
     ("name", "damaged"), [("2026-01-03T030405.json", True), ("2026-01-03T030405-2.jsonl", True), ("notes.json", False)]
 )
 def test_what_is_damaged_goes_by_the_names_that_runs_give(tmp_path: Path, name: str, damaged: bool) -> None:
-    unread = Unread(tmp_path / name, "why")
+    unread = UnreadableFile(tmp_path / name, "why")
     assert unread.is_damaged is damaged
     if damaged:
         with pytest.raises(ResultsError, match=r"why; move it out of"):

@@ -42,7 +42,7 @@ def test_a_journal_that_was_cut_off_loses_the_last_trial_alone(store: Store, cut
     assert [trial.round for trial in load(store.journal).trials] == [1]
 
 
-def test_rounds_are_complete_when_every_cell_that_still_runs_has_a_trial(store: Store) -> None:
+def test_rounds_are_complete_when_every_case_that_still_runs_has_a_trial(store: Store) -> None:
     failed = made.trial(2, backend="jax", failure=made.FAILURE)
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(2), failed, made.trial(3)]
     for upto, rounds in ((0, 0), (1, 1), (2, 1), (3, 1), (4, 2), (5, 3)):
@@ -58,8 +58,8 @@ def test_a_column_that_has_only_run_out_of_memory_beside_others_is_not_through_w
         assert load(store.journal).rounds_completed == rounds
 
 
-def test_a_first_round_is_complete_when_it_has_every_cell_that_was_planned(store: Store) -> None:
-    record = dataclasses.replace(made.record(made.trial(1), rounds=0), cells=2)
+def test_a_first_round_is_complete_when_it_has_every_case_that_was_planned(store: Store) -> None:
+    record = dataclasses.replace(made.record(made.trial(1), rounds=0), cases=2)
     store.begin(record)
     assert load(store.journal).rounds_completed == 0
     store.add([made.trial(1, backend="jax")])
@@ -74,7 +74,7 @@ def test_a_row_that_is_decided_holds_no_round_up(store: Store) -> None:
         assert load(store.journal).rounds_completed == rounds
 
 
-def test_a_bout_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.begin(made.record(made.trial(1, backend="tensorflow"), rounds=0))
     synced: list[int] = []
     monkeypatch.setattr("os.fsync", synced.append)
@@ -113,7 +113,7 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResultsError, match="No space left on device; what it held before is kept"):
         store.finish(made.record())
-    with pytest.raises(ResultsError, match="No space left on device; it ends before this bout"):
+    with pytest.raises(ResultsError, match="No space left on device; it ends before this block"):
         store.add([made.trial(2)])
     assert load(store.journal).trials[0].round == 1
     assert [file.name for file in tmp_path.iterdir()] == [store.journal.name]
@@ -164,8 +164,8 @@ def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path)
         (b"", "not a kerasbench result file"),
         (b"[1, 2", "not a kerasbench result file"),
         (b"\xff\xfe\x00", "not a kerasbench result file"),
-        (b'{"schema": 4}', "not a kerasbench result file"),
-        (b'{"schema": 1}', r"older kerasbench \(schema 1, not 4\); read it with that one, or measure again"),
+        (b'{"schema": 5}', "not a kerasbench result file"),
+        (b'{"schema": 1}', r"older kerasbench \(schema 1, not 5\); read it with that one, or measure again"),
         (b'{"schema": 99}', "newer kerasbench"),
     ],
 )

@@ -42,29 +42,29 @@ def published(**different: Any) -> dict[str, Any]:
     return {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]} | different
 
 
-def block(**different: Any) -> dict[str, Any]:
+def slice_(**different: Any) -> dict[str, Any]:
     return {"count": 1, "ns": 5} | different
 
 
 def parts(**different: Any) -> dict[str, Any]:
-    return {"arrays": [block()], "ready": [block()], "bare": [block()], "peak_flops": 1e9} | different
+    return {"arrays": [slice_()], "ready": [slice_()], "bare": [slice_()], "peak_flops": 1e9} | different
 
 
 def flops(operations: float) -> dict[str, Any]:
-    return {"scenario": "dense", "regime": "default", "operations": operations}
+    return {"scenario": "dense", "workload": "default", "operations": operations}
 
 
-def regime(content: Any) -> Any:
-    return content["scenarios"][0]["description"]["regimes"][0]
+def workload(content: Any) -> Any:
+    return content["scenarios"][0]["description"]["workloads"][0]
 
 
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
-        (of_first("blocks", [], "measurement", "training"), "blocks that cannot be"),
-        (of_first("blocks", [{"count": 0, "ns": 5}], "measurement", "training"), "blocks that cannot be"),
+        (of_first("slices", [], "measurement", "training"), "slices that cannot be"),
+        (of_first("slices", [{"count": 0, "ns": 5}], "measurement", "training"), "slices that cannot be"),
         (of_first("epochs", [], "measurement", "training"), "no epochs beside its steps"),
-        (of_first("epochs", [{"count": 1, "ns": -5}], "measurement", "training"), "blocks that cannot be"),
+        (of_first("epochs", [{"count": 1, "ns": -5}], "measurement", "training"), "slices that cannot be"),
         (of_first("wall_ns", 0, "measurement", "usage"), "a duration that cannot be"),
         (of_first("passes_ns", [], "measurement", "throughput"), "a duration that cannot be"),
         (of_first("steps_per_epoch", 0, "measurement"), "a count that cannot be"),
@@ -76,15 +76,15 @@ def regime(content: Any) -> Any:
         (of_first("published", published(history={"loss": []}), "measurement"), "a history that cannot be"),
         (of_first("published", published(history={"loss": [1e308]}), "measurement"), "a history that cannot be"),
         (of_first("published", published(epochs_ns=[]), "measurement"), "published epochs that cannot be"),
-        (of_first("slices", [block(count=0)], "measurement", "prediction", 0), "slices that cannot be"),
-        (of_first("slices", [block(), block(ns=0)], "measurement", "throughput"), "slices that cannot be"),
+        (of_first("slices", [slice_(count=0)], "measurement", "prediction", 0), "slices that cannot be"),
+        (of_first("slices", [slice_(), slice_(ns=0)], "measurement", "throughput"), "slices that cannot be"),
         (of_first("parts", parts(bare=[]), "measurement", "training"), "parts of a step that cannot be"),
-        (of_first("parts", parts(ready=[block(ns=-1)]), "measurement", "training"), "parts of a step that cannot be"),
+        (of_first("parts", parts(ready=[slice_(ns=-1)]), "measurement", "training"), "parts of a step that cannot be"),
         (of_first("parts", parts(peak_flops=0.0), "measurement", "training"), "parts of a step that cannot be"),
         (of_first("parts", parts(peak_flops=1e308), "measurement", "training"), "parts of a step that cannot be"),
         (lambda content: content.update(flops=[flops(1e308)]), "so many operations that it cannot be"),
         (lambda content: content["machine"].update(memory_bytes=-1), "a machine with a memory that cannot be"),
-        (lambda content: regime(content).update(steps=0), "a regime of so many steps that it cannot be"),
+        (lambda content: workload(content).update(steps=0), "a workload of so many steps that it cannot be"),
         (of_first("measurement", None), "either a measurement or a failure"),
         (of_first("scenario", "other"), "trials of other, which is none of its scenarios"),
         (lambda content: content.update(minimal_effect=0), "a minimal effect of 0"),
@@ -114,7 +114,7 @@ def test_a_trial_without_training_has_predictions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        of_first("slices", [block()], "measurement", "prediction", 0),
+        of_first("slices", [slice_()], "measurement", "prediction", 0),
         of_first("parts", parts(), "measurement", "training"),
         lambda content: content.update(flops=[flops(1e9)]),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import request
-from kerasbench.plan.cells import Plan
+from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.results import record
 from kerasbench.results.record import INTERRUPTED, Record
@@ -19,12 +19,12 @@ BACKENDS = ("jax", "tensorflow", "torch")
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
     effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
-    cells = [
-        dataclasses.replace(made.cell(backend=backend, options=one), protocol=effort.protocol)
+    cases = [
+        dataclasses.replace(made.case(backend=backend, options=one), protocol=effort.protocol)
         for one in options
         for backend in BACKENDS
     ]
-    return Plan(record.Asked(options=options, effort=effort, refine=True), made.MACHINE, cells, [])
+    return Plan(record.RunConfig(options=options, effort=effort, refine=True), made.MACHINE, cases, [])
 
 
 def crossing(planted: float = 20.0, rounds: int = 3) -> Record:
@@ -53,11 +53,11 @@ def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cros
     planned = swept_plan()
     found = schedule.finer(planned, crossing(), 100.0)
     assert found is not None
-    added = found.cells[len(planned.cells) :]
-    assert [cell.label for cell in added] == [
+    added = found.cases[len(planned.cases) :]
+    assert [case.label for case in added] == [
         "dense jax cpu batch=16", "dense torch cpu batch=16", "dense jax cpu batch=32", "dense torch cpu batch=32",
     ]  # fmt: skip
-    assert found.asked.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
+    assert found.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
     assert (found.effort.min_rounds, found.effort.max_rounds) == (3, 3)
     assert found.effort.protocol == planned.effort.protocol
     assert found.warnings == ["more sizes where series cross: batch=16, batch=32"]
@@ -65,11 +65,11 @@ def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cros
 
 def test_a_control_is_asked_for_once_for_all_rows() -> None:
     planned = swept_plan()
-    with_control = dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, control=True))
+    with_control = dataclasses.replace(planned, config=dataclasses.replace(planned.config, control=True))
     found = schedule.finer(with_control, crossing(), 100.0)
     assert found is not None
-    assert any(cell.options.control for cell in found.cells)
-    assert not any(options.control for options in found.asked.options)
+    assert any(case.options.control for case in found.cases)
+    assert not any(options.control for options in found.config.options)
 
 
 def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
@@ -78,7 +78,7 @@ def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> Non
         assert trial.measurement is not None and trial.measurement.training is not None
         step_ms = trial.measurement.training.median_ns / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
-        record.trials[number] = dataclasses.replace(trial, measurement=slices, bout=1 + number // len(BACKENDS))
+        record.trials[number] = dataclasses.replace(trial, measurement=slices, block=1 + number // len(BACKENDS))
     assert schedule.more_sizes(summarize(record))
     assert schedule.finer(swept_plan(), record, 100.0) is None
 
@@ -103,7 +103,7 @@ def test_an_interrupted_run_is_not_refined() -> None:
 
 @pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
 def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
-    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cells of three trials, 9 s each
+    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
     assert (schedule.finer(planned, crossing(), spent_s) is not None) is goes_on
 
 
@@ -132,12 +132,12 @@ def test_both_parts_are_one_record() -> None:
 
 def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_for() -> None:
     planned = swept_plan(budget_s=1e6)
-    first = dataclasses.replace(crossing(), asked=planned.asked)
+    first = dataclasses.replace(crossing(), config=planned.config)
     finer = schedule.finer(planned, first, 100.0)
     assert finer is not None
-    going_on = dataclasses.replace(crossing(), asked=finer.asked)
+    going_on = dataclasses.replace(crossing(), config=finer.config)
     joined = schedule.joined(first, going_on)
-    assert joined.asked == dataclasses.replace(finer.asked, effort=planned.effort)
+    assert joined.config == dataclasses.replace(finer.config, effort=planned.effort)
     assert finer.effort != planned.effort
 
 
@@ -147,21 +147,21 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     finer = schedule.finer(planned, first, 100.0)
     assert finer is not None
     tried = [
-        made.trial(1, backend=cell.backend, options=cell.options) for cell in finer.cells if cell.options.batch != 32
+        made.trial(1, backend=case.backend, options=case.options) for case in finer.cases if case.options.batch != 32
     ]
-    every = dataclasses.replace(finer, cells=[])
-    for one in finer.asked.options:
-        every.cells.extend(
-            dataclasses.replace(made.cell(backend=backend, options=one), protocol=planned.effort.protocol)
+    every = dataclasses.replace(finer, cases=[])
+    for one in finer.config.options:
+        every.cases.extend(
+            dataclasses.replace(made.case(backend=backend, options=one), protocol=planned.effort.protocol)
             for backend in BACKENDS
         )
     again = schedule.as_begun(every, made.record(*tried))
-    of_size = {size: [cell.backend for cell in again.cells if cell.options.batch == size] for size in (8, 16, 32)}
+    of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert schedule.as_begun(planned, made.record(*tried[:1])) is planned
 
 
-def test_a_plan_s_absent_cells_are_not_carried() -> None:
+def test_a_plan_s_absent_cases_are_not_carried() -> None:
     record = crossing()
     record.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))
     assert len(schedule.earlier(record).trials) == len(record.trials) - 1

@@ -4,22 +4,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.protocol.measurement import STAGES, Block
+from kerasbench.protocol.measurement import STAGES, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.record import SWEEP
 from kerasbench.runs import schedule
 from tests import made
 
 PROTOCOL = Protocol()
-SHARES = schedule.shares(PROTOCOL, made.regime())
+SHARES = schedule.shares(PROTOCOL, made.workload())
 
 
-def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Block]:
+def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Slice]:
     """A column's slices: these times over and over."""
-    return [Block(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
+    return [Slice(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
 
 
-def enough(stage: str, *columns: list[Block], protocol: Protocol = PROTOCOL) -> bool:
+def enough(stage: str, *columns: list[Slice], protocol: Protocol = PROTOCOL) -> bool:
     return schedule.enough(protocol, SHARES, stage, columns)
 
 
@@ -47,7 +47,7 @@ def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None
     long_ns = SHARES["train"] * PROTOCOL.slices_max_ns
     for count in range(6, 80):
         column = slices(loud, count)
-        spent_ns = sum(block.ns for block in column)
+        spent_ns = sum(slice_.ns for slice_ in column)
         assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
 
 
@@ -76,8 +76,8 @@ def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
 def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
     protocol: Protocol, steps: int, batch: int, left_to_train: float, stages: tuple[str, ...]
 ) -> None:
-    regime = dataclasses.replace(made.regime(steps=steps), batch=batch)
-    found = schedule.shares(protocol, regime)
+    workload = dataclasses.replace(made.workload(steps=steps), batch=batch)
+    found = schedule.shares(protocol, workload)
     assert tuple(found) == stages
     assert found["train"] == pytest.approx(left_to_train)
     assert sum(found.values()) == pytest.approx(1)
@@ -93,15 +93,15 @@ BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict
 def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(
     batch: int, predicted: int | None, stages: list[str]
 ) -> None:
-    regime = dataclasses.replace(made.regime(), predicts_only=True, batch=batch, predict_batch=predicted)
-    found = schedule.shares(PROTOCOL, regime)
+    workload = dataclasses.replace(made.workload(), predicts_only=True, batch=batch, predict_batch=predicted)
+    found = schedule.shares(PROTOCOL, workload)
     assert list(found) == stages
     assert sum(found.values()) == pytest.approx(1)
 
 
-def disturbed(column: list[Block], *places: int) -> list[Block]:
+def disturbed(column: list[Slice], *places: int) -> list[Slice]:
     """The slices with their cycles, of which others disturbed those at these places."""
-    return [dataclasses.replace(block, cycle=cycle, disturbed=cycle in places) for cycle, block in enumerate(column)]
+    return [dataclasses.replace(slice_, cycle=cycle, disturbed=cycle in places) for cycle, slice_ in enumerate(column)]
 
 
 def test_a_cycle_that_others_disturbed_is_measured_again() -> None:

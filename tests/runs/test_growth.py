@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from kerasbench.host.noise import Gate
-from kerasbench.processes import bout
-from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.processes import block
+from kerasbench.processes.block import BlockMember, Ear, Rules
 from kerasbench.processes.outcome import Outcome
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.record import exactly
@@ -29,23 +29,23 @@ TRIAL_BYTES = 64 << 10  # what is kept of a trial takes about 10 KiB; the rest i
 
 @dataclass
 class Counting:
-    """Measures bouts of stand-ins, and notes what this process holds before each: descriptors, threads, memory."""
+    """Measures blocks of stand-ins, and notes what this process holds before each: descriptors, threads, memory."""
 
     held: list[tuple[int, int]] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
 
-    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
         here = psutil.Process()
         self.held.append((here.num_fds(), threading.active_count()))
         self.memory_bytes.append(here.memory_info().rss)
-        return bout.measure(entrants, rules, ear, alone)
+        return block.measure(entrants, rules, ear, alone)
 
 
 @pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.real)])
 def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Path, count: int) -> None:
     stand_in.furnish(tmp_path)
-    cells = [made.cell(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
-    planned = made.plan(*cells, effort=exactly(count // len(cells)))
+    cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
+    planned = made.plan(*cases, effort=exactly(count // len(cases)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
     watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
     launch = Counting()
@@ -54,8 +54,8 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Pat
     record = Run(planned, store, launch, watch, progress, made.state(), interpreter=lambda backend: python).execute()
     assert len(record.trials) == count
     assert all(one.failure is None for one in record.trials)
-    bouts = len(launch.held)
-    settled = int(SETTLED * bouts)
+    blocks = len(launch.held)
+    settled = int(SETTLED * blocks)
     assert set(launch.held[settled:]) == {launch.held[settled]}
     grown_bytes = launch.memory_bytes[-1] - launch.memory_bytes[settled]
     assert grown_bytes < TRIAL_BYTES * (1 - SETTLED) * count

@@ -29,20 +29,20 @@ def test_what_fits_is_four_fifths_of_what_was_free(held: float, largest: float, 
 
 def test_the_next_child_is_taken_to_be_as_large_as_the_largest_that_is_there() -> None:
     room = surroundings.Room(
-        [surroundings.Supply(falling(10, 7, 6, 5), [0] * 4)]
+        [surroundings.MemoryPool(falling(10, 7, 6, 5), [0] * 4)]
     )  # the first holds three, the others one each
     assert [room() for _ in range(3)] == [True, True, True]
-    room = surroundings.Room([surroundings.Supply(falling(10, 7, 4), [0] * 3)])
+    room = surroundings.Room([surroundings.MemoryPool(falling(10, 7, 4), [0] * 3)])
     assert [room() for _ in range(2)] == [True, False]
 
 
 def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -> None:
-    room = surroundings.Room([surroundings.Supply(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])])
+    room = surroundings.Room([surroundings.MemoryPool(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])])
     assert [room() for _ in range(2)] == [True, False]
 
 
 def test_what_did_not_fit_leaves_its_room_to_those_after_it() -> None:
-    room = surroundings.Room([surroundings.Supply(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
+    room = surroundings.Room([surroundings.MemoryPool(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
     assert [room() for _ in range(4)] == [False, True, True, False]
 
 
@@ -67,7 +67,7 @@ def test_a_card_for_one_process_has_one_column_at_a_time(monkeypatch: pytest.Mon
 
 
 def test_where_nobody_tells_everything_fits() -> None:
-    assert surroundings.Room([surroundings.Supply(lambda: None, [GIB] * 2)])()
+    assert surroundings.Room([surroundings.MemoryPool(lambda: None, [GIB] * 2)])()
 
 
 def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

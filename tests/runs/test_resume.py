@@ -6,23 +6,23 @@ import pytest
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import live
-from kerasbench.plan.cells import Plan
+from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
-from kerasbench.protocol.requests import Given
-from kerasbench.results.record import INTERRUPTED, Asked, Record, Resumed, TrialRecord, exactly, measuring_code
+from kerasbench.protocol.requests import ModelConfig
+from kerasbench.results.record import INTERRUPTED, Record, ResumeConfig, RunConfig, TrialRecord, exactly, measuring_code
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
 from tests import made
 
-JAX, TORCH = made.cell(backend="jax"), made.cell(backend="torch")
+JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
 PLANNED = made.plan(JAX, TORCH, effort=exactly(3))
 HERE = dataclasses.replace(made.MACHINE, identifier="a")
 PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
 
 
 def interrupted(*trials: TrialRecord) -> Record:
-    in_turn = [dataclasses.replace(trial, bout=trial.round, code=measuring_code()) for trial in trials]
+    in_turn = [dataclasses.replace(trial, block=trial.round, code=measuring_code()) for trial in trials]
     return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
 
 
@@ -51,7 +51,7 @@ def test_a_row_goes_on_after_its_last_round_that_all_its_columns_have() -> None:
 
 def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> None:
     newer = PROBES | {"jax": dataclasses.replace(PROBES["jax"], versions={"keras": "3.16.0"})}
-    planned = made.plan(JAX, TORCH, made.cell("conv"))
+    planned = made.plan(JAX, TORCH, made.case("conv"))
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
     assert kept(*trials, planned=planned, probes=newer) == [False, False, True]
 
@@ -59,18 +59,20 @@ def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> 
 def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
     said = Failure(Code.PARITY, "the loss differs", "none")
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
-    of_bouts = [dataclasses.replace(one, bout=0 if one.failure else one.round, code=measuring_code()) for one in trials]
-    record = dataclasses.replace(interrupted(), trials=of_bouts, scenarios=made.record(*trials).scenarios)
-    assert resume.carry(record, PLANNED, PROBES) == (of_bouts, [])
+    of_blocks = [
+        dataclasses.replace(one, block=0 if one.failure else one.round, code=measuring_code()) for one in trials
+    ]
+    record = dataclasses.replace(interrupted(), trials=of_blocks, scenarios=made.record(*trials).scenarios)
+    assert resume.carry(record, PLANNED, PROBES) == (of_blocks, [])
     newer = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
     for probes in (newer, PROBES | {"jax": newer["jax"]}):
-        assert resume.carry(record, PLANNED, probes) == ([], of_bouts)
+        assert resume.carry(record, PLANNED, probes) == ([], of_blocks)
 
 
 @pytest.mark.parametrize("other", ["", "0123456789ab"])  # a file of an older kerasbench tells no code
 def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_failed_then(other: str) -> None:
     one = interrupted(made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv", failure=made.FAILURE))
-    planned = made.plan(JAX, TORCH, made.cell("conv"))
+    planned = made.plan(JAX, TORCH, made.case("conv"))
     assert resume.carry(one, planned, PROBES) == (one.trials, [])
     for index in range(3):
         trials = list(one.trials)
@@ -81,19 +83,19 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
 
 def test_a_changed_scenario_is_measured_anew() -> None:
     changed = dataclasses.replace(made.entry(), file_hash="another")
-    cell = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
-    assert kept(made.trial(1), planned=made.plan(cell)) == [False]
+    case = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
+    assert kept(made.trial(1), planned=made.plan(case)) == [False]
 
 
 def test_a_changed_twin_is_measured_anew_and_what_it_is_compared_with_too() -> None:
     entry = dataclasses.replace(made.entry(), twins={"torch": "another"})
     native = Options(native=True)
-    cells = [made.cell(backend="torch", options=one) for one in (Options(), native)]
+    cases = [made.case(backend="torch", options=one) for one in (Options(), native)]
     planned = made.plan(
-        *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cells)
+        *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cases)
     )
     assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [False, False]
-    assert kept(made.trial(1), planned=made.plan(planned.cells[0])) == [True]
+    assert kept(made.trial(1), planned=made.plan(planned.cases[0])) == [True]
 
 
 def test_another_version_is_measured_anew() -> None:
@@ -101,10 +103,10 @@ def test_another_version_is_measured_anew() -> None:
     assert kept(made.trial(1), probes=newer) == [False]
 
 
-def test_another_device_or_option_is_another_cell() -> None:
+def test_another_device_or_option_is_another_case() -> None:
     assert kept(made.trial(1, options=Options(threads=1))) == [False]
     card = Device("cuda", 0, "H200")
-    planned = made.plan(made.cell(device=dataclasses.replace(card, name="A100")))
+    planned = made.plan(made.case(device=dataclasses.replace(card, name="A100")))
     assert kept(made.trial(1, device=card), planned=planned) == [False]
 
 
@@ -192,7 +194,7 @@ def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path
 
 
 def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> None:
-    planned = made.plan(made.cell(backend="jax"))
+    planned = made.plan(made.case(backend="jax"))
     untold = made.trial(1, backend="jax")
     assert untold.measurement is not None
     resolved = untold.measurement.resolved
@@ -208,7 +210,7 @@ def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> No
 
 def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
     old, new = (Options(environment=label) for label in ("old", "new"))
-    planned = made.plan(*(made.cell(backend="torch", options=one) for one in (old, new)))
+    planned = made.plan(*(made.case(backend="torch", options=one) for one in (old, new)))
     trials = [made.trial(1, options=old), made.trial(1, options=new)]
     same = PROBES["torch"]
     other = dataclasses.replace(same, versions={"keras": "3.16.0"})
@@ -220,7 +222,7 @@ def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, lived = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
-    gone = dataclasses.replace(interrupted(made.trial(1)), asked=Asked([f"/tmp/{live.FOLDER}x/net.keras"]))
+    gone = dataclasses.replace(interrupted(made.trial(1)), config=RunConfig([f"/tmp/{live.FOLDER}x/net.keras"]))
     lived.begin(gone)
     with pytest.raises(ResultsError, match="measured a model object of a Python process, which is gone; measure it"):
         resume.find(tmp_path, HERE)
@@ -229,22 +231,22 @@ def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
     assert capsys.readouterr().err.endswith("which is gone; passed over\n")
 
 
-MODEL = Asked(scenarios=["mnist_dense", "evil.keras"], given=Given(custom="own layers.py", trust=True))
+MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelConfig(custom="own layers.py", trust=True))
 
 
 @pytest.mark.parametrize(
     ("begun", "named", "advice"),
     [
-        (MODEL, Resumed(), "--resume --scenario evil.keras --custom 'own layers.py' --trust"),
-        (MODEL, Resumed(scenarios=["evil.keras"], given=Given(custom="own layers.py")), "--trust"),
-        (MODEL, Resumed(scenarios=["evil.keras"], given=Given(trust=True)), "--custom"),
-        (MODEL, Resumed(scenarios=["other.keras"], given=MODEL.given), "--scenario evil.keras"),
-        (Asked(scenarios=["mine.py/tiny"]), Resumed(), "--resume --scenario mine.py"),
-        (Asked(), Resumed(scenarios=["mine.py"]), "this run had none"),
+        (MODEL, ResumeConfig(), "--resume --scenario evil.keras --custom 'own layers.py' --trust"),
+        (MODEL, ResumeConfig(scenarios=["evil.keras"], model_config=ModelConfig(custom="own layers.py")), "--trust"),
+        (MODEL, ResumeConfig(scenarios=["evil.keras"], model_config=ModelConfig(trust=True)), "--custom"),
+        (MODEL, ResumeConfig(scenarios=["other.keras"], model_config=MODEL.model_config), "--scenario evil.keras"),
+        (RunConfig(scenarios=["mine.py/tiny"]), ResumeConfig(), "--resume --scenario mine.py"),
+        (RunConfig(), ResumeConfig(scenarios=["mine.py"]), "this run had none"),
     ],
 )
-def test_what_a_file_alone_names_is_not_executed(begun: Asked, named: Resumed, advice: str) -> None:
-    found = resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun))
+def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
+    found = resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), config=begun))
     with pytest.raises(UsageError, match=r"some\.json: --resume runs files of a run only if") as raised:
         resume.require_named_again(found, named)
     assert advice in str(raised.value)
@@ -253,12 +255,12 @@ def test_what_a_file_alone_names_is_not_executed(begun: Asked, named: Resumed, a
 @pytest.mark.parametrize(
     ("begun", "named"),
     [
-        (MODEL, Resumed(scenarios=[str(Path("evil.keras").absolute())], given=MODEL.given)),
-        (Asked(scenarios=["mnist_*", "keras.applications.ResNet50"]), Resumed()),
-        (Asked(scenarios=["mine.py/tiny", "mine.py/large"]), Resumed(scenarios=["mine.py"])),
+        (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config)),
+        (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig()),
+        (RunConfig(scenarios=["mine.py/tiny", "mine.py/large"]), ResumeConfig(scenarios=["mine.py"])),
     ],
 )
-def test_what_is_named_again_or_built_in_goes_on(begun: Asked, named: Resumed) -> None:
+def test_what_is_named_again_or_built_in_goes_on(begun: RunConfig, named: ResumeConfig) -> None:
     resume.require_named_again(
-        resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), asked=begun)), named
+        resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), config=begun)), named
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.plan.cells import Cell
-from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.plan.cases import Case
+from kerasbench.processes.block import BlockMember, Ear, Rules
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure
@@ -17,7 +17,7 @@ from kerasbench.results.record import SWEEP, Record, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds, rows
 from tests import made
-from tests.scripted import CELLS, FakeWorker, Quiet, Silent, by_round, execute, noisy
+from tests.scripted import CASES, FakeWorker, Quiet, Silent, by_round, execute, noisy
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def store(tmp_path: Path) -> Store:
 
 
 OOM = Failure(Code.OOM, "no memory", "less of it")
-SERIES = [made.cell(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
+SERIES = [made.case(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
 
 
-def ascending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
-    return sorted(cells, key=lambda cell: cell.options.batch or 0)
+def ascending(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
+    return sorted(cases, key=lambda case: case.options.batch or 0)
 
 
 class SmallMemory(FakeWorker):
@@ -40,20 +40,20 @@ class SmallMemory(FakeWorker):
         super().__init__(torch=noisy(1))
         self.from_batch = from_batch
 
-    def answer(self, entrant: Entrant) -> Outcome:
+    def answer(self, entrant: BlockMember) -> Outcome:
         answer = super().answer(entrant)
         return answer if (entrant.request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
 
 
-def sweep(store: Store, worker: FakeWorker, order: Any, *cells: Cell) -> Record:
-    planned = made.plan(*cells, effort=exactly(2, SWEEP))
+def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case) -> Record:
+    planned = made.plan(*cases, effort=exactly(2, SWEEP))
     return rounds.Run(
         planned, store, worker, Quiet(), Silent(), made.state(), in_order=order, between=by_round
     ).execute()
 
 
 def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
-    other = made.cell("conv", options=Options(batch=1))
+    other = made.case("conv", options=Options(batch=1))
     worker = SmallMemory(from_batch=2)
     record = sweep(store, worker, ascending, *SERIES, other)
     tried = [(request.scenario, request.options.batch) for request in worker.requests]
@@ -70,7 +70,7 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
 class Crowded(FakeWorker):
     """JAX runs out of memory where another column is alive."""
 
-    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
         outcomes = super().__call__(entrants, rules, ear, alone)
         dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
         return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
@@ -78,11 +78,11 @@ class Crowded(FakeWorker):
 
 def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_sizes_too(store: Store) -> None:
     backends = ("torch", "jax", "tensorflow")
-    cells = [made.cell(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
+    cases = [made.case(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
     worker = Crowded(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    record = sweep(store, worker, ascending, *cells)
+    record = sweep(store, worker, ascending, *cases)
     in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
-    assert worker.bouts == [in_company, alone] * 2 + [later, alone] * 2
+    assert worker.blocks == [in_company, alone] * 2 + [later, alone] * 2
     found = [one for one in record.trials if one.backend == "jax"]
     assert [(one.options.batch, one.round, one.crowded) for one in found] == [
         *[(1, 1, True), (1, 1, False), (2, 1, True), (2, 1, False)],
@@ -90,45 +90,45 @@ def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_
     ]
     assert all((one.failure == OOM) is one.crowded for one in found)
     rows = summarize(record).rows[:2]
-    assert all(cell.failure is None and len(cell.trials) == 2 for row in rows for cell in row.cells.values())
+    assert all(case.failure is None and len(case.trials) == 2 for row in rows for case in row.cases.values())
     assert load(store.journal).rounds_completed == 2
 
 
 def test_a_limit_of_its_own_is_passed_by_itself_too(store: Store) -> None:
     limited = dataclasses.replace(OOM, own_limit=True)
     worker = FakeWorker(torch=noisy(1), jax=[limited])
-    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
-    assert worker.bouts == [["torch", "jax"], ["torch"]]
+    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, Silent())
+    assert worker.blocks == [["torch", "jax"], ["torch"]]
     assert not any(one.crowded for one in record.trials)
 
 
 def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
     worker = Crowded(torch=noisy(1), jax=[OOM])
-    record = execute(made.plan(*CELLS, effort=exactly(2)), store, worker, Silent())
-    assert worker.bouts == [["torch", "jax"], ["jax"], ["torch"]]
-    assert summarize(record).rows[0].cells["jax", "cpu", ""].failure == OOM
+    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, Silent())
+    assert worker.blocks == [["torch", "jax"], ["jax"], ["torch"]]
+    assert summarize(record).rows[0].cases["jax", "cpu", ""].failure == OOM
 
 
 def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
     store: Store,
 ) -> None:
-    planned = made.plan(*CELLS, effort=exactly(2))
+    planned = made.plan(*CASES, effort=exactly(2))
     whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2)), Silent()).trials
     (row,) = rows.rows_of(planned)
-    assert [rows.whole_rounds(row.cells, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
+    assert [rows.whole_rounds(row.cases, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
     worker = Crowded(torch=noisy(1), jax=noisy(2))
     execute(planned, store, worker, Silent(), carried=whole[:3])
-    assert worker.bouts == [["torch"], ["jax"]]
+    assert worker.blocks == [["torch"], ["jax"]]
 
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
     class Once(SmallMemory):
-        def answer(self, entrant: Entrant) -> Outcome:
+        def answer(self, entrant: BlockMember) -> Outcome:
             answer = super().answer(entrant)
             return Outcome([], 0, failure=OOM) if entrant.request.options.batch == 2 else answer
 
-    def descending(cells: Sequence[Cell], seed: int, round_index: int) -> list[Cell]:
-        return ascending(cells, seed, round_index)[::-1]
+    def descending(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
+        return ascending(cases, seed, round_index)[::-1]
 
     record = sweep(store, Once(from_batch=8), descending, *SERIES)
     assert [one.options.batch for one in record.trials if one.failure] == [8, 2]
@@ -156,11 +156,13 @@ def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None,
     seen: list[float] = []
 
     class Noting(FakeWorker):
-        def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        def __call__(
+            self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
+        ) -> list[Outcome | None]:
             seen.append(rules.rest_s)
             return super().__call__(entrants, rules, ear, alone)
 
     worker = Noting(torch=noisy(1), jax=noisy(2))
-    state, planned = made.state(quota_cores=quota_cores), made.plan(*CELLS, effort=exactly(1))
+    state, planned = made.state(quota_cores=quota_cores), made.plan(*CASES, effort=exactly(1))
     rounds.Run(planned, store, worker, Quiet(), Silent(), state, between=by_round).execute()
     assert seen == [rest_s]

@@ -10,7 +10,7 @@ from kerasbench.results.record import Effort, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds
 from tests import made
-from tests.scripted import CELLS, FakeWorker, Quiet, Silent, by_round, execute, noisy
+from tests.scripted import CASES, FakeWorker, Quiet, Silent, by_round, execute, noisy
 
 
 @pytest.fixture
@@ -18,14 +18,14 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-@pytest.mark.parametrize("bouts", range(6))
-def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, bouts: int) -> None:
-    planned, done = made.plan(*CELLS, effort=exactly(4)), 2 * bouts
+@pytest.mark.parametrize("blocks", range(6))
+def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, blocks: int) -> None:
+    planned, done = made.plan(*CASES, effort=exactly(4)), 2 * blocks
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
     worker, observer = FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()
     resumed = execute(planned, store, worker, observer, carried=whole[:done])
-    assert [(one.round, one.bout, one.cell) for one in resumed.trials] == [
-        (one.round, one.bout, one.cell) for one in whole
+    assert [(one.round, one.block, one.case) for one in resumed.trials] == [
+        (one.round, one.block, one.case) for one in whole
     ]
     assert resumed.rounds_completed == 4
     assert len(worker.requests) == len(observer.ended) == max(0, len(whole) - done)
@@ -35,7 +35,7 @@ def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, 
 def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
     signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
     earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
-    planned = made.plan(CELLS[0], effort=exactly(2))
+    planned = made.plan(CASES[0], effort=exactly(2))
     run = rounds.Run(
         planned, store, FakeWorker(torch=noisy(1)), Quiet(), Silent(), made.state(), earlier, between=by_round
     )
@@ -46,15 +46,15 @@ def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
 
 
 def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
-    planned = made.plan(CELLS[0], effort=exactly(2))
-    first = execute(made.plan(CELLS[0], effort=exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
+    planned = made.plan(CASES[0], effort=exactly(2))
+    first = execute(made.plan(CASES[0], effort=exactly(1)), store, FakeWorker(torch=noisy(1)), Silent()).trials
     worker = FakeWorker(torch=noisy(1))
     execute(planned, store, worker, Silent(), carried=first)
-    assert [request.protocol.steps_per_block for request in worker.requests] == [50]
+    assert [request.protocol.steps_per_slice for request in worker.requests] == [50]
 
 
-def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=exactly(2))
+def test_a_case_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
+    planned = made.plan(*CASES, effort=exactly(2))
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     failed = made.trial(1, backend="torch", failure=made.FAILURE)
     resumed = execute(planned, store, worker, Silent(), carried=[failed])
@@ -63,33 +63,33 @@ def test_a_cell_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store)
 
 
 def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=exactly(2))
+    planned = made.plan(*CASES, effort=exactly(2))
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent()).trials
-    given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), bout=0)
+    given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), block=0)
     worker = FakeWorker(jax=noisy(2))
     resumed = execute(planned, store, worker, Silent(), carried=[*whole[:2], given_up])
-    assert worker.bouts == [["jax"]]
+    assert worker.blocks == [["jax"]]
     assert resumed.rounds_completed == 2
 
 
 def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store) -> None:
-    planned = made.plan(*CELLS, made.cell("conv"), made.cell("quiet"), effort=exactly(3))
+    planned = made.plan(*CASES, made.case("conv"), made.case("quiet"), effort=exactly(3))
     whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), Silent())
-    before = [one for one in whole.trials if one.bout <= 4]  # of three rows
+    before = [one for one in whole.trials if one.block <= 4]  # of three rows
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     resumed = execute(planned, store, worker, Silent(), carried=before)
-    assert [(one.round, one.cell) for one in resumed.trials] == [(one.round, one.cell) for one in whole.trials]
+    assert [(one.round, one.case) for one in resumed.trials] == [(one.round, one.case) for one in whole.trials]
 
 
 def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CELLS, made.cell("loud"), effort=Effort(3, 5))
+    planned = made.plan(*CASES, made.case("loud"), effort=Effort(3, 5))
     quiet = [
-        dataclasses.replace(made.trial(index, backend=cell.backend), bout=index)
+        dataclasses.replace(made.trial(index, backend=case.backend), block=index)
         for index in (1, 2, 3)
-        for cell in CELLS
+        for case in CASES
     ]
     loud = [
-        dataclasses.replace(made.trial(index, "loud", found=made.measurement(step)), bout=10 + index)
+        dataclasses.replace(made.trial(index, "loud", found=made.measurement(step)), block=10 + index)
         for index, step in enumerate((1, 3, 2), start=1)
     ]
     worker = FakeWorker(torch=noisy(1, 3))
@@ -100,13 +100,13 @@ def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store
 
 def test_a_resumed_run_stops_where_it_would_have_stopped(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
-    whole = execute(made.plan(*CELLS), store, worker, Silent())
-    resumed = execute(made.plan(*CELLS), store, FakeWorker(), Silent(), carried=whole.trials)
+    whole = execute(made.plan(*CASES), store, worker, Silent())
+    resumed = execute(made.plan(*CASES), store, FakeWorker(), Silent(), carried=whole.trials)
     assert (resumed.rounds_completed, resumed.stopped_because) == (3, whole.stopped_because)
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
-    planned = made.plan(*CELLS, effort=Effort(budget_s=15.0))
-    carried = [dataclasses.replace(made.trial(backend=cell.backend), bout=1) for cell in CELLS]  # 9 s, side by side
+    planned = made.plan(*CASES, effort=Effort(budget_s=15.0))
+    carried = [dataclasses.replace(made.trial(backend=case.backend), block=1) for case in CASES]  # 9 s, side by side
     resumed = execute(planned, store, FakeWorker(), Silent(), carried=carried)
     assert resumed.stopped_because == "another round of about 9 s does not fit into the 6 s that --budget leaves"

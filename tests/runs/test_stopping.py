@@ -13,7 +13,7 @@ FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
 @pytest.mark.parametrize(
     ("widths", "ending"),
     [
-        ([[None], [0.001]], None),  # fewer than three bouts have no interval that deserves the name
+        ([[None], [0.001]], None),  # fewer than three blocks have no interval that deserves the name
         ([[None], [None], [0.019, 0.02]], Ending.PRECISE),
         ([[None], [None], [0.019, 0.021]], None),
         ([[None], [None], [None, 0.001]], None),
@@ -29,20 +29,20 @@ def test_when_a_row_has_enough(widths: list[list[float | None]], ending: Ending 
 @pytest.mark.parametrize(
     ("since", "ending"),
     [
-        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW]], None),  # an unusual bout, and one that made up for a part of it
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW]], None),  # an unusual block, and one that made up for a part of it
         ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.99 * WIDE, NARROW]], Ending.NO_GAIN),
         ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.9 * WIDE, NARROW]], None),
         ([[WIDE, WIDE], [WIDE, WIDE], [WIDE, 0.9 * WIDE]], None),
         ([[WIDE, WIDE], [WIDE, WIDE], [WIDE]], None),  # a column has failed
     ],
 )
-def test_a_row_is_given_up_when_three_bouts_have_gained_nothing(
+def test_a_row_is_given_up_when_three_blocks_have_gained_nothing(
     since: list[list[float | None]], ending: Ending | None
 ) -> None:
     assert schedule.ending(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is ending
 
 
-def test_a_row_that_is_asked_for_so_many_bouts_has_them() -> None:
+def test_a_row_that_is_asked_for_so_many_blocks_has_them() -> None:
     assert [schedule.ending(exactly(4), [[NARROW]] * done) for done in (3, 4)] == [None, Ending.ROUNDS]
 
 

@@ -44,14 +44,14 @@ WATCH = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_
 
 
 def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
-    """A bout of one column."""
+    """A block of one column."""
     (found,), (seen,) = WATCH([device], lambda: [trial()], lambda reason: None)
     assert found is not None
     return found, seen
 
 
 @pytest.mark.usefixtures("nvml")
-def test_a_bout_has_one_gate_and_each_column_its_own_card() -> None:
+def test_a_block_has_one_gate_and_each_column_its_own_card() -> None:
     readings = iter([200, 300])
     watch = Watch(Gate(canary=lambda: next(readings), look=made.state), look=lambda sample_s: made.state())
     devices = [made.CPU, CUDA, replace(CUDA, index=0), CUDA]

@@ -11,11 +11,11 @@ from rich.console import Console
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UnusableScenario
 from kerasbench.plan import catalog
-from kerasbench.plan.cells import Cell
+from kerasbench.plan.cases import Case
 from kerasbench.processes import questions
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.report.progress import Preparation
-from kerasbench.results.record import Asked
+from kerasbench.results.record import RunConfig
 from kerasbench.runs import run
 from tests import made
 
@@ -41,17 +41,17 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     out = io.StringIO()
-    asked = Asked(backends=["jax", "torch"])
+    asked = RunConfig(backends=["jax", "torch"])
     found = run.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
     assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "published described by torch")
     assert (found.here, found.probes["jax"], found.selected) == (made.MACHINE, made.FAILURE, [made.selected()])
     assert out.getvalue() == "asking jax, torch what they see\n"
 
 
-def with_real_rows(title: str) -> Cell:
-    cell = made.cell(name=title.lower())
-    regime = dataclasses.replace(cell.selected.regime, data=title, has_real_data=True)
-    return dataclasses.replace(cell, selected=dataclasses.replace(cell.selected, regime=regime))
+def with_real_rows(title: str) -> Case:
+    case = made.case(name=title.lower())
+    workload = dataclasses.replace(case.selected.workload, data=title, has_real_data=True)
+    return dataclasses.replace(case, selected=dataclasses.replace(case.selected, workload=workload))
 
 
 def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
@@ -88,7 +88,7 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     interpreters = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"})
-    asked = Asked(environments=["torch@old", "torch@new"])
+    asked = RunConfig(environments=["torch@old", "torch@new"])
     found = run.survey(asked, made.MACHINE, interpreters, Preparation(Console(file=io.StringIO())))
     assert found.probes["torch@old"] == made.FAILURE
     assert found.probes["torch@new"] == ProbeReport("torch", "/new/python", {}, [made.CPU])
@@ -104,7 +104,7 @@ def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
         content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
     monkeypatch.setattr(run, "observe", lambda seconds: made.state())
     monkeypatch.setattr(run, "probe_all", lambda *given: pytest.fail("a backend was asked"))
-    asked = Asked(scenarios=[str(file)])
+    asked = RunConfig(scenarios=[str(file)])
     telling: Any = None
     with pytest.raises(UnusableScenario, match=r"a Lambda layer .*; make it a layer of a file .*--trust"):
         run.survey(asked, made.MACHINE, Interpreters(), telling)

@@ -26,7 +26,7 @@ from kerasbench.runs import run as runs_run
 from kerasbench.runs.surroundings import Outcomes
 from tests import made
 
-DISTURBED = 0.1  # of the bouts, so that some are marked
+DISTURBED = 0.1  # of the blocks, so that some are marked
 
 
 class Watch:
@@ -36,10 +36,10 @@ class Watch:
         self._rng = rng
 
     def __call__(
-        self, devices: Sequence[Device], bout: Callable[[], Outcomes], on_wait: Callable[[str], None], /
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
         busy_s = 10.0 * rows.processors() if self._rng.random() < DISTURBED else 1.0
-        return bout(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
+        return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
 def furnish(folder: Path, seed: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.worker import usage
 from kerasbench.worker.usage import Meter
 
@@ -21,17 +21,17 @@ class Nvml:
     def __init__(self, computing: list[int], drawing: list[int] | None = None) -> None:
         self.on_card = {"compute": computing, "graphics": drawing or []}
         self.samples: list[tuple[int, int, int]] = []
-        self.asked: Any = None
+        self.config: Any = None
 
     def nvmlInit_v2(self) -> int:  # noqa: N802
         return 0
 
     def nvmlDeviceGetHandleByIndex_v2(self, number: Any, card: Any) -> int:  # noqa: N802
-        self.asked, card._obj.value = number.value, 40 + number.value
+        self.config, card._obj.value = number.value, 40 + number.value
         return 0
 
     def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
-        self.asked, card._obj.value = uuid, 41
+        self.config, card._obj.value = uuid, 41
         return 0 if uuid == UUID.encode() else NOT_FOUND
 
     def nvmlDeviceGetComputeRunningProcesses_v3(self, card: Any, count: Any, found: Any) -> int:  # noqa: N802
@@ -66,7 +66,7 @@ def watched(nvml: object, visible: str = "1") -> usage.Share:
 def test_those_count_that_were_there_before() -> None:
     nvml = Nvml([7, 8])
     share = watched(nvml)
-    assert nvml.asked == 1
+    assert nvml.config == 1
     assert share(100 * MS) == 0
     nvml.samples = [(7, 50, 30), (99, 50, 90), (8, 300, 10)]  # 99 came later: it may be this process
     assert share(100 * MS) == 0.3
@@ -106,5 +106,5 @@ def test_a_device_without_nvidia_is_not_asked() -> None:
 
 @pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])
 def test_a_slice_is_disturbed_by_others_on_the_card(share: float | None, disturbed: bool) -> None:
-    found = Meter(card=lambda ns: share).with_card(Block(1, 100 * MS))
+    found = Meter(card=lambda ns: share).with_card(Slice(1, 100 * MS))
     assert (found.card_share, found.disturbed) == (share, disturbed)

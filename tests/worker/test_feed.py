@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from kerasbench import datasets
-from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import feed
 from kerasbench.worker.feed import POOL_BYTES, Feed, Rows, pool_samples, prepare, weights_of
 
 IMAGES = datasets.images((8, 8), classes=3)
 
 
-def scenario(regime: Regime, data: object = IMAGES) -> Scenario:
-    return Scenario(build=len, data=data, regimes=(regime,))  # type: ignore[arg-type]
+def scenario(workload: Workload, data: object = IMAGES) -> Scenario:
+    return Scenario(build=len, data=data, workloads=(workload,))  # type: ignore[arg-type]
 
 
 Batch = tuple[object, ...]
@@ -28,25 +28,25 @@ def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
     return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
 
 
-def made(regime: Regime) -> Feed:
-    return prepare(scenario(regime), regime, seed=0)
+def made(workload: Workload) -> Feed:
+    return prepare(scenario(workload), workload, seed=0)
 
 
 def test_a_pool_holds_whole_batches_within_its_bound() -> None:
-    regime = Regime(train=50_000, batch=32)
+    workload = Workload(train=50_000, batch=32)
     row_bytes = 32 * 32 * 3 * 4
-    samples = pool_samples(regime, row_bytes)
+    samples = pool_samples(workload, row_bytes)
     assert samples % 32 == 0
     assert POOL_BYTES - 32 * row_bytes < samples * row_bytes <= POOL_BYTES
 
 
 def test_a_small_set_and_a_full_batch_are_held_whole() -> None:
-    assert pool_samples(Regime(train=1000, batch=32), 100) == 1000
-    assert pool_samples(Regime(train=52_500), 784 * 4 * 10) == 52_500
+    assert pool_samples(Workload(train=1000, batch=32), 100) == 1000
+    assert pool_samples(Workload(train=52_500), 784 * 4 * 10) == 52_500
 
 
 def test_unseen_rows_are_not_among_the_training_rows() -> None:
-    feed = made(Regime(train=100, batch=10, test=20))
+    feed = made(Workload(train=100, batch=10, test=20))
     assert (len(feed.train), len(feed.test), len(feed.validation)) == (100, 20, 0)
     assert not any((row == feed.train.x).all(axis=(1, 2)).any() for row in feed.test.x)
     assert feed.evaluated.x is not feed.train.x
@@ -54,39 +54,39 @@ def test_unseen_rows_are_not_among_the_training_rows() -> None:
 
 
 def test_without_test_rows_learning_is_judged_by_training_rows() -> None:
-    assert len(made(Regime(train=100, batch=10)).evaluated) == 100
+    assert len(made(Workload(train=100, batch=10)).evaluated) == 100
 
 
 def test_validation_has_the_published_number_of_rows_however_many_are_held() -> None:
-    feed = made(Regime(train=64, batch=32, validation=200))
+    feed = made(Workload(train=64, batch=32, validation=200))
     x, y = feed.validation_arguments()["validation_data"]
     assert (len(x), len(y)) == (200, 200)
     assert np.array_equal(x[64:128], feed.train.x)
 
 
 def test_a_test_pass_in_each_epoch_has_all_published_rows() -> None:
-    assert len(made(Regime(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
-    assert len(made(Regime(train=64, batch=32, test=5000)).test) == 1000
+    assert len(made(Workload(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
+    assert len(made(Workload(train=64, batch=32, test=5000)).test) == 1000
 
 
 def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
-    regime = Regime(train=1000, validation=200, test=300, batch=32)
-    feed = prepare(scenario(regime), regime, seed=0, whole=True)
+    workload = Workload(train=1000, validation=200, test=300, batch=32)
+    feed = prepare(scenario(workload), workload, seed=0, whole=True)
     assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [1000, 200, 300]
     assert len(np.unique(np.concatenate([rows.x for rows in (feed.train, feed.validation, feed.test)]), axis=0)) == 1500
 
 
 def test_arrays_and_a_batch_size_are_what_fit_takes() -> None:
-    feed = made(Regime(train=64, batch=16))
+    feed = made(Workload(train=64, batch=16))
     assert feed.arguments(feed.train[:32]).keys() == {"x", "y", "batch_size"}
     assert feed.validation_arguments() == {}
 
 
-def test_a_regime_s_own_pipeline_stands_in_for_the_arrays() -> None:
+def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
     def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(x[start : start + batch] + 1, y[start : start + batch]) for start in range(0, len(x), batch)]
 
-    feed = made(Regime(train=64, batch=16, validation=32, feed=pipeline))
+    feed = made(Workload(train=64, batch=16, validation=32, feed=pipeline))
     (x, _), *_ = feed.arguments(feed.train)["x"]
     assert np.array_equal(x, feed.train.x[:16] + 1)
     assert len(feed.validation_arguments()["validation_data"]) == 2
@@ -102,8 +102,8 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
         drawn.append(samples)
         return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
 
-    regime = Regime(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
-    prepare(scenario(regime, data), regime, seed=0)
+    workload = Workload(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
+    prepare(scenario(workload, data), workload, seed=0)
     assert drawn == [1, 84]
 
 
@@ -112,7 +112,7 @@ def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
         return in_batches(x / np.float64(255), y, batch)
 
     with pytest.raises(ScenarioError, match=r"not float64; x is"):
-        made(Regime(train=64, batch=16, feed=pipeline))
+        made(Workload(train=64, batch=16, feed=pipeline))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_pipeline_that_gives_float64_is_refused_before_a_gpu_is() -> None:
 )
 def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(complaint)):
-        made(Regime(train=64, batch=16, feed=pipeline))
+        made(Workload(train=64, batch=16, feed=pipeline))
 
 
 def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
@@ -150,14 +150,14 @@ class Distorted(list[Batch]):
 
 @pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
 def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
-    regime = Regime(train=64, batch=16, feed=pipeline)
-    assert [prepare(scenario(regime), regime, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
+    workload = Workload(train=64, batch=16, feed=pipeline)
+    assert [prepare(scenario(workload), workload, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
 
 
-@pytest.mark.parametrize("regime", [Regime(train=20, batch=16), Regime(train=20), Regime(train=20, test=8)])
+@pytest.mark.parametrize("workload", [Workload(train=20, batch=16), Workload(train=20), Workload(train=20, test=8)])
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_pipeline_of_few_rows_makes_one_batch(regime: Regime, whole: bool) -> None:
-    own = dataclasses.replace(regime, feed=in_batches)
+def test_a_pipeline_of_few_rows_makes_one_batch(workload: Workload, whole: bool) -> None:
+    own = dataclasses.replace(workload, feed=in_batches)
     assert len(prepare(scenario(own), own, seed=0, whole=whole).train) == 20
 
 
@@ -174,7 +174,7 @@ def test_a_pipeline_of_few_rows_makes_one_batch(regime: Regime, whole: bool) -> 
 )
 def test_a_recipe_that_returns_something_else_is_refused(data: object, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
-        prepare(scenario(Regime(train=64, batch=32), data), Regime(train=64, batch=32), seed=0)
+        prepare(scenario(Workload(train=64, batch=32), data), Workload(train=64, batch=32), seed=0)
 
 
 def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
@@ -183,8 +183,8 @@ def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
 
 
 def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
-    regime = Regime(train=64, batch=16, test=10, validation=8)
-    feed = prepare(scenario(regime, several), regime, seed=0)
+    workload = Workload(train=64, batch=16, test=10, validation=8)
+    feed = prepare(scenario(workload, several), workload, seed=0)
     assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [64, 8, 10]
     assert feed.train.row_bytes == 16
     assert feed.train[3:5].x["a"][0].tolist() == [3, 4]
@@ -193,8 +193,8 @@ def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
 
 
 def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
-    regime = Regime(train=64, batch=16, validation=8)
-    feed = prepare(scenario(regime, several), regime, seed=0)
+    workload = Workload(train=64, batch=16, validation=8)
+    feed = prepare(scenario(workload, several), workload, seed=0)
     rows = feed.train[:4]
     assert feed.arguments(rows) == {"x": rows.x, "y": rows.y, "batch_size": 16, "sample_weight": rows.weights}
     assert len(feed.validation_arguments()["validation_data"]) == 3
@@ -204,7 +204,7 @@ def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
 
 
 def test_weights_of_classes_are_for_training_alone() -> None:
-    feed = dataclasses.replace(made(Regime(train=64, batch=16)), class_weight={0: 2.0})
+    feed = dataclasses.replace(made(Workload(train=64, batch=16)), class_weight={0: 2.0})
     rows = feed.train[:16]
     assert "class_weight" not in feed.arguments(rows)
     assert feed.training_arguments(rows)["class_weight"] == {0: 2.0}
@@ -222,15 +222,15 @@ def test_several_targets_have_no_classes() -> None:
 
 
 def test_a_pipeline_makes_its_own_weights() -> None:
-    regime = Regime(train=64, batch=16, feed=in_batches)
+    workload = Workload(train=64, batch=16, feed=in_batches)
     with pytest.raises(ScenarioError, match="let the batches that it makes be"):
-        prepare(scenario(regime, several), regime, seed=0)
+        prepare(scenario(workload, several), workload, seed=0)
 
 
 def test_large_rows_are_judged_by_fewer_of_them() -> None:
     row: Any = np.zeros((1, 1 << 20), np.float32)
     rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
-    assert len(Feed(Regime(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
+    assert len(Feed(Workload(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
 
 
 def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(

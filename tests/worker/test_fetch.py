@@ -10,7 +10,7 @@ from kerasbench.worker.describe import fetch
 SCENARIO = """
 import numpy as np
 
-from kerasbench import Regime, Scenario
+from kerasbench import Workload, Scenario
 from kerasbench.datasets import Dataset
 
 
@@ -24,20 +24,20 @@ def draw(samples, rng):
 
 
 scenario = Scenario(
-    build=lambda regime: None,
+    build=lambda workload: None,
     data=Dataset("Four numbers", (4,), draw, load),
-    regimes=(Regime(train=60, validation=20, test=20),),
+    workloads=(Workload(train=60, validation=20, test=20),),
 )
 """
 
 
-def asked(folder: Path, rows: int, regime: str = "default") -> FetchRequest:
+def asked(folder: Path, rows: int, workload: str = "default") -> FetchRequest:
     file = folder / "mine.py"
     file.write_text(SCENARIO.format(rows=rows))
-    return FetchRequest(str(file), regime)
+    return FetchRequest(str(file), workload)
 
 
-def test_what_a_regime_trains_validates_and_tests_on_is_there(tmp_path: Path) -> None:
+def test_what_a_workload_trains_validates_and_tests_on_is_there(tmp_path: Path) -> None:
     assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
 
 
@@ -46,6 +46,6 @@ def test_too_few_rows_are_told_before_anything_is_measured(tmp_path: Path) -> No
         fetch(asked(tmp_path, rows=99))
 
 
-def test_a_regime_that_there_is_not_is_an_error(tmp_path: Path) -> None:
+def test_a_workload_that_there_is_not_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="large"):
-        fetch(asked(tmp_path, rows=100, regime="large"))
+        fetch(asked(tmp_path, rows=100, workload="large"))

@@ -16,10 +16,10 @@ INPUTS, HIDDEN, CLASSES = 20, 30, 10
 SCENARIO = f"""
 import keras
 
-from kerasbench import Regime, Scenario
+from kerasbench import Workload, Scenario
 
 
-def build(regime):
+def build(workload):
     model = keras.Sequential(
         [keras.Input(({INPUTS},)), keras.layers.Dense({HIDDEN}, "relu"), keras.layers.Dense({CLASSES})]
     )
@@ -31,7 +31,7 @@ def data(samples, rng):
     return rng.random((samples, {INPUTS}), "float32"), rng.integers(0, {CLASSES}, samples, "int32")
 
 
-scenario = Scenario(build=build, data=data, regimes=(Regime(train=64, batch=32),))
+scenario = Scenario(build=build, data=data, workloads=(Workload(train=64, batch=32),))
 """
 
 

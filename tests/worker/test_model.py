@@ -10,16 +10,16 @@ import pytest
 from kerasbench import backends
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.scenario import Regime, Scenario, ScenarioError
+from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import model as models
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import jit_default
 
 CPU, CUDA = Device("cpu"), Device("cuda")
-REGIME = Regime(train=8)
+WORKLOAD = Workload(train=8)
 TORCH = backends.get("torch")
 ROWS = Rows(np.arange(8, dtype=np.float32), np.zeros(8, np.float32))
-FEED = Feed(REGIME, ROWS, ROWS[:0], ROWS[:0])
+FEED = Feed(WORKLOAD, ROWS, ROWS[:0], ROWS[:0])
 
 
 def made(*supports_jit: bool, **different: object) -> Any:
@@ -39,7 +39,9 @@ def made(*supports_jit: bool, **different: object) -> Any:
 
 
 def scenario(model: Any, **different: Any) -> Scenario:
-    return Scenario(build=lambda regime: model, data=lambda samples, rng: ([], []), regimes=(REGIME,), **different)
+    return Scenario(
+        build=lambda workload: model, data=lambda samples, rng: ([], []), workloads=(WORKLOAD,), **different
+    )
 
 
 def request(**options: Any) -> TrialRequest:
@@ -83,16 +85,16 @@ def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str
         models.build(scenario(made(True, **different), parameters=10), FEED, TORCH, request())
 
 
-def test_a_regime_s_own_count_is_the_one_that_is_checked() -> None:
-    own = dataclasses.replace(REGIME, parameters=10)
-    feed = dataclasses.replace(FEED, regime=own)
+def test_a_workload_s_own_count_is_the_one_that_is_checked() -> None:
+    own = dataclasses.replace(WORKLOAD, parameters=10)
+    feed = dataclasses.replace(FEED, workload=own)
     assert models.build(scenario(made(True), parameters=11), feed, TORCH, request()).jit_compile is False
     with pytest.raises(ScenarioError, match="the model has 10 parameters, the scenario says 11"):
         models.build(scenario(made(True), parameters=11), FEED, TORCH, request())
 
 
 def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "build_twin", lambda asked, regime, model: ("twin of", model))
+    monkeypatch.setattr(models, "build_twin", lambda asked, workload, model: ("twin of", model))
     model = made(True)
     assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("twin of", model)
 

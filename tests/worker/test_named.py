@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.requests import Given, Input
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker import resolve
 from tests.worker import fake_saving
@@ -23,42 +23,46 @@ def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_saving.install(monkeypatch, SmallNet=small, LargeNet=small, version="3")
 
 
-def built(given: Given) -> Any:
+def built(given: ModelConfig) -> Any:
     found = resolve.application(FILE, given)
-    return found.scenario.build(found.scenario.regimes[0])
+    return found.scenario.build(found.scenario.workloads[0])
 
 
 def test_a_name_is_a_scenario_with_random_weights() -> None:
-    found = resolve.application(FILE, Given(batch=8))
-    assert (found.name, found.scenario.keeps_weights, found.scenario.regimes[0].batch_size) == ("SmallNet", False, 8)
+    found = resolve.application(FILE, ModelConfig(batch=8))
+    assert (found.name, found.scenario.keeps_weights, found.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
     assert found.text.startswith("SmallNet of keras.applications, with random weights.")
 
 
 def test_it_is_compiled_and_has_its_usual_size() -> None:
-    model = built(Given())
+    model = built(ModelConfig())
     assert model.compiled_with == {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
     assert model.inputs[0].shape == (None, 64, 64, 3)
 
 
 @pytest.mark.parametrize("shape", [[96, 96, 3], [1, 96, 96, 3]])
 def test_the_size_of_a_picture_can_be_given(shape: list[int]) -> None:
-    assert built(Given([Input("", shape)])).inputs[0].shape == (None, 96, 96, 3)
+    assert built(ModelConfig([Input("", shape)])).inputs[0].shape == (None, 96, 96, 3)
 
 
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("SmalNet", Given(), "no model keras.applications.SmalNet; did you mean SmallNet"),
-        ("xyz", Given(), "no model keras.applications.xyz; it has LargeNet, SmallNet"),
-        ("version", Given(), "no model keras.applications.version"),
-        ("SmallNet", Given([Input("", [96])]), "the size of one picture, such as 96x96x3"),
-        ("SmallNet", Given([Input("", [8, 8, 3])]), "cannot be built for this input: Input size must be at least"),
+        ("SmalNet", ModelConfig(), "no model keras.applications.SmalNet; did you mean SmallNet"),
+        ("xyz", ModelConfig(), "no model keras.applications.xyz; it has LargeNet, SmallNet"),
+        ("version", ModelConfig(), "no model keras.applications.version"),
+        ("SmallNet", ModelConfig([Input("", [96])]), "the size of one picture, such as 96x96x3"),
+        (
+            "SmallNet",
+            ModelConfig([Input("", [8, 8, 3])]),
+            "cannot be built for this input: Input size must be at least",
+        ),
     ],
 )
-def test_what_cannot_be_is_said(name: str, given: Given, said: str) -> None:
+def test_what_cannot_be_is_said(name: str, given: ModelConfig, said: str) -> None:
     def build() -> None:
         found = resolve.application(Path(f"keras.applications.{name}"), given)
-        found.scenario.build(found.scenario.regimes[0])
+        found.scenario.build(found.scenario.workloads[0])
 
     with pytest.raises(ModelError, match=said):
         build()

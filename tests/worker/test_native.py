@@ -10,7 +10,7 @@ from kerasbench.native import Logs, Start, Stops
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.scenario import Regime, ScenarioError, content_hash, twin_file
+from kerasbench.scenario import ScenarioError, Workload, content_hash, twin_file
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.model import NativeModel, build_twin
 
@@ -152,12 +152,12 @@ def with_twin(request: TrialRequest, text: str) -> TrialRequest:
     return TrialRequest(**(vars(request) | {"twin_hash": content_hash(file)}))
 
 
-def test_a_twin_is_built_of_copies_of_the_weights_its_regime_and_its_device(request_: TrialRequest) -> None:
+def test_a_twin_is_built_of_copies_of_the_weights_its_workload_and_its_device(request_: TrialRequest) -> None:
     text = "class Twin:\n    jit = True\ndef build(start):\n    Twin.start = start\n    return Twin"
-    model = build_twin(with_twin(request_, text), Regime(train=5), KERAS)
+    model = build_twin(with_twin(request_, text), Workload(train=5), KERAS)
     start: Start = model.twin.start  # type: ignore[attr-defined]
     assert start.weights[0] is not X and (start.weights[0] == X).all()
-    assert (start.regime.train, start.place, start.jit) == (5, "cuda", True)
+    assert (start.workload.train, start.place, start.jit) == (5, "cuda", True)
 
 
 def test_a_twin_may_use_dataclasses_with_annotations_that_are_text(request_: TrialRequest) -> None:
@@ -165,15 +165,15 @@ def test_a_twin_may_use_dataclasses_with_annotations_that_are_text(request_: Tri
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         "@dataclass\nclass Twin:\n    start: object\n    jit: bool = False\nbuild = Twin"
     )
-    model = build_twin(with_twin(request_, text), Regime(train=5), KERAS)
-    assert model.twin.start.regime.train == 5  # type: ignore[attr-defined]
+    model = build_twin(with_twin(request_, text), Workload(train=5), KERAS)
+    assert model.twin.start.workload.train == 5  # type: ignore[attr-defined]
 
 
 def test_a_file_without_build_or_of_another_content_is_refused(request_: TrialRequest) -> None:
     with pytest.raises(ScenarioError, match=r"mine_torch.py: a twin has a function build\(start\)"):
-        build_twin(with_twin(request_, "other = 1"), Regime(train=5), KERAS)
+        build_twin(with_twin(request_, "other = 1"), Workload(train=5), KERAS)
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        build_twin(request_, Regime(train=5), KERAS)
+        build_twin(request_, Workload(train=5), KERAS)
 
 
 def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: TrialRequest) -> None:
@@ -183,5 +183,5 @@ def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: 
     dropout = SimpleNamespace(rate=0.5, seed_generator=SeedGenerator())
     random = SimpleNamespace(**(vars(KERAS) | {"_flatten_layers": lambda include_self=True: [dropout]}))
     with pytest.raises(TrialFailure) as raised:
-        build_twin(with_twin(request_, "build = print"), Regime(train=5), random)
+        build_twin(with_twin(request_, "build = print"), Workload(train=5), random)
     assert raised.value.failure.code is Code.UNSUPPORTED

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.messages import Code
-from kerasbench.scenario import Regime
+from kerasbench.scenario import Workload
 from kerasbench.worker import checks
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
@@ -54,9 +54,9 @@ def test_outputs_are_some_numbers_of_each() -> None:
     def predict(x: Any, batch_size: int, verbose: int) -> Any:
         return {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}
 
-    regime = Regime(train=64, batch=64)
+    workload = Workload(train=64, batch=64)
     rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
-    found = checks.parity_outputs(SimpleNamespace(predict=predict), Feed(regime, rows, rows[:0], rows[:0]))
+    found = checks.parity_outputs(SimpleNamespace(predict=predict), Feed(workload, rows, rows[:0], rows[:0]))
     assert found[0] == [3.0]
     assert (len(found[1]), found[1][:3]) == (64, [0.0, 11.0, 22.0])
     assert len(set(found[1])) == 64
@@ -67,7 +67,7 @@ def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
     rows = Rows(np.zeros((1, 2), np.float32), np.zeros(1, np.int32))
     model = SimpleNamespace(predict=lambda x, batch_size, verbose: [np.array([1.0]), np.array([np.nan])])
     with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
-        checks.parity_outputs(model, Feed(Regime(train=1), rows, rows, rows))
+        checks.parity_outputs(model, Feed(Workload(train=1), rows, rows, rows))
     assert raised.value.failure.code is Code.NONFINITE
 
 

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.processes
 
 TOKEN = b"t0ken"
 SCENARIO = """'''Mine, in one line.'''
-from kerasbench import Regime, Scenario
-mine = Scenario(build=print, data=print, regimes=(Regime(train=320, batch=16),))
+from kerasbench import Workload, Scenario
+mine = Scenario(build=print, data=print, workloads=(Workload(train=320, batch=16),))
 """
 # Like one of a pool's workers: it ends by itself as soon as its parent has gone.
 WITH_A_WORKER = """

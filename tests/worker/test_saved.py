@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker import saved
 from kerasbench.worker.failure import TrialFailure
@@ -82,13 +82,13 @@ def test_an_older_file_is_to_be_saved_in_the_new_form() -> None:
 @pytest.mark.parametrize("version", ["3.13.9", "3.9.0", "2.15.0"])
 def test_a_keras_with_known_holes_loads_no_file_that_is_not_trusted(version: str) -> None:
     with pytest.raises(TrialFailure, match="known holes in loading models"):
-        saved.require_safe_keras(Given(), version)
-    saved.require_safe_keras(Given(trust=True), version)
+        saved.require_safe_keras(ModelConfig(), version)
+    saved.require_safe_keras(ModelConfig(trust=True), version)
 
 
 @pytest.mark.parametrize("version", ["3.14.0", "3.15.1", "4.0.0.dev2026"])
 def test_a_keras_without_them_loads_any(version: str) -> None:
-    saved.require_safe_keras(Given(), version)
+    saved.require_safe_keras(ModelConfig(), version)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
@@ -146,12 +146,12 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
     custom = tmp_path / "moe_layers.py"
     custom.write_text("import kerasbench_of_nobody\n")
     with pytest.raises(ModelError, match=r"moe_layers\.py: ModuleNotFoundError"):
-        saved._own_classes(Given(custom=str(custom)))
+        saved._own_classes(ModelConfig(custom=str(custom)))
     custom = tmp_path / "moe_layers.py"
     monkeypatch.delitem(sys.modules, saved.CUSTOM, raising=False)
     custom.write_text("raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')\n")
     with pytest.raises(TrialFailure) as caught:
-        saved._own_classes(Given(custom=str(custom)))
+        saved._own_classes(ModelConfig(custom=str(custom)))
     failure = caught.value.failure
     assert (failure.code, failure.cause) == (
         Code.UNSUPPORTED,
@@ -163,5 +163,5 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
 @pytest.mark.parametrize("version", ["3.14.0rc1", "3.14.0.dev20260101", "3.14.0b2"])
 def test_what_comes_before_the_safe_release_is_not_safe(version: str) -> None:
     with pytest.raises(TrialFailure):
-        saved.require_safe_keras(Given(), version)
-    saved.require_safe_keras(Given(), "3.14.1rc1")
+        saved.require_safe_keras(ModelConfig(), version)
+    saved.require_safe_keras(ModelConfig(), "3.14.1rc1")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker import clock
 from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, measured, settle_ns
@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def pace(k: int = 4, settle_ms: int = 20) -> Pace:
-    return Pace(Protocol(steps_per_block=k, warmup_blocks=1), lambda model: None, settle_ms * MS)
+    return Pace(Protocol(steps_per_slice=k, warmup_slices=1), lambda model: None, settle_ms * MS)
 
 
 def clock_of(
@@ -34,7 +34,7 @@ class Training:
         self.now_ns, self.epoch = 0.0, 0
         self.events: list[tuple[int, int, State]] = []
 
-    def play(self, steps_per_epoch: int, epochs: int = 50) -> list[Block]:
+    def play(self, steps_per_epoch: int, epochs: int = 50) -> list[Slice]:
         for self.epoch in range(epochs):
             self.clock.begin_epoch()
             for step in range(steps_per_epoch):
@@ -60,7 +60,7 @@ class Training:
 def test_a_turn_discards_then_measures_and_waits_again() -> None:
     training = Training(clock_of(100), turns=2)
     found = training.play(100)
-    assert found == [Block(4, 40 * MS, cycle, 1, 80 * MS) for cycle in (0, 1)]
+    assert found == [Slice(4, 40 * MS, cycle, 1, 80 * MS) for cycle in (0, 1)]
     wait, discard, measure = State.WAITING, State.DISCARDING, State.MEASURING
     # The warm-up ends before step 5; two steps are discarded, four measured.
     first = [(0, 5, wait), (0, 7, discard), (0, 11, measure)]
@@ -68,14 +68,14 @@ def test_a_turn_discards_then_measures_and_waits_again() -> None:
 
 
 def test_the_others_turns_are_in_no_slice() -> None:
-    assert {block.ns for block in Training(clock_of(50), turns=20).play(50)} == {40 * MS}
+    assert {slice_.ns for slice_ in Training(clock_of(50), turns=20).play(50)} == {40 * MS}
 
 
 @pytest.mark.parametrize("steps_per_epoch", [8, 9, 11, 12, 15, 23, 24, 40])
 def test_no_slice_crosses_the_end_of_an_epoch_or_has_its_first_step(steps_per_epoch: int) -> None:
     training = Training(clock_of(steps_per_epoch), turns=9)
     found = training.play(steps_per_epoch)
-    assert [block.ns for block in found] == [40 * MS] * 9  # an epoch's end takes 500 ms more
+    assert [slice_.ns for slice_ in found] == [40 * MS] * 9  # an epoch's end takes 500 ms more
     begun = [step for _, step, state in training.events if state is State.DISCARDING]
     assert min(begun) >= 1
 
@@ -101,7 +101,7 @@ def test_where_an_epoch_is_short_less_is_discarded_and_as_much_measured(
     training = Training(clock, turns=3)
     training.play(steps_per_epoch)
     assert {step for epoch, step, state in training.events if state is State.DISCARDING and epoch} == {measured_from}
-    assert [block.count for block in clock.slices] == [4] * 3
+    assert [slice_.count for slice_ in clock.slices] == [4] * 3
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_epoch_that_is_shorter_than_was_said_begins_the_turn_anew() -> None:
     with pytest.raises(AssertionError, match="never over"):
         training.play(9, epochs=1)  # cut off while the first slice was measured
     assert clock.state is State.MEASURING
-    assert [(block.ns, block.cycle) for block in training.play(100)] == [(40 * MS, 0), (40 * MS, 1)]
+    assert [(slice_.ns, slice_.cycle) for slice_ in training.play(100)] == [(40 * MS, 0), (40 * MS, 1)]
 
 
 def test_involuntary_switches_are_counted_while_a_slice_is_measured() -> None:
@@ -177,15 +177,15 @@ def test_there_is_nothing_to_mark_while_it_waits() -> None:
 
 
 def test_slices_are_measured_as_long_as_there_are_turns() -> None:
-    told: list[Block | None] = []
+    told: list[Slice | None] = []
     turns = iter([Turn(0, 2), Turn(1, 0), None])
 
-    def ask(block: Block | None) -> Turn | None:
-        told.append(block)
+    def ask(slice_: Slice | None) -> Turn | None:
+        told.append(slice_)
         return next(turns)
 
-    found = measured(ask, lambda turn: Block(1, 5, turn.cycle, turn.position))
-    assert found == [Block(1, 5, 0, 2), Block(1, 5, 1, 0)]
+    found = measured(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
+    assert found == [Slice(1, 5, 0, 2), Slice(1, 5, 1, 0)]
     assert told == [None, *found]
 
 

@@ -13,15 +13,15 @@ from kerasbench.native import Logs, Stops
 from kerasbench.protocol.measurement import Batch
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol
-from kerasbench.scenario import Regime, ScenarioError
+from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Pace, granted
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
 from tests.worker import fake_keras
 
-PACE = Pace(Protocol(block_ns=1, steps_per_block=2, warmup_blocks=1), lambda model: None, settle_ns=0)
-REGIME = Regime(train=320, batch=16, validation=20, test=30)
+PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda model: None, settle_ns=0)
+WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ class Twin:
         return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
 
 
-def fed(regime: Regime = REGIME, targets: Any = None) -> Feed:
+def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
     """Rows that are numbered; the targets of the test rows are given, or their numbers."""
 
     def rows(count: int, y: Any = None) -> Rows:
         x: Any = np.arange(count, dtype=np.float32).reshape(-1, 1)
         return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
 
-    return Feed(regime, rows(regime.train), rows(regime.validation), rows(regime.test, targets))
+    return Feed(workload, rows(workload.train), rows(workload.validation), rows(workload.test, targets))
 
 
 def begun(**given: Any) -> tuple[Twin, NativeModel]:
@@ -119,7 +119,7 @@ def test_an_array_is_told_by_its_dtype_and_shape(train: Any, dtype: str, shape: 
 
 def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
     twin, model = begun()
-    steps = train.single_steps(model, fed(Regime(train=40, batch=16)), 4, first=1)
+    steps = train.single_steps(model, fed(Workload(train=40, batch=16)), 4, first=1)
     assert twin.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
     assert twin.epochs == [(16, 16, False)] * 4
     assert steps.losses == [100_000, 99_999, 99_998, 99_997]
@@ -127,17 +127,17 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again(trai
 
 
 @pytest.mark.parametrize(
-    ("regime", "steps"),
+    ("workload", "steps"),
     [
-        (Regime(train=50_000, batch=32), 65),
-        (Regime(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
-        (Regime(train=4_096, batch=1_024), 18),  # 16 steps of 1,024 take 16,384 samples; 11 are left, in epochs of 4
-        (Regime(train=20_000), 6),
+        (Workload(train=50_000, batch=32), 65),
+        (Workload(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
+        (Workload(train=4_096, batch=1_024), 18),  # 16 steps of 1,024 take 16,384 samples; 11 are left, in epochs of 4
+        (Workload(train=20_000), 6),
     ],
 )
-def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, regime: Regime, steps: int) -> None:
+def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, workload: Workload, steps: int) -> None:
     twin, model = begun()
-    feed = fed(regime)
+    feed = fed(workload)
     _, first_loss, _ = train.first_step(model, feed)
     learning, following = train.learn(model, feed, first_loss)
     assert learning.steps == twin.steps == steps
@@ -195,15 +195,15 @@ def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(tra
     def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
         return [(x[::-1], y[::-1])]
 
-    feed = fed(dataclasses.replace(REGIME, feed=turned), targets=CLASSES)
+    feed = fed(dataclasses.replace(WORKLOAD, feed=turned), targets=CLASSES)
     model = SimpleNamespace(predict=lambda x, **options: np.eye(3)[x[:, 0].astype(int) % 3])
     assert train._accuracy(model, feed) == 1.0
 
 
 def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
     twin, model = begun()
-    clock = train.measure_steps(model, fed(Regime(train=330, batch=16, validation=20)), [], PACE, granted(3))
-    assert [block.count for block in (*clock.warmup.blocks, *clock.slices)] == [2] * 4
+    clock = train.measure_steps(model, fed(Workload(train=330, batch=16, validation=20)), [], PACE, granted(3))
+    assert [slice_.count for slice_ in (*clock.warmup.slices, *clock.slices)] == [2] * 4
     assert set(twin.epochs) == {(320, 16, True)}
     assert twin.evaluated == []
 
@@ -219,14 +219,14 @@ def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) ->
     looks = Looks()
     train.measure_steps(model, fed(), [looks], PACE, granted(30))
     assert looks.ended == len(twin.evaluated) > 1
-    assert set(twin.evaluated) == {REGIME.validation}
+    assert set(twin.evaluated) == {WORKLOAD.validation}
 
 
 def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
     twin, model = begun()
-    regime = Regime(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
-    clock = train.measure_steps(model, fed(regime), [], PACE, granted(3))
-    assert [block.count for block in clock.slices] == [2] * 3
+    workload = Workload(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
+    clock = train.measure_steps(model, fed(workload), [], PACE, granted(3))
+    assert [slice_.count for slice_ in clock.slices] == [2] * 3
     assert set(twin.epochs) == {(50, 16, True)}
     assert twin.evaluated[:2] == [20, 30]
 
@@ -246,9 +246,9 @@ def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any,
 
 def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
     twin, model = begun()
-    regime = Regime(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
-    slices = train.measure_epochs(model, fed(regime), [], PACE, granted(4))
-    assert [block.count for block in slices] == [1] * 4
+    workload = Workload(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
+    slices = train.measure_epochs(model, fed(workload), [], PACE, granted(4))
+    assert [slice_.count for slice_ in slices] == [1] * 4
     # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
     assert set(twin.epochs) == {(2 * 16 + 330 % 16, 16, True)}
     assert len(twin.epochs) == 1 + 2 + 4 * 2 + 1
@@ -257,14 +257,14 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(tr
 
 def test_how_many_short_epochs_a_slice_has_is_not_the_steps_affair(train: Any) -> None:
     _, model = begun()
-    pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_block=64, warmup_blocks=9))
-    assert [block.count for block in train.measure_epochs(model, fed(), [], pace, granted(2))] == [1, 1]
+    pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_slice=64, warmup_slices=9))
+    assert [slice_.count for slice_ in train.measure_epochs(model, fed(), [], pace, granted(2))] == [1, 1]
 
 
 def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:
     twin, model = begun()
-    regime = dataclasses.replace(REGIME, epochs=3)
-    published, learning, batch = train.run_published(model, fed(regime), [])
+    workload = dataclasses.replace(WORKLOAD, epochs=3)
+    published, learning, batch = train.run_published(model, fed(workload), [])
     assert twin.epochs == [(320, 16, True)] * 3
     assert (len(published.epochs_ns), len(published.predict_ns), published.predict_samples) == (3, 2, 30)
     assert {name: len(values) for name, values in published.history.items()} == {"loss": 3, "val_loss": 3}
@@ -281,7 +281,7 @@ def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any
 
 
 def test_without_a_test_set_nothing_is_predicted(train: Any) -> None:
-    published, _, _ = train.run_published(begun()[1], fed(Regime(train=32, batch=16)), [])
+    published, _, _ = train.run_published(begun()[1], fed(Workload(train=32, batch=16)), [])
     assert published.predict_ns == []
 
 

@@ -10,18 +10,18 @@ import pytest
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import (
     Batch,
-    Block,
     Latency,
     Learning,
     Parity,
     Proof,
     Resolved,
+    Slice,
     Turn,
     Usage,
     step_ns,
 )
 from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest
-from kerasbench.scenario import Regime
+from kerasbench.scenario import Workload
 from kerasbench.worker import checks, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
@@ -31,7 +31,7 @@ from kerasbench.worker.usage import Meter
 from tests.worker import fake_keras
 
 MS = 1_000_000
-LONG, SHORT = Regime(train=320, batch=16), Regime(train=320)
+LONG, SHORT = Workload(train=320, batch=16), Workload(train=320)
 REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"), 0, "synthetic", Protocol())
 FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
 PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
@@ -63,7 +63,7 @@ def test_a_model_that_is_not_trained_is_measured_by_its_predictions_alone() -> N
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
     found = Findings()
-    found.prediction = [Latency(1, [5], [Block(1, 5, 0, 0)]), Latency(16, [8, 8], [Block(2, 16, 0, 0, 30)])]
+    found.prediction = [Latency(1, [5], [Slice(1, 5, 0, 0)]), Latency(16, [8, 8], [Slice(2, 16, 0, 0, 30)])]
     found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
     found.peak_rss_bytes = 1
     measurement = trial.measurement_of(subject(), found)
@@ -71,8 +71,8 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
     assert measurement.usage == Usage(30, 16, None)
 
 
-def test_a_cell_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
-    assert SILENCED not in phases_of(Protocol(steps_per_block=4, warmup_blocks=2), LONG)
+def test_a_case_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
+    assert SILENCED not in phases_of(Protocol(steps_per_slice=4, warmup_slices=2), LONG)
 
 
 @pytest.mark.parametrize("draws", [True, False])
@@ -83,7 +83,7 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
     model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
     pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda regime: SimpleNamespace(random=True))
+    scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
     feed = dataclasses.replace(one.feed, draws=draws)
     one = dataclasses.replace(one, scenario=scenario, feed=feed, model=model, pipe=pipe)
     trial.silenced_parity(one, silenced)
@@ -111,7 +111,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     measurement = trial.measurement_of(subject(), found)
     training = measurement.training
     assert training is not None and found.steps is not None
-    assert (training.unit, training.steps_per_block, training.blocks) == ("step", 4, found.steps.slices)
+    assert (training.unit, training.steps_per_slice, training.slices) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
     assert step_ns(measurement) == 2 * MS
@@ -119,7 +119,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
 
 @pytest.mark.parametrize("native", [False, True])
 def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    epochs = [Block(2, 100, cycle, 0) for cycle in range(3)]
+    epochs = [Slice(2, 100, cycle, 0) for cycle in range(3)]
     given: list[tuple[int, int, int]] = []
 
     def shuffle_ns(*said: Any) -> int:
@@ -139,7 +139,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
     few = 2 * batch + LONG.train % batch
     assert given == ([] if native else [(LONG.train, few, batch)])
     assert found.shuffle_ns == (None if native else 7)
-    assert [block.ns for block in found.epochs] == [100 if native else 114] * 3
+    assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
 
 
 def test_each_stage_waits_for_its_own_turns() -> None:
@@ -153,22 +153,22 @@ def test_cores_are_kept_busy_in_turns_alone() -> None:
     )
     granted = iter([Turn(0, 0), Turn(1, 0), None])
 
-    def wait(stage: str, measured: Block | None) -> Turn | None:
+    def wait(stage: str, measured: Slice | None) -> Turn | None:
         heard.append("wait")
         return next(granted)
 
     turns: Any = SimpleNamespace(next=wait)
     ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy)).ask("train")
-    while ask(Block(1, 1)) is not None:
+    while ask(Slice(1, 1)) is not None:
         heard.append("measure")
     assert heard == ["pause", "wait", "resume", "measure"] * 2 + ["pause", "wait"]
 
 
 def findings() -> Findings:
     found = Findings()
-    protocol = Protocol(steps_per_block=4, warmup_blocks=1)
+    protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
-    clock.slices += [Block(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    clock.slices += [Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
     clock.switches = 3
     found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
     found.proof = Proof([], [], [], [])

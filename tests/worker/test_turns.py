@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.measurement import Block, Turn, encode_turn
+from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import Message
 from kerasbench.worker import pipe as module
 from kerasbench.worker.pipe import Turns
@@ -45,19 +45,19 @@ class Parent:
 
 
 def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    parent, block = Parent(monkeypatch, Turn(0, 2), Turn(1, 0), None), Block(4, 8)
+    parent, slice_ = Parent(monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
     turns = parent.turns()
     assert turns.next("train") == Turn(0, 2)
-    assert turns.next("train", block) == Turn(1, 0)
-    assert turns.next("train", block) is None
-    assert parent.said == [Message(ready="train"), Message(slice=block), Message(slice=block)]
+    assert turns.next("train", slice_) == Turn(1, 0)
+    assert turns.next("train", slice_) is None
+    assert parent.said == [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
 
 
 def test_waiting_counts_from_before_the_message_for_it_may_be_stopped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     parent = Parent(monkeypatch, Turn(0, 0), None)
     turns = parent.turns()
     turns.next("train")
-    turns.next("train", Block(1, 1))
+    turns.next("train", Slice(1, 1))
     assert parent.waited_ns == 1_000
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.worker import usage
 from kerasbench.worker.usage import Counters, Meter, Reading, cpu_ns_of
 
@@ -53,7 +53,7 @@ def test_linux_counts_in_kib(tmp_path: Path) -> None:
 
 def test_a_slice_is_what_lies_between_two_readings() -> None:
     began, ended = Reading(1_000, 100, 7), Reading(1_200, 400, 9)
-    assert ended.since(began, 4, Turn(2, 1)) == Block(4, 200, cycle=2, position=1, cpu_ns=300)
+    assert ended.since(began, 4, Turn(2, 1)) == Slice(4, 200, cycle=2, position=1, cpu_ns=300)
 
 
 def test_a_slice_tells_what_others_took_meanwhile() -> None:

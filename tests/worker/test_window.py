@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.measurement import Block, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.clock import LEAD_STEPS, Pace, SliceClock, WarmUpClock
 from kerasbench.worker.usage import Reading
 from tests.worker import fake_keras
 
 MS = 1_000_000
-PROTOCOL = Protocol(steps_per_block=4, warmup_blocks=1)
+PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
 
 
 @pytest.fixture
@@ -34,17 +34,17 @@ class Machine:
         monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
         meter: Any = SimpleNamespace(read=lambda: Reading(self.now_ns, 0, 0), with_card=lambda slice_: slice_)
         self.pace = Pace(PROTOCOL, self.synchronize, settle_ns=0, meter=meter)
-        self.told: list[Block | None] = []
+        self.told: list[Slice | None] = []
         self.first_steps: list[int] = []  # when those of the epochs began
 
     def synchronize(self, model: Any) -> None:
         assert model is self.model
         self.synchronized.append(self.now_ns)
 
-    def ask(self, block: Block | None) -> Turn | None:
+    def ask(self, slice_: Slice | None) -> Turn | None:
         """Grant three turns, each after some time in which others have theirs."""
         assert self.synchronized[-1] == self.now_ns  # nothing of this one's is left to be done
-        self.told.append(block)
+        self.told.append(slice_)
         self.now_ns += 1000 * MS
         return Turn(len(self.told) - 1, 0) if len(self.told) <= 3 else None
 
@@ -81,7 +81,7 @@ def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(wi
     clock = clock_of(machine, 20)
     callback = window.StepWindow(clock, machine.pace, machine.ask)
     epochs = machine.fit(callback, steps=20, step_ns=2 * MS, epoch_ns=50 * MS)
-    assert [(block.count, block.ns, block.cycle) for block in clock.slices] == [(4, 8 * MS, n) for n in range(3)]
+    assert [(slice_.count, slice_.ns, slice_.cycle) for slice_ in clock.slices] == [(4, 8 * MS, n) for n in range(3)]
     assert machine.told == [None, *clock.slices]
     assert epochs == 2
     assert machine.model.stop_training
@@ -101,14 +101,14 @@ def test_slices_of_epochs_hold_what_an_epoch_costs(window: Any, machine: Machine
     clock = clock_of(machine, None)
     callback = window.EpochWindow(clock, machine.pace, machine.ask)
     machine.fit(callback, steps=2, step_ns=MS, epoch_ns=3 * MS)
-    assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
+    assert [(slice_.count, slice_.ns) for slice_ in clock.slices] == [(4, 20 * MS)] * 3
     assert machine.model.stop_training
 
 
 def test_an_epoch_begins_at_its_first_step_when_what_fed_the_one_before_is_gone(window: Any, machine: Machine) -> None:
     clock = clock_of(machine, None)
     machine.fit(window.EpochWindow(clock, machine.pace, machine.ask), steps=2, step_ns=MS, begin_ns=3 * MS)
-    assert [(block.count, block.ns) for block in clock.slices] == [(4, 20 * MS)] * 3
+    assert [(slice_.count, slice_.ns) for slice_ in clock.slices] == [(4, 20 * MS)] * 3
     assert set(machine.synchronized) <= set(machine.first_steps)
 
 

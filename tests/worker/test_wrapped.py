@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from kerasbench.protocol.requests import Given, Input
-from kerasbench.scenario import ModelError, Regime
+from kerasbench.protocol.requests import Input, ModelConfig
+from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker.inputs import Spec
-from kerasbench.worker.wrapped import Source, inputs_of, regime_of
+from kerasbench.worker.wrapped import Source, inputs_of, workload_of
 from tests.worker import fake_saving
 from tests.worker.fake_saving import Embedding, Model, Tensor
 
 TOKENS, NUMBERS = Tensor((None, None), "int32", "tokens"), Tensor((None, 5), "float32", "numbers")
-GIVEN = Given([Input("tokens", [12])])
-REGIME = Regime(train=64, batch=8)
+GIVEN = ModelConfig([Input("tokens", [12])])
+WORKLOAD = Workload(train=64, batch=8)
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,8 @@ def test_the_model_that_was_looked_at_is_the_first_that_is_built() -> None:
     source = Source(load, GIVEN, trains=True)
     source.look()
     source.draw(2, rng())
-    assert source.build(REGIME) is loaded[0]
-    assert source.build(REGIME) is loaded[1]
+    assert source.build(WORKLOAD) is loaded[0]
+    assert source.build(WORKLOAD) is loaded[1]
     assert len(loaded) == 2
 
 
@@ -63,24 +63,24 @@ def test_a_model_that_is_not_trained_has_no_loss_to_go_by() -> None:
 
 def test_what_goes_into_an_embedding_is_of_integers_whatever_the_input_says() -> None:
     words = Tensor((None, 12), "float32", "words")
-    found = inputs_of(Model(Tensor((None, 1)), [words], layers=[Embedding(50, (words,))]), Given())
+    found = inputs_of(Model(Tensor((None, 1)), [words], layers=[Embedding(50, (words,))]), ModelConfig())
     assert found == Spec("words", (12,), "int32", 50)
 
 
 def test_integers_that_no_embedding_takes_directly_are_below_the_smallest() -> None:
     inputs = [Tensor((None, 3), "int32", "a")]
-    assert inputs_of(Model(None, inputs, layers=[Embedding(50), Embedding(9)]), Given()).below == 9
-    assert inputs_of(Model(None, inputs), Given()).below == 2
+    assert inputs_of(Model(None, inputs, layers=[Embedding(50), Embedding(9)]), ModelConfig()).below == 9
+    assert inputs_of(Model(None, inputs), ModelConfig()).below == 2
 
 
 def test_a_batch_that_is_fixed_is_said() -> None:
     with pytest.raises(ModelError, match="its input a has 4 samples, no more and no less"):
-        inputs_of(Model(None, [Tensor((4, 3), "float32", "a")]), Given())
+        inputs_of(Model(None, [Tensor((4, 3), "float32", "a")]), ModelConfig())
 
 
 def test_a_model_that_does_not_say_what_it_takes_takes_what_it_was_built_with() -> None:
-    assert inputs_of(Model(None), Given(), [Spec("x", (4,))]) == Spec("x", (4,))
-    assert inputs_of(Model(None), Given(), [Spec("a", (4,)), Spec("b", (2,))]) == {
+    assert inputs_of(Model(None), ModelConfig(), [Spec("x", (4,))]) == Spec("x", (4,))
+    assert inputs_of(Model(None), ModelConfig(), [Spec("a", (4,)), Spec("b", (2,))]) == {
         "a": Spec("a", (4,)),
         "b": Spec("b", (2,)),
     }
@@ -96,29 +96,32 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
 
 
 def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
-    regime = regime_of([Spec("x", (1 << 15,))], Given(batch=8))
-    assert (regime.train, regime.test, regime.batch_size, regime.name) == (64 * 8, 16 * 8, 8, "batch-8")
-    own = regime_of([], Given(samples=100, rows="rows.npz"))
+    workload = workload_of([Spec("x", (1 << 15,))], ModelConfig(batch=8))
+    assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
+    own = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
     assert (own.train, own.test) == (100, 0)  # none is left that was not trained on
-    assert (regime_of([], Given(samples=100)).train, regime_of([], Given(samples=100)).batch_size) == (100, 32)
+    assert (workload_of([], ModelConfig(samples=100)).train, workload_of([], ModelConfig(samples=100)).batch_size) == (
+        100,
+        32,
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "below"),
+    ("model_config", "dtype", "below"),
     [
-        (Given(), "int32", 9),
-        (Given([Input("", [2], "int32")]), "int32", 9),
-        (Given([Input("", [2], "float32")]), "float32", 9),
+        (ModelConfig(), "int32", 9),
+        (ModelConfig([Input("", [2], "int32")]), "int32", 9),
+        (ModelConfig([Input("", [2], "float32")]), "float32", 9),
     ],
 )
 def test_what_a_subclassed_model_looks_up_is_whole_numbers_below_its_smallest_embedding(
-    given: Given, dtype: str, below: int
+    model_config: ModelConfig, dtype: str, below: int
 ) -> None:
-    told = Spec("x", (2,), given.inputs[0].dtype or "float32") if given.inputs else Spec("x", (2,))
-    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), given, [told])
+    told = Spec("x", (2,), model_config.inputs[0].dtype or "float32") if model_config.inputs else Spec("x", (2,))
+    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), model_config, [told])
     assert (found.dtype, found.below) == (dtype, below)
 
 
 def test_a_model_without_look_ups_takes_what_it_says() -> None:
     told = Spec("x", (2,), "int32")
-    assert inputs_of(Model(Tensor((None, 1))), Given(), [told]) == told
+    assert inputs_of(Model(Tensor((None, 1))), ModelConfig(), [told]) == told

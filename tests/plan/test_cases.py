@@ -3,10 +3,10 @@ import dataclasses
 import pytest
 
 from kerasbench.errors import MissingBackend
-from kerasbench.plan import cells as plan_cells
+from kerasbench.plan import cases as plan_cases
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.results.record import PUBLISHED, Asked
+from kerasbench.results.record import PUBLISHED, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -21,9 +21,9 @@ def make(
     devices: tuple[str, ...] = (),
     named: bool = False,
     interpreters: tuple[str, ...] = (),
-) -> plan_cells.Plan:
-    asked = Asked(backends=list(probes) if named else [], devices=list(devices))
-    return plan_cells.make(asked, [made.selected()], probes, made.MACHINE, interpreters)
+) -> plan_cases.Plan:
+    asked = RunConfig(backends=list(probes) if named else [], devices=list(devices))
+    return plan_cases.make(asked, [made.selected()], probes, made.MACHINE, interpreters)
 
 
 @pytest.mark.parametrize(
@@ -36,31 +36,31 @@ def make(
 def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: list[str], expected: list[str]) -> None:
     chosen = made.selected()
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
-    asked = Asked(named, devices=["cpu"], options=[Options(), Options(native=True)])
-    found = plan_cells.make(asked, [chosen], {"torch": TORCH, "jax": JAX}, made.MACHINE)
-    assert labels([*found.cells, *(cell for cell, _ in found.absent)]) == expected
+    asked = RunConfig(named, devices=["cpu"], options=[Options(), Options(native=True)])
+    found = plan_cases.make(asked, [chosen], {"torch": TORCH, "jax": JAX}, made.MACHINE)
+    assert labels([*found.cases, *(case for case, _ in found.absent)]) == expected
 
 
-def labels(cells: list[plan_cells.Cell]) -> list[str]:
-    return [cell.label for cell in cells]
+def labels(cases: list[plan_cases.Case]) -> list[str]:
+    return [case.label for case in cases]
 
 
 def test_without_devices_every_backend_gets_what_it_sees() -> None:
     made_plan = make({"torch": TORCH, "jax": JAX})
-    assert labels(made_plan.cells) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
-    assert made_plan.cells[1].device.name == "NVIDIA H200"
+    assert labels(made_plan.cases) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
+    assert made_plan.cases[1].device.name == "NVIDIA H200"
     assert made_plan.absent == []
 
 
 def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
     made_plan = make({"torch": TORCH, "jax": JAX}, ("gpu",))
-    assert labels(made_plan.cells) == ["dense torch gpu"]
+    assert labels(made_plan.cases) == ["dense torch gpu"]
     (absent, failure), *others = made_plan.absent
     assert absent.label == "dense jax gpu"
     assert (failure.code, failure.cause, failure.remedy) == (
         Code.UNAVAILABLE,
         "jax 0.10.2 sees cpu, not gpu",
-        plan_cells.DOCTOR,
+        plan_cases.DOCTOR,
     )
     assert not others
 
@@ -73,17 +73,17 @@ def test_a_device_that_nobody_has_is_an_error_that_says_what_was_seen() -> None:
 def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
     assert make({"torch": TORCH, "jax": GONE}).absent == []
     named = make({"torch": TORCH, "jax": GONE}, named=True)
-    assert [(cell.label, failure.cause) for cell, failure in named.absent] == [("dense jax cpu", GONE.cause)]
+    assert [(case.label, failure.cause) for case, failure in named.absent] == [("dense jax cpu", GONE.cause)]
 
 
 def test_a_backend_whose_interpreter_was_named_is_expected_to_be_there() -> None:
     found = make({"torch": TORCH, "jax": GONE}, interpreters=("jax",))
-    assert labels([cell for cell, _ in found.absent]) == ["dense jax cpu"]
+    assert labels([case for case, _ in found.absent]) == ["dense jax cpu"]
 
 
 def test_a_backend_that_is_installed_and_does_not_load_is_never_left_out() -> None:
     found = make({"torch": TORCH, "jax": BROKEN})
-    assert [(cell.label, failure.cause) for cell, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
+    assert [(case.label, failure.cause) for case, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
 
 
 def test_no_backend_at_all_says_what_to_install() -> None:
@@ -91,11 +91,11 @@ def test_no_backend_at_all_says_what_to_install() -> None:
         make({"jax": GONE})
 
 
-def test_a_plan_says_what_each_cell_s_trials_measure() -> None:
-    published = plan_cells.make(Asked(effort=PUBLISHED), [made.selected()], {"jax": JAX}, made.MACHINE)
-    assert [cell.protocol for cell in published.cells] == [PUBLISHED.protocol]
-    found = plan_cells.make(Asked(explain=True), [made.selected()], {"jax": JAX}, made.MACHINE).cells
-    assert [(cell.options.label, cell.protocol.kind, cell.protocol.parts) for cell in found] == [
+def test_a_plan_says_what_each_case_s_trials_measure() -> None:
+    published = plan_cases.make(RunConfig(effort=PUBLISHED), [made.selected()], {"jax": JAX}, made.MACHINE)
+    assert [case.protocol for case in published.cases] == [PUBLISHED.protocol]
+    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {"jax": JAX}, made.MACHINE).cases
+    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in found] == [
         ("", "steady", True),
         ("jit=off", "steady", False),
         ("batch=128", "sweep", False),
@@ -103,10 +103,10 @@ def test_a_plan_says_what_each_cell_s_trials_measure() -> None:
 
 
 def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
-    asked = Asked(options=[Options(threads=3)])
+    asked = RunConfig(options=[Options(threads=3)])
     for cores, measured in ((2, 0), (3, 1)):
         here = dataclasses.replace(made.MACHINE, cores=cores)
-        assert len(plan_cells.make(asked, [made.selected()], {"jax": JAX}, here).cells) == measured
+        assert len(plan_cases.make(asked, [made.selected()], {"jax": JAX}, here).cases) == measured
 
 
 def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:
@@ -120,15 +120,15 @@ def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run(
     assert make({"jax": older, "torch": BROKEN}).warnings == []
 
 
-def test_a_control_is_a_second_one_of_the_first_cell_of_each_row() -> None:
-    asked = Asked(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"])
-    found = plan_cells.make(asked, [made.selected()], {"torch": TORCH, "jax": JAX}, made.MACHINE).cells
-    assert [cell.label for cell in found if cell.options.control] == [
+def test_a_control_is_a_second_one_of_the_first_case_of_each_row() -> None:
+    asked = RunConfig(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"])
+    found = plan_cases.make(asked, [made.selected()], {"torch": TORCH, "jax": JAX}, made.MACHINE).cases
+    assert [case.label for case in found if case.options.control] == [
         "dense torch cpu control=on",
         "dense torch cpu control=on batch=8",
     ]
     assert len(found) == 8
-    (first, control) = (cell for cell in found if cell.label in ("dense torch cpu", "dense torch cpu control=on"))
+    (first, control) = (case for case in found if case.label in ("dense torch cpu", "dense torch cpu control=on"))
     assert dataclasses.replace(control, options=first.options) == first
 
 
@@ -138,26 +138,26 @@ NEW = dataclasses.replace(TORCH, versions={"torch": "2.13.0", "keras": "3.15.1"}
 
 def test_each_labelled_interpreter_is_a_column_of_the_same_row_and_meant_to_differ() -> None:
     found = make({"torch@old": OLD, "torch@new": NEW, "jax": JAX}, ("cpu",))
-    assert labels(found.cells) == ["dense torch cpu @old", "dense torch cpu @new", "dense jax cpu"]
-    assert [cell.subject for cell in found.cells] == ["torch@old", "torch@new", "jax"]
-    assert len({cell.row for cell in found.cells}) == 1
+    assert labels(found.cases) == ["dense torch cpu @old", "dense torch cpu @new", "dense jax cpu"]
+    assert [case.subject for case in found.cases] == ["torch@old", "torch@new", "jax"]
+    assert len({case.row for case in found.cases}) == 1
     assert found.warnings == []
 
 
 def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a_control_of_the_base() -> None:
-    asked = Asked(versus=["old", "new"], control=True)
+    asked = RunConfig(versus=["old", "new"], control=True)
     probes = {"torch@old": OLD, "torch@new": NEW, "jax@old": JAX, "jax@new": JAX}
-    found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE).cells
+    found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE).cases
     rows: dict[str, list[str]] = {}
-    for cell in found:
-        rows.setdefault(cell.row_label, []).append(cell.options.label)
+    for case in found:
+        rows.setdefault(case.row_label, []).append(case.options.label)
     alike = ["@old", "@new", "@old control=on"]
     assert rows == {"dense torch cpu": alike, "dense torch gpu": alike, "dense jax cpu": alike}
 
 
 def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
-    found = plan_cells.make(Asked(explain=True), [made.selected()], {"jax@old": JAX}, made.MACHINE).cells
-    assert [(cell.options.label, cell.protocol.parts) for cell in found] == [
+    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {"jax@old": JAX}, made.MACHINE).cases
+    assert [(case.options.label, case.protocol.parts) for case in found] == [
         ("@old", True),
         ("@old jit=off", False),
         ("@old batch=128", False),
@@ -165,15 +165,15 @@ def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
 
 
 def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
-    asked = Asked(versus=["old", "new"])
+    asked = RunConfig(versus=["old", "new"])
     probes: dict[str, ProbeReport | Failure] = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
-    found = plan_cells.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
-    assert labels(found.cells) == ["dense torch cpu @old", "dense torch gpu @old"]
-    assert labels([cell for cell, _ in found.absent]) == ["dense torch cpu @new", "dense torch gpu @new"]
-    named = plan_cells.make(
+    found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
+    assert labels(found.cases) == ["dense torch cpu @old", "dense torch gpu @old"]
+    assert labels([case for case, _ in found.absent]) == ["dense torch cpu @new", "dense torch gpu @new"]
+    named = plan_cases.make(
         dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
     )
-    assert {cell.subject for cell, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
+    assert {case.subject for case, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
 
 
 @pytest.mark.parametrize("blind", ["old", "new"])
@@ -181,20 +181,20 @@ def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forg
     probes = {f"torch@{label}": dataclasses.replace(OLD, devices=[made.CPU, CUDA]) for label in ("old", "new")}
     probes[f"torch@{blind}"] = dataclasses.replace(OLD, devices=[made.CPU])
     scenarios = [made.selected()]
-    found = plan_cells.make(Asked(versus=["old", "new"]), scenarios, {**probes, "jax@old": JAX}, made.MACHINE)
+    found = plan_cases.make(RunConfig(versus=["old", "new"]), scenarios, {**probes, "jax@old": JAX}, made.MACHINE)
     ((absent, failure),) = found.absent
     assert (absent.label, failure.code) == (f"dense torch gpu @{blind}", Code.UNAVAILABLE)
     assert failure.cause == "torch 2.13.0 sees cpu, not gpu"
-    assert absent.row in {cell.row for cell in found.cells}
-    apart = plan_cells.make(Asked(), scenarios, probes, made.MACHINE)
-    assert not apart.absent and len(apart.cells) == 3
+    assert absent.row in {case.row for case in found.cases}
+    apart = plan_cases.make(RunConfig(), scenarios, probes, made.MACHINE)
+    assert not apart.absent and len(apart.cases) == 3
 
 
 @pytest.mark.parametrize(
     ("named", "expected"),
     [(False, ["dense torch gpu"]), (True, ["dense torch cpu", "dense torch gpu"])],
 )
-def test_a_large_regime_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
+def test_a_large_workload_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
     chosen = made.selected()
-    large = dataclasses.replace(chosen, regime=dataclasses.replace(chosen.regime, large=True), named=named)
-    assert labels(plan_cells.make(Asked(), [large], {"torch": TORCH}, made.MACHINE).cells) == expected
+    large = dataclasses.replace(chosen, workload=dataclasses.replace(chosen.workload, large=True), named=named)
+    assert labels(plan_cases.make(RunConfig(), [large], {"torch": TORCH}, made.MACHINE).cases) == expected

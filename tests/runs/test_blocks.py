@@ -5,38 +5,38 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.plan.cells import Cell
-from kerasbench.processes.bout import Ear, Entrant, Rules
+from kerasbench.plan.cases import Case
+from kerasbench.processes.block import BlockMember, Ear, Rules
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.measurement import Block, Usage
-from kerasbench.protocol.requests import Given
+from kerasbench.protocol.measurement import Slice, Usage
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.record import exactly
 from kerasbench.results.store import Store
-from kerasbench.runs.rounds import Bouts
+from kerasbench.runs.rounds import Blocks
 from kerasbench.runs.rows import rows_of
 from tests import made
-from tests.scripted import CELLS, FakeWorker, Quiet, Silent, execute, noisy
+from tests.scripted import CASES, FakeWorker, Quiet, Silent, execute, noisy
 
 
 class Keeping(FakeWorker):
     """Keeps what it was given."""
 
-    def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
         self.entrants, self.rules = entrants, rules
         return super().__call__(entrants, rules, ear, alone)
 
 
-def test_a_bout_is_asked_for_by_interpreters_requests_limits_and_rules() -> None:
-    planned = made.plan(*CELLS, effort=exactly(3))
+def test_a_block_is_asked_for_by_interpreters_requests_limits_and_rules() -> None:
+    planned = made.plan(*CASES, effort=exactly(3))
     worker = Keeping(torch=noisy(1), jax=noisy(2))
     (row,) = rows_of(planned)
-    bouts = Bouts(planned, worker, Quiet(), Silent(), lambda backend: f"/{backend}/python")
-    trials = bouts.measure(row, row.cells, 1, 7)
-    assert [(one.round, one.bout, one.backend) for _, one in trials] == [(1, 7, "torch"), (1, 7, "jax")]
+    blocks = Blocks(planned, worker, Quiet(), Silent(), lambda backend: f"/{backend}/python")
+    trials = blocks.measure(row, row.cases, 1, 7)
+    assert [(one.round, one.block, one.backend) for _, one in trials] == [(1, 7, "torch"), (1, 7, "jax")]
     assert [one.python for one in worker.entrants] == ["/torch/python", "/jax/python"]
     assert [one.limits.timeout_s for one in worker.entrants] == [300.0, 300.0]
     assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))
-    same = [[Block(1, 100 * made.MS)] * 6] * 2
+    same = [[Slice(1, 100 * made.MS)] * 6] * 2
     assert worker.rules.enough("train", same)
     assert not worker.rules.enough("train", [column[:5] for column in same])
     assert worker.rules.fits()
@@ -45,24 +45,24 @@ def test_a_bout_is_asked_for_by_interpreters_requests_limits_and_rules() -> None
 @pytest.mark.parametrize(
     ("file", "given", "asked_bytes", "allowed_bytes"),
     [
-        ("net.keras", Given(), None, 6 << 30),  # of eight GiB
-        ("net.keras", Given(), 1 << 30, 1 << 30),
-        ("net.keras", Given(trust=True), None, None),
-        ("net.py", Given(), None, None),
+        ("net.keras", ModelConfig(), None, 6 << 30),  # of eight GiB
+        ("net.keras", ModelConfig(), 1 << 30, 1 << 30),
+        ("net.keras", ModelConfig(trust=True), None, None),
+        ("net.py", ModelConfig(), None, None),
     ],
 )
 def test_a_saved_model_may_not_hold_all_memory(
-    file: str, given: Given, asked_bytes: int | None, allowed_bytes: int | None
+    file: str, given: ModelConfig, asked_bytes: int | None, allowed_bytes: int | None
 ) -> None:
-    entry = dataclasses.replace(CELLS[0].selected.entry, file=Path(file), given=given)
-    cell = dataclasses.replace(CELLS[0], selected=dataclasses.replace(CELLS[0].selected, entry=entry))
-    planned = made.plan(cell)
-    planned = dataclasses.replace(planned, asked=dataclasses.replace(planned.asked, memory_limit_bytes=asked_bytes))
+    entry = dataclasses.replace(CASES[0].selected.entry, file=Path(file), model_config=given)
+    case = dataclasses.replace(CASES[0], selected=dataclasses.replace(CASES[0].selected, entry=entry))
+    planned = made.plan(case)
+    planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, memory_limit_bytes=asked_bytes))
     worker = Keeping(torch=noisy(1))
     (row,) = rows_of(planned)
-    Bouts(planned, worker, Quiet(), Silent(), lambda backend: "python").measure(row, row.cells, 1, 1)
+    Blocks(planned, worker, Quiet(), Silent(), lambda backend: "python").measure(row, row.cases, 1, 1)
     assert worker.entrants[0].limits.memory_bytes == allowed_bytes
-    assert worker.entrants[0].request.given == given
+    assert worker.entrants[0].request.model_config == given
 
 
 def test_a_trial_is_held_against_the_undisturbed_ones_before_it(tmp_path: Path) -> None:
@@ -72,51 +72,53 @@ def test_a_trial_is_held_against_the_undisturbed_ones_before_it(tmp_path: Path) 
     )
     worker = FakeWorker(torch=[busy, usual, less])
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    record = execute(made.plan(CELLS[0], effort=exactly(3)), store, worker, Silent(), Quiet(1))
+    record = execute(made.plan(CASES[0], effort=exactly(3)), store, worker, Silent(), Quiet(1))
     assert [{signal.name for signal in one.noise} for one in record.trials[1:]] == [set(), set()]
     store = Store.create(tmp_path, "2026-01-03T03:04:05Z")
-    record = execute(made.plan(CELLS[0], effort=exactly(3)), store, FakeWorker(torch=[busy, usual, less]), Silent())
+    record = execute(made.plan(CASES[0], effort=exactly(3)), store, FakeWorker(torch=[busy, usual, less]), Silent())
     assert [{signal.name for signal in one.noise} for one in record.trials[1:]] == [{"share"}, {"share"}]
 
 
-def test_an_observer_hears_which_column_a_bout_is_at() -> None:
+def test_an_observer_hears_which_column_a_block_is_at() -> None:
     heard: list[str] = []
 
     class Hearing(Silent):
-        def trial_began(self, cell: Cell, round_index: int) -> None:
-            heard.append(f"{cell.backend} began round {round_index}")
+        def trial_began(self, case: Case, round_index: int) -> None:
+            heard.append(f"{case.backend} began round {round_index}")
 
-        def phase_began(self, cell: Cell, phase: str) -> None:
-            heard.append(f"{cell.backend} {phase}")
+        def phase_began(self, case: Case, phase: str) -> None:
+            heard.append(f"{case.backend} {phase}")
 
         def gate_closed(self, row: str, reason: str) -> None:
             heard.append(f"{row}: {reason}")
 
     class Busy(Quiet):
-        def __call__(self, devices, bout, on_wait: Callable[[str], None], /):  # type: ignore[no-untyped-def]
+        def __call__(self, devices, block, on_wait: Callable[[str], None], /):  # type: ignore[no-untyped-def]
             on_wait("busy")
-            return super().__call__(devices, bout, on_wait)
+            return super().__call__(devices, block, on_wait)
 
-    planned = made.plan(*CELLS)
+    planned = made.plan(*CASES)
     (row,) = rows_of(planned)
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    Bouts(planned, worker, Busy(), Hearing(), lambda backend: "").measure(row, row.cells, 2, 1)
+    Blocks(planned, worker, Busy(), Hearing(), lambda backend: "").measure(row, row.cases, 2, 1)
     assert heard == ["dense: busy", "torch began round 2", "torch train", "jax began round 2", "jax train"]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_bout_to_bout(
+def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(
     tmp_path: Path, seed: int
 ) -> None:
     drawn: list[list[list[int]]] = []
 
     class Drawing(FakeWorker):
-        def __call__(self, entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+        def __call__(
+            self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
+        ) -> list[Outcome | None]:
             drawn.append([list(order) for order in islice(rules.orders(5), 10)])
             return super().__call__(entrants, rules, ear, alone)
 
-    planned = made.plan(*CELLS, effort=exactly(2))
-    vars(planned.asked)["seed"] = seed
+    planned = made.plan(*CASES, effort=exactly(2))
+    vars(planned.config)["seed"] = seed
     for number in range(2):
         store = Store.create(tmp_path / str(number), "2026-01-02T03:04:05Z")
         execute(planned, store, Drawing(torch=noisy(1), jax=noisy(2)), Silent())

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.worker.clock import LEAD_STEPS, WarmUpClock, is_steady, refill_ns
 
@@ -28,32 +28,32 @@ def run(clock: WarmUpClock, step_ns: float, steps_per_epoch: int, epoch_ns: floa
 
 
 @pytest.mark.parametrize(("step_ms", "expected"), [(0.3, 512), (2, 64), (30, 4), (100, 1), (1500, 1)])
-def test_k_is_the_smallest_power_of_two_with_a_block_of_100_ms(step_ms: float, expected: int) -> None:
+def test_k_is_the_smallest_power_of_two_with_a_slice_of_100_ms(step_ms: float, expected: int) -> None:
     clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, step_ms * MS, 5000)
-    assert clock.steps_per_block == expected
+    assert clock.steps_per_slice == expected
     assert clock.unit_ns == pytest.approx(step_ms * MS)
 
 
-def test_a_block_is_long_enough_for_its_synchronisation() -> None:
+def test_a_slice_is_long_enough_for_its_synchronisation() -> None:
     clock = WarmUpClock(Protocol(), 5000, sync_ns=4 * MS)
     run(clock, 2 * MS, 5000)
-    assert clock.steps_per_block * 2 * MS * 0.01 >= 4 * MS
+    assert clock.steps_per_slice * 2 * MS * 0.01 >= 4 * MS
 
 
 def test_k_never_exceeds_an_epoch() -> None:
     clock = WarmUpClock(Protocol(), 25, sync_ns=1000)
     run(clock, MS, 25)
-    assert clock.steps_per_block == 16
+    assert clock.steps_per_slice == 16
 
 
-def test_the_cost_of_an_epoch_is_in_no_block() -> None:
+def test_the_cost_of_an_epoch_is_in_no_slice() -> None:
     clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     run(clock, 2 * MS, 40, epoch_ns=500 * MS)
-    assert {block.unit_ns for block in clock.blocks} == {2 * MS}
+    assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
 
 
-def test_the_first_step_of_an_epoch_is_in_no_block() -> None:
+def test_the_first_step_of_an_epoch_is_in_no_slice() -> None:
     clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     clock.begin_epoch()
     assert [step for step in range(5) if clock.wants(step)] == [LEAD_STEPS]
@@ -65,35 +65,35 @@ def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
     now, step = 0, LEAD_STEPS
     while not clock.warm:
         clock.mark(step, now)
-        taken = clock.steps_per_block
+        taken = clock.steps_per_slice
         now += taken * MS + (150 * MS if step == LEAD_STEPS else 0)
         step += taken
-    assert clock.steps_per_block == 128
+    assert clock.steps_per_slice == 128
 
 
 def test_a_steady_model_is_warm_after_a_second() -> None:
     clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert clock.steady
-    assert sum(block.ns for block in clock.blocks) >= 1000 * MS
-    assert [block.count for block in clock.blocks[-10:]] == [64] * 10
+    assert sum(slice_.ns for slice_ in clock.slices) >= 1000 * MS
+    assert [slice_.count for slice_ in clock.slices[-10:]] == [64] * 10
 
 
 def test_what_was_frozen_is_not_calibrated_again() -> None:
-    clock = WarmUpClock(Protocol(steps_per_block=8, warmup_blocks=4), 5000, sync_ns=1000)
+    clock = WarmUpClock(Protocol(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
-    assert clock.blocks == [Block(8, 16 * MS)] * 4
+    assert clock.slices == [Slice(8, 16 * MS)] * 4
 
 
 def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
-    clock = WarmUpClock(Protocol(warmup_blocks=0), None, sync_ns=1000)
+    clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
     clock.begin_epoch()
     now, epoch = 0, LEAD_STEPS
     while not clock.warm:
         clock.mark(epoch, now)
-        now += clock.steps_per_block * 30 * MS
-        epoch += clock.steps_per_block
-    assert [block.count for block in clock.blocks] == [1, 2, 4, 4]
+        now += clock.steps_per_slice * 30 * MS
+        epoch += clock.steps_per_slice
+    assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
 
 
 def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
@@ -106,7 +106,7 @@ def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
         step_ns *= 0.97
         step += 1
     assert not clock.steady
-    assert 3 < len(clock.blocks) <= 40
+    assert 3 < len(clock.slices) <= 40
 
 
 @pytest.mark.parametrize(("steps", "by_epoch"), [(1, True), (7, True), (8, False), (1594, False)])
@@ -153,7 +153,7 @@ class QueuedDevice:
 @pytest.mark.parametrize(
     ("host_ms", "device_ms"), [(0.2, 0.5), (2, 3), (3, 2), (2, 2.1), (4, 30), (9, 10), (0.1, 0.01), (12, 400)]
 )
-def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_block(host_ms: float, device_ms: float) -> None:
+def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms: float, device_ms: float) -> None:
     device = QueuedDevice(host_ms, device_ms)
     clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
     clock.begin_epoch()
@@ -163,16 +163,16 @@ def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_block(host_ms:
         if clock.warm:
             break
         device.send()
-    found = {block.unit_ns for block in clock.blocks if block.count == clock.steps_per_block}
+    found = {slice_.unit_ns for slice_ in clock.slices if slice_.count == clock.steps_per_slice}
     assert all(device.step_ns <= unit_ns <= 1.01 * device.step_ns for unit_ns in found)
 
 
 def test_what_a_refill_costs_is_found_from_two_sizes() -> None:
-    assert refill_ns([Block(1, 7), Block(2, 12), Block(2, 13)]) == 2  # 2 + 5 k
-    assert refill_ns([Block(4, 22), Block(4, 23)]) == math.inf
+    assert refill_ns([Slice(1, 7), Slice(2, 12), Slice(2, 13)]) == 2  # 2 + 5 k
+    assert refill_ns([Slice(4, 22), Slice(4, 23)]) == math.inf
 
 
-def test_a_hiccup_while_k_is_looked_for_makes_no_block_endless() -> None:
+def test_a_hiccup_while_k_is_looked_for_makes_no_slice_endless() -> None:
     clock, now = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True), 0
     clock.begin_epoch()
     for step in range(1_000_000):
@@ -181,4 +181,4 @@ def test_a_hiccup_while_k_is_looked_for_makes_no_block_endless() -> None:
         if clock.warm:
             break
         now += 5000 * MS if step == 2 else MS
-    assert clock.steps_per_block <= 1024
+    assert clock.steps_per_slice <= 1024

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, compress, permutations
 
-from kerasbench.analysis.cells import HEADLINE, CellSummary, Row
+from kerasbench.analysis.cases import HEADLINE, CaseSummary, Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     Claim,
@@ -33,7 +33,7 @@ CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, lea
 
 @dataclass(frozen=True)
 class Comparison:
-    """The fastest cell of a row against one of the others: the ratio of their times, and what it means.
+    """The fastest case of a row against one of the others: the ratio of their times, and what it means.
 
     ``decides``: about how many rounds in all would decide it by itself; None where no number would. ``by_means`` is the
     ratio by the means of the same slices, where that lies outside the interval; else None.
@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Control:
-    """A column that was measured twice in each bout: the ratio of the second to the first, which should be 1."""
+    """A column that was measured twice in each block: the ratio of the second to the first, which should be 1."""
 
     column: Column
     ratio: LogEstimate
@@ -61,7 +61,7 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Ranking:
     """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
 
     Nobody is, where there is nobody to be compared with. Where each column is slower than another, a rival may be
@@ -98,7 +98,7 @@ class Standing:
 
     @property
     def by_slices(self) -> bool:
-        """Whether the intervals rest on slices, because there were too few bouts."""
+        """Whether the intervals rest on slices, because there were too few blocks."""
         return self.proven and any(one.ratio.basis == "slices" for one in self.comparisons)
 
     @property
@@ -111,8 +111,8 @@ class Standing:
         return next((one.ratio.inverse for one in self.comparisons if one.rival == column), None)
 
 
-def stand(rows: Sequence[Row], effect: float) -> list[Standing]:
-    """Compare the fastest cell of each row with each of its others.
+def stand(rows: Sequence[Row], effect: float) -> list[Ranking]:
+    """Compare the fastest case of each row with each of its others.
 
     All verdicts of the table are judged together, because their number matters.
     """
@@ -126,7 +126,7 @@ def stand(rows: Sequence[Row], effect: float) -> list[Standing]:
     verdicts = iter(judge_all(judged, effect))
     few = all(row.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
     tentative = few and not any(one is not None and one.has_interval for one in judged)
-    standings = []
+    rankings = []
     for row, repeated, (fastest, ratios) in zip(rows, controls, pairs, strict=True):
         comparisons = [
             Comparison(
@@ -135,15 +135,15 @@ def stand(rows: Sequence[Row], effect: float) -> list[Standing]:
             for rival, found in ratios.items()
         ]
         proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
-        standings.append(Standing(fastest, comparisons, proven, tentative, repeated))
-    return standings
+        rankings.append(Ranking(fastest, comparisons, proven, tentative, repeated))
+    return rankings
 
 
 def _by_means(row: Row, fastest: Column | None, rival: Column, ratio: LogEstimate) -> float | None:
     """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'."""
     if fastest is None or row.headline != HEADLINE or ratio.low is None or ratio.high is None:
         return None
-    found = by_means(row.cells[fastest], row.cells[rival])
+    found = by_means(row.cases[fastest], row.cases[rival])
     return None if found is None or ratio.low <= found <= ratio.high else found
 
 
@@ -160,10 +160,10 @@ def control(row: Row) -> Control | None:
     """
     if row.origin.versus:
         return None
-    for column, cell in row.cells.items():
+    for column, case in row.cases.items():
         original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
-        if is_control(column[2]) and original in row.cells:
-            ratio = between(cell, row.cells[original], row.headline, row.cells.values())
+        if is_control(column[2]) and original in row.cases:
+            ratio = between(case, row.cases[original], row.headline, row.cases.values())
             if ratio is not None:
                 return Control(original, ratio)
     return None
@@ -178,14 +178,14 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     Native twins do not compete, and neither does what was measured beside busy processors: they are compared with their
     own backend (prices.py). Nor does a control.
     """
-    competing = {column: cell for column, cell in row.cells.items() if competes(column[2])}
-    values = {column: found.value for column, cell in competing.items() if (found := cell.estimate(row.headline))}
+    competing = {column: case for column, case in row.cases.items() if competes(column[2])}
+    values = {column: found.value for column, case in competing.items() if (found := case.estimate(row.headline))}
     if len(values) < 2:
         return None, {}
     in_order = sorted(values, key=lambda column: values[column])
     ratios: dict[Column, dict[Column, LogEstimate]] = {column: {} for column in in_order}
     for one, other in itertools.combinations(in_order, 2):
-        found = between(row.cells[one], row.cells[other], row.headline, row.cells.values())
+        found = between(row.cases[one], row.cases[other], row.headline, row.cases.values())
         if found is not None:
             ratios[one][other], ratios[other][one] = found, found.inverse
     fastest = max(in_order, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
@@ -217,14 +217,14 @@ class Sittings:
         return low is not None and low > 1
 
 
-def sittings(row: Row, standing: Standing) -> list[Sittings]:
+def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
     """Return what each sitting found of a row's columns; nothing for a row that had one."""
-    if standing.fastest is None:
+    if ranking.fastest is None:
         return []
-    fastest = row.cells[standing.fastest]
+    fastest = row.cases[ranking.fastest]
     found = [
-        Sittings(row, one.rival, standing.fastest, in_sittings(row.cells[one.rival], fastest, row.headline))
-        for one in standing.comparisons
+        Sittings(row, one.rival, ranking.fastest, in_sittings(row.cases[one.rival], fastest, row.headline))
+        for one in ranking.comparisons
     ]
     return [one for one in found if len(one.ratios) > 1]
 
@@ -233,7 +233,7 @@ STEP, EPOCH = "steady_step_ms", "epoch_s"
 
 
 @dataclass(frozen=True)
-class Price:
+class Overhead:
     """The time of a step or an epoch with something over that without; above 1 it costs something."""
 
     row: Row
@@ -244,8 +244,8 @@ class Price:
     verdict: Verdict
 
 
-def of_keras(rows: Sequence[Row], effect: float) -> list[Price]:
-    """Return each cell that was measured with Keras and without, step before epoch."""
+def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
+    """Return each case that was measured with Keras and without, step before epoch."""
 
     def with_keras(options: Options) -> Options | None:
         return dataclasses.replace(options, native=False) if options.native else None
@@ -260,8 +260,8 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Price]:
     )
 
 
-def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Price]:
-    """Return each cell that was measured beside busy processors and without them, by what stands for its row."""
+def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
+    """Return each case that was measured beside busy processors and without them, by what stands for its row."""
 
     def undisturbed(options: Options) -> Options | None:
         return dataclasses.replace(options, busy_cores=0) if options.busy_cores else None
@@ -269,18 +269,18 @@ def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Price]:
     return _judged([(row, busy, quiet, row.headline) for row, busy, quiet in _counterparts(rows, undisturbed)], effect)
 
 
-def _judged(asked: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Price]:
+def _judged(asked: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Overhead]:
     """Return the prices, all verdicts judged together.
 
-    A cell that a failure withholds has no price: one that computes something else says nothing.
+    A case that a failure withholds has no price: one that computes something else says nothing.
     """
     found = [
         (row, paying, free, metric, compared)
         for row, paying, free, metric in asked
-        if (compared := between(row.cells[paying], row.cells[free], metric, row.cells.values())) is not None
+        if (compared := between(row.cases[paying], row.cases[free], metric, row.cases.values())) is not None
     ]
     verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)
-    return [Price(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
+    return [Overhead(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
 
 
 def _counterparts(
@@ -289,9 +289,9 @@ def _counterparts(
     """Return the columns that have a counterpart in their row, and that; None: a column asks for none."""
     found = []
     for row in rows:
-        for column, cell in row.cells.items():
-            other = counterpart(cell.trials[0][0].options) if cell.trials else None
-            if other is not None and (*column[:2], other.terms) in row.cells:
+        for column, case in row.cases.items():
+            other = counterpart(case.trials[0][0].options) if case.trials else None
+            if other is not None and (*column[:2], other.terms) in row.cases:
                 found.append((row, column, (*column[:2], other.terms)))
     return found
 
@@ -336,7 +336,7 @@ def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two cells, and the ratios a/b of their first steps and of their later ones."""
+    """Two cases, and the ratios a/b of their first steps and of their later ones."""
 
     row: Row
     a: Column
@@ -356,24 +356,24 @@ class _Pair:
     def break_even(self, a_is_slow: bool) -> BreakEven:
         """Return when the slow start has paid, by B's times and the two ratios."""
         assert self.first is not None and self.later is not None
-        cell = self.row.cells[self.b]
-        extra_ms = _value(cell, FIRST) * (self.first.value - 1)
-        steps = extra_ms / (_value(cell, HEADLINE) * (1 - self.later.value))
+        case = self.row.cases[self.b]
+        extra_ms = _value(case, FIRST) * (self.first.value - 1)
+        steps = extra_ms / (_value(case, HEADLINE) * (1 - self.later.value))
         return BreakEven(self.row, *((self.a, self.b) if a_is_slow else (self.b, self.a)), abs(extra_ms), steps)
 
 
 def _ratios(row: Row, a: Column, b: Column) -> tuple[LogEstimate | None, LogEstimate | None]:
-    mine, other = row.cells[a], row.cells[b]
-    return between(mine, other, FIRST, row.cells.values()), between(mine, other, HEADLINE, row.cells.values())
+    mine, other = row.cases[a], row.cases[b]
+    return between(mine, other, FIRST, row.cases.values()), between(mine, other, HEADLINE, row.cases.values())
 
 
 def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
-    """Return CPU against GPU for each backend and regime that was measured on both; all verdicts judged together."""
+    """Return CPU against GPU for each backend and workload that was measured on both; all verdicts judged together."""
     pairs = []
     for row in rows:
         for cpu, gpu in permutations(_measured(row), 2):
             if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
-                found = between(row.cells[cpu], row.cells[gpu], HEADLINE, row.cells.values())
+                found = between(row.cases[cpu], row.cases[gpu], HEADLINE, row.cases.values())
                 if found is not None:
                     pairs.append((row, cpu, gpu, found))
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
@@ -385,9 +385,9 @@ def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns that have a training step; a control is none of its own."""
-    return [column for column, cell in row.cells.items() if cell.estimate(HEADLINE) and not is_control(column[2])]
+    return [column for column, case in row.cases.items() if case.estimate(HEADLINE) and not is_control(column[2])]
 
 
-def _value(cell: CellSummary, name: str) -> float:
-    found = cell.estimate(name)
+def _value(case: CaseSummary, name: str) -> float:
+    found = case.estimate(name)
     return found.value if found else float("nan")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.anatomy import Anatomy, Help, share, step_ms
+from kerasbench.analysis.breakdown import Help, StepBreakdown, share, step_ms
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Block, Measurement
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results.folder import merge
@@ -25,14 +25,14 @@ FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 
 ROUNDS = (1, 2, 3)
 
 
-def explained(*others: TrialRecord, found: Measurement | None = None) -> Anatomy:
+def explained(*others: TrialRecord, found: Measurement | None = None) -> StepBreakdown:
     mine = [made.trial(index, found=found or with_parts()) for index in ROUNDS]
-    return anatomy([*mine, *others])
+    return breakdown([*mine, *others])
 
 
-def anatomy(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> Anatomy:
+def breakdown(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> StepBreakdown:
     rounds = max(trial.round for trial in trials)
-    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).anatomies
+    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
     return one
 
 
@@ -56,9 +56,9 @@ def test_the_parts_add_up_to_the_epoch_whatever_a_step_took_when_they_were_measu
     assert one.later.value == pytest.approx(2.0)
 
 
-def turns(*times_ms: tuple[float, ...]) -> list[Block]:
-    """A way's blocks: those of each turn."""
-    return [Block(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn]
+def turns(*times_ms: tuple[float, ...]) -> list[Slice]:
+    """A way's slices: those of each turn."""
+    return [Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn]
 
 
 def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
@@ -68,14 +68,14 @@ def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
     assert share(turns((1, 3), (3, 3), (4, 4)), turns((4, 4), (4, 4), (4, 4))) == pytest.approx(0.75)
 
 
-def test_blocks_that_no_turn_is_known_of_are_one_turn() -> None:
-    assert share([Block(10, ms) for ms in (10, 20, 90)], [Block(10, ms) for ms in (40, 10, 90)]) == pytest.approx(0.5)
+def test_slices_that_no_turn_is_known_of_are_one_turn() -> None:
+    assert share([Slice(10, ms) for ms in (10, 20, 90)], [Slice(10, ms) for ms in (40, 10, 90)]) == pytest.approx(0.5)
 
 
 def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> None:
     ways = [[1.0, 3.0, 2.0], [0.75, 2.25, 1.5], [0.5, 1.5, 1.0]]
     found = [with_parts(arrays, ready, bare, steady_ms=arrays) for arrays, ready, bare in zip(*ways, strict=True)]
-    one = anatomy([made.trial(index, found=each) for index, each in zip(ROUNDS, found, strict=True)])
+    one = breakdown([made.trial(index, found=each) for index, each in zip(ROUNDS, found, strict=True)])
     assert (one.epoch_ms.half_width or 0) > 1
     for part in (one.feeding_ms, one.framework_ms, one.computation_ms):
         assert part.half_width == pytest.approx(0.0, abs=1e-6)
@@ -136,7 +136,7 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
 
 def test_without_a_count_nothing_is_said_of_rates() -> None:
     mine = [made.trial(index, found=with_parts()) for index in ROUNDS]
-    one = anatomy(mine, [])
+    one = breakdown(mine, [])
     assert (one.rate, one.peak) == (None, None)
     assert not any("FLOP" in sentence for sentence in sentences(one))
 
@@ -164,14 +164,14 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
     in_one, apart = (
         merge([both[0], dataclasses.replace(both[1], started=day)]) for day in (both[0].started, "2026-02")
     )
-    advised = [[one.what for one in findings(found).anatomies[0].advice] for found in (in_one, apart)]
+    advised = [[one.what for one in findings(found).breakdowns[0].advice] for found in (in_one, apart)]
     assert [Help.BATCH in each for each in advised] == [True, False]
 
 
 @pytest.mark.parametrize(
     ("options", "device", "what"), [(Options(jit=True), made.CPU, Help.JIT), (Options(), GPU, Help.DEVICE)]
 )
-def test_another_cell_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
+def test_another_case_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
     options: Options, device: Device, what: Help
 ) -> None:
     (advice,) = [one for one in explained(*rivals(1.0, options, device)).advice if one.what is what]
@@ -179,7 +179,7 @@ def test_another_cell_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
     assert not [one for one in explained(*rivals(2.02, options, device)).advice if one.what is what]
 
 
-def test_cells_that_differ_in_two_things_are_no_advice() -> None:
+def test_cases_that_differ_in_two_things_are_no_advice() -> None:
     both = explained(*rivals(1.0, Options(jit=True, batch=128)), *rivals(1.0, Options(jit=True), GPU))
     assert {one.what for one in both.advice} == {Help.PREPARED}
 
@@ -187,9 +187,9 @@ def test_cells_that_differ_in_two_things_are_no_advice() -> None:
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
-    found = {one.what: one.column for one in anatomy([*mine, *rivals(1.0, bare)]).advice}
+    found = {one.what: one.column for one in breakdown([*mine, *rivals(1.0, bare)]).advice}
     assert found[Help.JIT] == ("torch", "cpu", bare.terms)
-    other = anatomy([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
+    other = breakdown([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
     assert Help.JIT not in {one.what for one in other}
 
 
@@ -203,11 +203,11 @@ def test_prepared_data_are_advised_where_feeding_takes_a_tenth() -> None:
 def test_two_rounds_are_too_few_for_advice() -> None:
     found = [made.trial(index, found=with_parts()) for index in (1, 2)]
     other = [made.trial(index, found=made.measurement(1.0), options=Options(jit=True)) for index in (1, 2)]
-    assert anatomy([*found, *other]).advice == []
+    assert breakdown([*found, *other]).advice == []
 
 
-def test_cells_without_parts_are_not_explained() -> None:
-    assert findings(made.record(made.trial())).anatomies == []
+def test_cases_without_parts_are_not_explained() -> None:
+    assert findings(made.record(made.trial())).breakdowns == []
     assert drawn(section([])) == ""
 
 
@@ -222,8 +222,8 @@ def test_every_sentence_of_the_text_has_a_number_and_stands_in_the_data() -> Non
     assert data["feeding_ms"]["value"] == pytest.approx(0.5)
 
 
-def test_a_step_is_the_median_over_blocks() -> None:
-    assert step_ms([Block(10, ms * 10 * made.MS) for ms in (1, 2, 9)]) == 2.0
+def test_a_step_is_the_median_over_slices() -> None:
+    assert step_ms([Slice(10, ms * 10 * made.MS) for ms in (1, 2, 9)]) == 2.0
 
 
 def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
@@ -231,5 +231,5 @@ def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
         found = with_parts()
         training = dataclasses.replace(made.trained(found), again_ns=made.trained(found).again_ns if compile_ else [])
         trials = [made.trial(i, found=dataclasses.replace(found, training=training)) for i in ROUNDS]
-        one = anatomy(trials, flops)
+        one = breakdown(trials, flops)
         assert any("tracing and compiling" in sentence for sentence in sentences(one)) is compile_

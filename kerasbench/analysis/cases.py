@@ -1,4 +1,4 @@
-"""The cells of a table and their trials, row by row.
+"""The cases of a table and their trials, row by row.
 
 Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights.
 
@@ -15,8 +15,8 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, lea
 from kerasbench.analysis.metrics import BY_NAME, Metric
 from kerasbench.protocol.columns import CPU, IEEE, Size, is_native
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
-from kerasbench.protocol.messages import Code, Description, Failure, RegimeDescription
-from kerasbench.results.record import CellKey, Column, Origin, TrialRecord
+from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
+from kerasbench.results.record import CaseKey, Column, Origin, TrialRecord
 from kerasbench.text import label
 
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
@@ -25,7 +25,7 @@ PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
 
 def headline(size: Size | None) -> str:
-    """Return the metric that stands for a cell: in a sweep, which measures no epochs, the step inside of them."""
+    """Return the metric that stands for a case: in a sweep, which measures no epochs, the step inside of them."""
     return HEADLINE if size is None else STEADY
 
 
@@ -40,10 +40,10 @@ def headline_of(trials: Iterable[TrialRecord]) -> str:
 
 
 @dataclass(frozen=True)
-class CellSummary:
-    """What a cell's trials amount to (see ``summarize_cell``).
+class CaseSummary:
+    """What a case's trials amount to (see ``summarize_case``).
 
-    ``failure`` is the last one; a cell that failed may hold earlier trials. ``noisy`` are the rounds in which it was
+    ``failure`` is the last one; a case that failed may hold earlier trials. ``noisy`` are the rounds in which it was
     disturbed.
     """
 
@@ -52,7 +52,7 @@ class CellSummary:
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
 
     def by_round(self, metric: Metric) -> dict[int, float]:
-        """Return the metric's value in each round that has one; the mean where a round had several bouts."""
+        """Return the metric's value in each round that has one; the mean where a round had several blocks."""
         found: dict[int, list[float]] = {}
         for trial, measurement in self.trials:
             value = metric.read(trial, measurement)
@@ -73,7 +73,7 @@ class CellSummary:
 
     @property
     def device_title(self) -> str:
-        """The GPU's name as a trial found it, empty for a CPU and for a cell without a trial that succeeded."""
+        """The GPU's name as a trial found it, empty for a CPU and for a case without a trial that succeeded."""
         return next((trial.device.title for trial, _ in self.trials), "")
 
     @property
@@ -94,7 +94,7 @@ class CellSummary:
 
     @property
     def steps_ms(self) -> list[float]:
-        """The training step of each trial, by the metric that stands for the cell."""
+        """The training step of each trial, by the metric that stands for the case."""
         return self.values(BY_NAME[headline_of(trial for trial, _ in self.trials)])
 
     @property
@@ -106,60 +106,60 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class Row:
-    """One regime of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run.
+    """One workload of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run.
 
     ``own``: the scenario is the user's own, not a built-in one of the same name.
     """
 
     scenario: Description
-    regime: RegimeDescription
-    cells: dict[Column, CellSummary]
+    workload: WorkloadDescription
+    cases: dict[Column, CaseSummary]
     origin: Origin
     size: Size | None = None
     own: bool = False
 
     @property
     def label(self) -> str:
-        name = label(self.scenario.name, self.regime.name) + (PREDICTS if self.regime.predicts_only else "")
+        name = label(self.scenario.name, self.workload.name) + (PREDICTS if self.workload.predicts_only else "")
         return f"{name} {self.size.label}" if self.size else name
 
     @property
     def headline(self) -> str:
-        if self.regime.predicts_only:
-            return PREDICTED if self.regime.predicts_batches else PREDICTED_ONE
+        if self.workload.predicts_only:
+            return PREDICTED if self.workload.predicts_batches else PREDICTED_ONE
         return headline(self.size)
 
-    def key(self, column: Column) -> CellKey:
-        """Return what tells a cell from all others, as TrialRecord.cell does."""
+    def key(self, column: Column) -> CaseKey:
+        """Return what tells a case from all others, as TrialRecord.case does."""
         options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
-        return (self.scenario.name, self.regime.name, *column[:2], options)
+        return (self.scenario.name, self.workload.name, *column[:2], options)
 
     @property
     def in_turn(self) -> bool:
         """Whether columns were measured side by side, in slices."""
-        bouts = Counter(trial.bout for cell in self.cells.values() for trial, _ in cell.trials if trial.bout)
-        return any(columns > 1 for columns in bouts.values())
+        blocks = Counter(trial.block for case in self.cases.values() for trial, _ in case.trials if trial.block)
+        return any(columns > 1 for columns in blocks.values())
 
     @property
     def rounds(self) -> int:
         """How many rounds it had: its own number where columns took turns, else that of its run."""
         if not self.in_turn:
             return self.origin.rounds
-        return len({trial.round for cell in self.cells.values() for trial, _ in cell.trials})
+        return len({trial.round for case in self.cases.values() for trial, _ in case.trials})
 
     @property
     def idle(self) -> list[Column]:
         """The columns in which a model that has something to learn did not change its loss."""
-        return [column for column, cell in self.cells.items() if self.scenario.learnable and not cell.learned]
+        return [column for column, case in self.cases.items() if self.scenario.learnable and not case.learned]
 
 
-def summarize_cell(trials: Iterable[TrialRecord]) -> CellSummary:
-    """Sum up one cell's trials. One that ran out of memory beside others counts only where the cell has no other."""
+def summarize_case(trials: Iterable[TrialRecord]) -> CaseSummary:
+    """Sum up one case's trials. One that ran out of memory beside others counts only where the case has no other."""
     found = list(trials)
     chosen = [one for one in found if not one.crowded] or found
     failures = [trial.failure for trial in chosen if trial.failure is not None]
     good = [(trial, trial.measurement) for trial in chosen if trial.measurement is not None]
-    return CellSummary(good, failures[-1] if failures else None)
+    return CaseSummary(good, failures[-1] if failures else None)
 
 
 FULL = {"float32", "float64"}
@@ -185,7 +185,7 @@ class Bounds:
 # From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
 # tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
 GROWTH = 100
-# Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in regimes); the outputs of
+# Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in workloads); the outputs of
 # MobileNetV2, EfficientNetV2B0 and ResNet50 by 1.7e-6 and less (torch and JAX, pictures of 96 pixels).
 EXACT = Bounds(1e-5, 1e-3, 2e-5)
 GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
@@ -215,7 +215,7 @@ class Deviation:
 
 
 def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
-    """Return how far a cell may lie from the others: by its device, the precision in force, and its kinds of layers."""
+    """Return how far a case may lie from the others: by its device, the precision in force, and its kinds of layers."""
     wider = [SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE]
     allowed = [_by_precision(device_kind, resolved), *wider]
     return Bounds(*(max(kind) for kind in zip(*map(dataclasses.astuple, allowed), strict=True)))
@@ -227,52 +227,52 @@ def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
     return EXACT if device_kind == CPU else GPU
 
 
-def judge_cells(cells: Mapping[Column, CellSummary]) -> dict[Column, Failure]:
-    """Return those of a row's cells that compute something else than the others, each with its failure.
+def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
+    """Return those of a row's cases that compute something else than the others, each with its failure.
 
     The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
     was found to differ is judged with them again, so that the verdict stays the same.
     """
-    return judge(_first_trials(cells))
+    return judge(_first_trials(cases))
 
 
-def deviating(cells: Mapping[Column, CellSummary]) -> dict[Column, Deviation]:
-    """Return those of a row's cells whose losses lie beyond their bounds, and not so far that they have failed."""
-    return deviations(_first_trials(cells))
+def deviating(cases: Mapping[Column, CaseSummary]) -> dict[Column, Deviation]:
+    """Return those of a row's cases whose losses lie beyond their bounds, and not so far that they have failed."""
+    return deviations(_first_trials(cases))
 
 
-def deviations(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
-    """Return the cells whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
-    found = {column: _deviation(cells[column][1], *given) for column, given in _references(cells).items()}
+def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
+    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
+    found = {column: _deviation(cases[column][1], *given) for column, given in _references(cases).items()}
     return {column: one for column, one in found.items() if one is not None and one.share <= FAILS}
 
 
-def _first_trials(cells: Mapping[Column, CellSummary]) -> dict[Column, tuple[str, Measurement]]:
+def _first_trials(cases: Mapping[Column, CaseSummary]) -> dict[Column, tuple[str, Measurement]]:
     compared: dict[Column, tuple[str, Measurement]] = {}
-    for column, cell in cells.items():
-        if cell.failure is None or cell.failure.code is Code.PARITY:
-            for trial, measurement in cell.trials:
+    for column, case in cases.items():
+        if case.failure is None or case.failure.code is Code.PARITY:
+            for trial, measurement in case.trials:
                 if measurement.parity is not None:
                     compared.setdefault(column, (trial.device.kind, measurement))
     return compared
 
 
-def judge(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
-    """Return the cells of one row that compute something else than the others, each with its failure.
+def judge(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+    """Return the cases of one row that compute something else than the others, each with its failure.
 
-    ``cells`` has for each column its device kind and one measurement. The most precise cells are the reference: of
+    ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
     three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
     held against Keras, and no reference itself.
     """
-    judged = {column: _judged(cells[column][1], *given) for column, given in _references(cells).items()}
+    judged = {column: _judged(cases[column][1], *given) for column, given in _references(cases).items()}
     return {column: failure for column, failure in judged.items() if failure is not None}
 
 
-def _references(cells: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, tuple[list[Parity], Bounds]]:
+def _references(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, tuple[list[Parity], Bounds]]:
     """Return for each column which others it is held against, and how far it may lie from them."""
-    found = {column: m.parity for column, (_, m) in cells.items() if m.parity is not None}
+    found = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
     sensitive = {kind for one in found.values() for kind in one.sensitive}  # a twin's code does not tell its own
-    allowed = {column: bounds(cells[column][0], cells[column][1].resolved, sensitive) for column in found}
+    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in found}
     referring = [column for column in found if not is_native(column[2])] or list(found)
     least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
     finest = [column for column in referring if allowed[column] == least]

@@ -5,10 +5,10 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.analysis.standings import Standing
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Options
-from kerasbench.protocol.measurement import Block
+from kerasbench.protocol.measurement import Slice
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
 from kerasbench.results.record import Record, TrialRecord
@@ -18,28 +18,30 @@ JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
 SCATTER = (1.0, 1.001, 0.999)
 
 
-def run(bouts: int = 3, control_of_jax: float | None = None, **steps_ms: float) -> Record:
-    """Columns by backend in bouts whose ratios scatter by a thousandth, with slices that drift by half."""
+def run(blocks: int = 3, control_of_jax: float | None = None, **steps_ms: float) -> Record:
+    """Columns by backend in blocks whose ratios scatter by a thousandth, with slices that drift by half."""
     columns = [(backend, ms, False) for backend, ms in steps_ms.items()]
     columns += [("jax", control_of_jax, True)] if control_of_jax else []
     trials = [
-        made.in_bout(bout, made.sliced(slices(ms * SCATTER[bout % 3])), backend=backend, options=Options(control=twice))
-        for bout in range(1, bouts + 1)
+        made.in_block(
+            block, made.sliced(slices(ms * SCATTER[block % 3])), backend=backend, options=Options(control=twice)
+        )
+        for block in range(1, blocks + 1)
         for backend, ms, twice in columns
     ]
-    return made.record(*trials, rounds=bouts)
+    return made.record(*trials, rounds=blocks)
 
 
 def slices(step_ms: float) -> Sequence[float]:
     return [step_ms * (1 + 0.05 * cycle) for cycle in range(10)]
 
 
-def only(record: Record) -> Standing:
-    (found,) = summarize(record).standings
+def only(record: Record) -> Ranking:
+    (found,) = summarize(record).rankings
     return found
 
 
-def test_one_bout_is_enough_for_a_verdict_where_slices_tell() -> None:
+def test_one_block_is_enough_for_a_verdict_where_slices_tell() -> None:
     found = only(run(1, jax=1.0, torch=2.0))
     assert (found.first, found.proven, found.tentative, found.by_slices) == (JAX, True, False, True)
     assert not only(run(3, jax=1.0, torch=2.0)).by_slices
@@ -75,18 +77,18 @@ def test_what_is_far_off_but_may_be_chance_takes_nothing_away() -> None:
 
 def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away() -> None:
     found: Findings = findings(run(jax=1.0, torch=2.0, control_of_jax=1.5))
-    (standing,) = found.summary.standings
-    assert [one.verdict for one in standing.comparisons] == [Verdict.INCONCLUSIVE]
-    assert standing.first is None
-    assert standing.level == [TORCH]
+    (ranking,) = found.summary.rankings
+    assert [one.verdict for one in ranking.comparisons] == [Verdict.INCONCLUSIVE]
+    assert ranking.first is None
+    assert ranking.level == [TORCH]
 
 
 def test_verdicts_of_other_rows_are_not_corrected_for_those_that_are_withheld() -> None:
     off, fine = run(jax=1.0, torch=2.0, control_of_jax=1.5), run(jax=1.0, torch=2.0)
-    fine.trials = [made.in_bout(10 + one.bout, one.measurement or made.sliced([1.0]), round_index=one.round,
+    fine.trials = [made.in_block(10 + one.block, one.measurement or made.sliced([1.0]), round_index=one.round,
                                 name="other", backend=one.backend) for one in fine.trials]  # fmt: skip
-    standings = summarize(made.record(*off.trials, *fine.trials, rounds=3)).standings
-    assert [[one.verdict for one in each.comparisons] for each in standings] == [
+    rankings = summarize(made.record(*off.trials, *fine.trials, rounds=3)).rankings
+    assert [[one.verdict for one in each.comparisons] for each in rankings] == [
         [Verdict.INCONCLUSIVE],
         [Verdict.FASTER],
     ]
@@ -95,21 +97,21 @@ def test_verdicts_of_other_rows_are_not_corrected_for_those_that_are_withheld() 
 TENSORFLOW = ("tensorflow", "cpu", "")
 
 
-def by_bouts(*bouts: dict[str, float]) -> Record:
-    """Bouts of those columns, two in each round."""
+def by_blocks(*blocks: dict[str, float]) -> Record:
+    """Blocks of those columns, two in each round."""
     trials = [
-        made.in_bout(
+        made.in_block(
             number, made.sliced(slices(ms * SCATTER[number % 3])), round_index=(number + 1) // 2, backend=backend
         )
-        for number, columns in enumerate(bouts, start=1)
+        for number, columns in enumerate(blocks, start=1)
         for backend, ms in columns.items()
     ]
-    return made.record(*trials, rounds=len(bouts) // 2)
+    return made.record(*trials, rounds=len(blocks) // 2)
 
 
 def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_together() -> None:
-    # In every second bout the machine takes twice as long, so that JAX, which is quicker than torch, looks slower.
-    found = only(by_bouts(*[{"tensorflow": 2.0, "torch": 1.25}, {"tensorflow": 4.0, "jax": 2.0}] * 3))
+    # In every second block the machine takes twice as long, so that JAX, which is quicker than torch, looks slower.
+    found = only(by_blocks(*[{"tensorflow": 2.0, "torch": 1.25}, {"tensorflow": 4.0, "jax": 2.0}] * 3))
     assert (found.fastest, found.first) == (JAX, JAX)
     assert [(one.rival, one.verdict) for one in found.comparisons] == [
         (TENSORFLOW, Verdict.FASTER),
@@ -121,7 +123,7 @@ def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_t
 
 def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_level() -> None:
     pairs = [{"jax": 1.0, "torch": 2.0}, {"torch": 1.0, "tensorflow": 2.0}, {"tensorflow": 1.0, "jax": 2.0}]
-    record = by_bouts(*[pair for pair in pairs for _ in range(4)])
+    record = by_blocks(*[pair for pair in pairs for _ in range(4)])
     found = only(record)
     assert (found.proven, found.first, found.level) == (True, None, [])
     assert sorted(one.verdict for one in found.comparisons) == [Verdict.FASTER, Verdict.SLOWER]
@@ -129,30 +131,30 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
     assert said.endswith("no column is the fastest of all.")
 
 
-def waiting(bout: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> TrialRecord:
-    """A trial of a full-batch regime by its epochs, and by how many processors were busy in each."""
+def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> TrialRecord:
+    """A trial of a full-batch workload by its epochs, and by how many processors were busy in each."""
     found = made.epochs_measurement(1.0)
-    blocks = [
-        Block(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
+    slices = [
+        Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
         for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
     ]
-    found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), blocks=blocks))
-    return dataclasses.replace(made.trial(bout, backend=backend, found=found), bout=bout)
+    found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
+    return dataclasses.replace(made.trial(block, backend=backend, found=found), block=block)
 
 
 def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -> None:
     steady, late = [10.0] * 6, [20.0] * 5 + [80.0]
     trials = [
         trial
-        for bout in (1, 2, 3)
+        for block in (1, 2, 3)
         for trial in (
-            waiting(bout, "jax", [ms * (1 + bout / 1000) for ms in steady], [2.0] * 6),
-            waiting(bout, "tensorflow", late, [2.0] * 5 + [0.5]),
+            waiting(block, "jax", [ms * (1 + block / 1000) for ms in steady], [2.0] * 6),
+            waiting(block, "tensorflow", late, [2.0] * 5 + [0.5]),
         )
     ]
     found = findings(made.record(*trials, rounds=3))
-    (standing,) = found.plain.standings
-    (comparison,) = standing.comparisons
+    (ranking,) = found.plain.rankings
+    (comparison,) = ranking.comparisons
     assert comparison.by_means is not None
     assert 1 / comparison.by_means == pytest.approx(3.0, rel=0.01)
     (said,) = sentences(found)
@@ -163,10 +165,10 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
 
 def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
     trials = [
-        waiting(bout, backend, [ms * (1 + bout / 100)] * 6, [2.0] * 6)
-        for bout in (1, 2, 3)
+        waiting(block, backend, [ms * (1 + block / 100)] * 6, [2.0] * 6)
+        for block in (1, 2, 3)
         for backend, ms in (("jax", 10.0), ("torch", 20.0))
     ]
     found = findings(made.record(*trials, rounds=3))
-    assert [one.by_means for one in found.plain.standings[0].comparisons] == [None]
+    assert [one.by_means for one in found.plain.rankings[0].comparisons] == [None]
     assert "means" not in sentences(found)[0]

@@ -1,4 +1,4 @@
-"""One bout: a child for each column of a row, all alive together, of which one runs at a time, in turns.
+"""One block: a child for each column of a row, all alive together, of which one runs at a time, in turns.
 
 ::
 
@@ -26,14 +26,14 @@ from kerasbench.processes.outcome import Limits, Outcome, Received, not_started,
 from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
-from kerasbench.protocol.measurement import STAGES, Block, Turn, encode_turn
+from kerasbench.protocol.measurement import STAGES, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import Failure, Message
 from kerasbench.protocol.requests import TrialRequest
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """One column of a bout: which interpreter is asked for what, and what it may take."""
+class BlockMember:
+    """One column of a block: which interpreter is asked for what, and what it may take."""
 
     python: str
     request: TrialRequest
@@ -42,7 +42,7 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Rules:
-    """By what a bout goes.
+    """By what a block goes.
 
     ``orders`` yields, for so many columns, the order of each cycle; ``enough`` tells whether a stage can end, by the
     slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child. Nobody
@@ -50,13 +50,13 @@ class Rules:
     """
 
     orders: Callable[[int], Iterator[Sequence[int]]]
-    enough: Callable[[str, Sequence[Sequence[Block]]], bool]
+    enough: Callable[[str, Sequence[Sequence[Slice]]], bool]
     fits: Callable[[], bool]
     rest_s: float = 0.0
 
 
 class Ear(Interface):
-    """Who is told how a bout goes; its columns are numbered as its entrants are."""
+    """Who is told how a block goes; its columns are numbered as its entrants are."""
 
     def began(self, index: int, /) -> None: ...
     def phase(self, index: int, name: str, /) -> None: ...
@@ -64,7 +64,7 @@ class Ear(Interface):
 
 
 def measure(
-    entrants: Sequence[Entrant], rules: Rules, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
+    entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
 ) -> list[Outcome | None]:
     """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
 
@@ -82,19 +82,19 @@ def measure(
             tell = held.enter_context(group.guarded())
         except OSError as error:  # without it, none is started
             return [Outcome([], 0, failure=not_started(error, one.python)) for one in entrants]
-        bout = _Bout(rules, ear, kept, held, held.enter_context(Listener(ear.tick)), tell)
-        bout.start(entrants, alone)
+        block = _Block(rules, ear, kept, held, held.enter_context(Listener(ear.tick)), tell)
+        block.start(entrants, alone)
         for stage in STAGES:
-            bout.hold(stage)
-        started_alone = alone or len(bout.columns) == 1
-        outcomes = {column.index: column.outcome(started_alone) for column in bout.columns}
+            block.hold(stage)
+        started_alone = alone or len(block.columns) == 1
+        outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
     return [outcomes.get(index) for index in range(len(entrants))]
 
 
 # A card that has idled through the turns of other columns is at its clocks again after about so long.
 LEAD_IN_NS = 500_000_000
 
-# A child that cannot be started for want of these may be when the others of its bout have ended.
+# A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
@@ -106,17 +106,17 @@ class _State(Enum):
 
 @dataclass
 class _Column:
-    """One column in its bout: ``index`` is its place among the entrants.
+    """One column in its block: ``index`` is its place among the entrants.
 
     ``stage`` is what it has last said ready for, ``slices`` what it has measured of it.
     """
 
     index: int
-    entrant: Entrant
+    entrant: BlockMember
     received: Received
     state: _State = _State.SETTING_UP
     stage: str = ""
-    slices: list[Block] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False
@@ -180,7 +180,7 @@ def _after(stage: str) -> int:
 
 
 @dataclass
-class _Bout:
+class _Block:
     rules: Rules
     ear: Ear
     kept: Mapping[str, str]
@@ -189,7 +189,7 @@ class _Bout:
     guard: Callable[[str], None]
     columns: list[_Column] = field(default_factory=list)
 
-    def start(self, entrants: Sequence[Entrant], alone: bool) -> None:
+    def start(self, entrants: Sequence[BlockMember], alone: bool) -> None:
         """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
         for index, entrant in enumerate(entrants):
             if index and not self.rules.fits():

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.processes.bout import Entrant
+from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Block, Measurement
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.scenario import content_hash
@@ -25,25 +25,25 @@ CYCLES = 6
 LIMITS = Limits(120.0, "--timeout 120 s")
 
 
-def entrant(file: Path, backend: str) -> Entrant:
+def entrant(file: Path, backend: str) -> BlockMember:
     request = TrialRequest(
         scenario=file.stem,
         file=str(file),
         file_hash=content_hash(file),
-        regime="default",
+        workload="default",
         backend=backend,
         device=Device("cpu"),
         seed=0,
         data="synthetic",
         protocol=dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES),
     )
-    return Entrant(sys.executable, request, LIMITS)
+    return BlockMember(sys.executable, request, LIMITS)
 
 
-def stages(found: Measurement) -> list[list[Block]]:
+def stages(found: Measurement) -> list[list[Slice]]:
     predicted = [latency.slices for latency in found.prediction]
     assert found.throughput is not None
-    return [made.trained(found).blocks, made.trained(found).epochs, *predicted, found.throughput.slices]
+    return [made.trained(found).slices, made.trained(found).epochs, *predicted, found.throughput.slices]
 
 
 def test_every_stage_is_measured_in_turn(faults: Path) -> None:
@@ -65,10 +65,10 @@ def test_a_column_that_fails_leaves_and_the_others_go_on(faults: Path) -> None:
     took_turns([stages(trials.measured(outcome))[-1] for outcome in (outcomes[0], outcomes[2])])
 
 
-def took_turns(columns: Sequence[Sequence[Block]]) -> None:
+def took_turns(columns: Sequence[Sequence[Slice]]) -> None:
     """Check that in each cycle each column has one slice, at a place of its own."""
     cycles = list(zip(*columns, strict=True))
     assert len(cycles) >= CYCLES
     for number, cycle in enumerate(cycles):
-        assert {block.cycle for block in cycle} == {number}
-        assert sorted(block.position or 0 for block in cycle) == list(range(len(columns)))
+        assert {slice_.cycle for slice_ in cycle} == {number}
+        assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))

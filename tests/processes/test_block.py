@@ -1,4 +1,4 @@
-"""Bouts of columns that are small scripts: whose turn it is, who is stopped, what becomes of those that go wrong."""
+"""Blocks of columns that are small scripts: whose turn it is, who is stopped, what becomes of those that go wrong."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kerasbench.processes import bout, group, process
+from kerasbench.processes import block, group, process
 from kerasbench.processes.outcome import Limits
 from kerasbench.processes.process import Child
 from kerasbench.protocol.columns import Device
@@ -64,7 +64,7 @@ def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: py
             stand_in.wait_for(lambda: all(stopped(columns.number(index)) for index in range(2)))
             rests.append(seconds)
 
-    monkeypatch.setattr(bout, "time", Time)
+    monkeypatch.setattr(block, "time", Time)
     columns.rest_s = 0.25
     assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
     assert rests == [0.25] * (2 * CYCLES)
@@ -189,7 +189,7 @@ def test_a_column_that_is_killed_while_it_is_parked_is_left_out(columns: Columns
     assert columns.stages[1:] == [("train", [2]), ("epoch", [1]), ("epoch", [2])]
 
 
-def test_where_all_columns_leave_the_bout_is_over(columns: Columns) -> None:
+def test_where_all_columns_leave_the_block_is_over(columns: Columns) -> None:
     assert columns.codes(LEAVING + "os._exit(3)", LEAVING + "os._exit(3)") == [Code.CRASH] * 2
     assert columns.codes("os._exit(3)") == [Code.CRASH]
 
@@ -250,7 +250,7 @@ def test_what_cannot_start_while_others_live_is_passed_over_if_they_have_what_it
             raise OSError(number, os.strerror(number))
         return Child(*given)
 
-    monkeypatch.setattr(bout, "Child", child)
+    monkeypatch.setattr(block, "Child", child)
     first, second, third = columns.measure(FINE, FINE, FINE)
     assert first is not None and first.failure is None and third is not None and third.failure is None
     assert (second is None) is is_passed_over
@@ -262,7 +262,7 @@ def test_what_cannot_start_though_nothing_else_runs_has_failed(
     def none(*given: Any) -> Child:
         raise OSError(errno.EAGAIN, "no more processes")
 
-    monkeypatch.setattr(bout, "Child", none)
+    monkeypatch.setattr(block, "Child", none)
     (outcome,) = columns.measure(FINE)
     assert outcome is not None and outcome.failure is not None and "no more processes" in outcome.failure.cause
 
@@ -317,7 +317,7 @@ def _refused(*asked: object, **more: object) -> None:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
-def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_bout(columns: Columns) -> None:
+def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_block(columns: Columns) -> None:
     body = "log(os.environ['TMPDIR'])\nslices('train')\nassert os.path.isdir(os.environ['TMPDIR'])\nanswer()"
     assert columns.codes(body, body) == [None, None]
     folders = {columns.turns(index)[0] for index in (0, 1)}
@@ -330,7 +330,7 @@ def interrupt(*told: object) -> bool:
 
 
 def interrupt_at(columns: Columns, place: str) -> None:
-    """Have Ctrl-C come where a bout calls back."""
+    """Have Ctrl-C come where a block calls back."""
     match place:
         case "fits":
             columns.fits = interrupt
@@ -393,7 +393,7 @@ def test_a_parent_that_is_killed_leaves_no_child_behind_though_all_are_stopped(
     stand_in.wait_for(lambda: all(stand_in.is_gone(one) for one in [guardian, *marked]))
 
 
-def test_a_bout_leaves_no_guardian_behind(columns: Columns) -> None:
+def test_a_block_leaves_no_guardian_behind(columns: Columns) -> None:
     before = psutil.Process().children()
     columns.measure(FINE)
     assert psutil.Process().children() == before

@@ -1,4 +1,4 @@
-"""Which regimes can be explained: a step is taken apart inside an epoch, so the epoch has to hold blocks of steps.
+"""Which workloads can be explained: a step is taken apart inside an epoch, so the epoch has to hold slices of steps.
 
 What will be measured (pure).
 """
@@ -14,28 +14,28 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import APPLE, CPU, Device, Options, Size, parse_label, parted, subject
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_BLOCKS, Protocol, counts_epochs
-from kerasbench.results.record import Asked, CellKey, Counted, Effort
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs
+from kerasbench.results.record import CaseKey, Counted, Effort, RunConfig
 
 
 def refusal(selected: Selected) -> Failure | None:
-    """Return why a regime's epochs cannot be taken apart, None where they can."""
-    steps = selected.regime.steps
-    if selected.regime.predicts_only:
+    """Return why a workload's epochs cannot be taken apart, None where they can."""
+    steps = selected.workload.steps
+    if selected.workload.predicts_only:
         cause = f"{selected.label} is not trained, so it has no step to be taken apart"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
     if not counts_epochs(steps):
         return None
-    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_BLOCKS} steps that it takes"
+    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
     return Failure(Code.UNSUPPORTED, cause, _instead(selected))
 
 
 def require_one(scenarios: Sequence[Selected]) -> None:
-    """Raise UsageError where none of the regimes can be explained."""
-    if all(counts_epochs(one.regime.steps) for one in scenarios):
-        named = ", ".join(f"{one.label} ({one.regime.steps})" for one in scenarios)
+    """Raise UsageError where none of the workloads can be explained."""
+    if all(counts_epochs(one.workload.steps) for one in scenarios):
+        named = ", ".join(f"{one.label} ({one.workload.steps})" for one in scenarios)
         raise UsageError(
-            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_BLOCKS} steps or more, and these have "
+            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_SLICES} steps or more, and these have "
             f"fewer: {named}; {_instead(scenarios[0])}"
         )
 
@@ -45,16 +45,16 @@ def _instead(selected: Selected) -> str:
 
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
-LARGER_BATCH = 4  # times the regime's: far enough to tell overhead from work, near enough to learn alike
+LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself, of each of its labelled interpreters
-Shared = tuple[str, str, Size | None, str]  # scenario, regime, size; for a pair the column but for its label
+Shared = tuple[str, str, Size | None, str]  # scenario, workload, size; for a pair the column but for its label
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A scenario's regime on one backend and one device, with options; ``protocol`` is what its trials measure.
+class Case:
+    """A scenario's workload on one backend and one device, with options; ``protocol`` is what its trials measure.
 
-    ``paired``: it is measured beside those cells alone that differ from it by their interpreter.
+    ``paired``: it is measured beside those cases alone that differ from it by their interpreter.
     """
 
     selected: Selected
@@ -65,14 +65,14 @@ class Cell:
     paired: bool = False
 
     @property
-    def key(self) -> CellKey:
-        """What tells a cell from all others of a run."""
+    def key(self) -> CaseKey:
+        """What tells a case from all others of a run."""
         selected, options = self.selected, self.options
-        return (selected.entry.name, selected.regime.name, self.backend, self.device.label, options.label)
+        return (selected.entry.name, selected.workload.name, self.backend, self.device.label, options.label)
 
     @property
     def row(self) -> Shared:
-        """What it has in common with the cells that it is compared with."""
+        """What it has in common with the cases that it is compared with."""
         alike = dataclasses.replace(self.options, environment="", control=False)
         column = f"{self.backend} {self.device.label} {alike.terms}".strip() if self.paired else ""
         return (*self.key[:2], self.options.size, column)
@@ -94,31 +94,31 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a run on a machine, those that cannot be measured, each with its reason, and what is odd about all.
+    """The cases of a run on a machine, those that cannot be measured, each with its reason, and what is odd about all.
 
-    ``flops`` are the operations of each regime's step, where somebody has counted them.
+    ``flops`` are the operations of each workload's step, where somebody has counted them.
     """
 
-    asked: Asked
+    config: RunConfig
     machine: Machine
-    cells: list[Cell]
-    absent: list[tuple[Cell, Failure]]
+    cases: list[Case]
+    absent: list[tuple[Case, Failure]]
     warnings: list[str] = field(default_factory=list)
     flops: list[Counted] = field(default_factory=list)
 
     @property
     def effort(self) -> Effort:
-        return self.asked.effort
+        return self.config.effort
 
 
 def make(
-    asked: Asked,
+    asked: RunConfig,
     scenarios: Sequence[Selected],
     probes: Probes,
     here: Machine,
     named: Collection[str] = (),
 ) -> Plan:
-    """Cross scenarios, backends, devices and options, and tell the cells that can be measured from the others.
+    """Cross scenarios, backends, devices and options, and tell the cases that can be measured from the others.
 
     A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
     named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
@@ -126,7 +126,7 @@ def make(
 
     Raises:
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
-        UsageError: an explanation was asked for, of regimes none of which can be taken apart.
+        UsageError: an explanation was asked for, of workloads none of which can be taken apart.
     """
     if asked.explain:
         require_one(scenarios)
@@ -138,49 +138,49 @@ def make(
         if not expected.isdisjoint((whom, parted(whom)[0])) or not _is_not_installed(report)
     }
     judged = [
-        (cell, _failure(asked, cell, report, here.cores))
+        (case, _failure(asked, case, report, here.cores))
         for whom, report in wanted.items()
-        for cell in _crossed(asked, scenarios, whom, _devices(asked, whom, wanted))
+        for case in _crossed(asked, scenarios, whom, _devices(asked, whom, wanted))
     ]
-    cells = [cell for cell, failure in judged if failure is None]
-    cells = with_controls(cells) if asked.control else cells
-    absent = [(cell, failure) for cell, failure in judged if failure is not None]
-    if not cells and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
+    cases = [case for case, failure in judged if failure is None]
+    cases = with_controls(cases) if asked.control else cases
+    absent = [(case, failure) for case, failure in judged if failure is not None]
+    if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, asked.devices))
-    return Plan(asked, here, cells, absent, differing_keras(probes))
+    return Plan(asked, here, cases, absent, differing_keras(probes))
 
 
-def with_controls(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with a second one beside the first of each row: what differs between the two is noise."""
-    first: dict[Shared, Cell] = {}
-    for cell in cells:
-        first.setdefault(cell.row, cell)
+def with_controls(cases: Sequence[Case]) -> list[Case]:
+    """Return the cases with a second one beside the first of each row: what differs between the two is noise."""
+    first: dict[Shared, Case] = {}
+    for case in cases:
+        first.setdefault(case.row, case)
     twice = [dataclasses.replace(one, options=dataclasses.replace(one.options, control=True)) for one in first.values()]
-    return [*cells, *twice]
+    return [*cases, *twice]
 
 
 def _is_not_installed(report: ProbeReport | Failure) -> bool:
     return isinstance(report, Failure) and report.phase == FIND
 
 
-def _crossed(asked: Asked, scenarios: Sequence[Selected], whom: str, devices: Sequence[Device]) -> Iterator[Cell]:
-    """Yield an interpreter's cells on these devices.
+def _crossed(asked: RunConfig, scenarios: Sequence[Selected], whom: str, devices: Sequence[Device]) -> Iterator[Case]:
+    """Yield an interpreter's cases on these devices.
 
-    A twin that does not exist is left out, unless scenarios were asked for by name; so is a large regime on the CPU,
+    A twin that does not exist is left out, unless scenarios were asked for by name; so is a large workload on the CPU,
     unless it was named itself.
     """
     backend, label = parted(whom)
     for device in devices:
         for one in scenarios:
-            if one.regime.large and device.kind == CPU and not one.named:
+            if one.workload.large and device.kind == CPU and not one.named:
                 continue
             for options in _options(asked, backend, one):
                 if asked.scenarios or not options.native or _has_twin(one, backend):
                     labelled = dataclasses.replace(options, environment=label)
-                    yield Cell(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
+                    yield Case(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
 
 
-def _devices(asked: Asked, whom: str, probes: Probes) -> list[Device]:
+def _devices(asked: RunConfig, whom: str, probes: Probes) -> list[Device]:
     """Return the devices that were asked for, or else every one that an interpreter sees, or a version beside it.
 
     One that it does not see is as the other version sees it, or its label alone.
@@ -195,20 +195,20 @@ def _seen(report: ProbeReport | Failure) -> list[Device]:
     return [] if isinstance(report, Failure) else report.devices
 
 
-def _options(asked: Asked, backend: str, selected: Selected) -> list[Options]:
-    """Return the options of a backend's cells in a regime; for an explanation also what might help."""
+def _options(asked: RunConfig, backend: str, selected: Selected) -> list[Options]:
+    """Return the options of a backend's cases in a workload; for an explanation also what might help."""
     found = dict.fromkeys(asked.options)
     for each in asked.options if asked.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
             found[dataclasses.replace(each, jit=other_jit)] = None
         if each.batch is None:
-            found[dataclasses.replace(each, batch=LARGER_BATCH * selected.regime.batch)] = None
+            found[dataclasses.replace(each, batch=LARGER_BATCH * selected.workload.batch)] = None
     return list(found)
 
 
-def _protocol(asked: Asked, options: Options) -> Protocol:
-    """Return what a cell's trials measure: an explanation takes its own cells apart, and sizes are as in a sweep."""
+def _protocol(asked: RunConfig, options: Options) -> Protocol:
+    """Return what a case's trials measure: an explanation takes its own cases apart, and sizes are as in a sweep."""
     protocol = asked.effort.protocol
     if not asked.explain:
         return protocol
@@ -232,17 +232,17 @@ def differing_keras(probes: Probes) -> list[str]:
     return [f"keras differs: {versions}; what is compared is not the backend alone"]
 
 
-def _failure(asked: Asked, cell: Cell, report: ProbeReport | Failure, processors: int) -> Failure | None:
-    """Return why a cell cannot be measured, None where it can."""
-    if cell.device not in _seen(report):
-        return _missing(cell.device.label, report)
-    return (refusal(cell.selected) if asked.explain else None) or unsupported(cell, processors)
+def _failure(asked: RunConfig, case: Case, report: ProbeReport | Failure, processors: int) -> Failure | None:
+    """Return why a case cannot be measured, None where it can."""
+    if case.device not in _seen(report):
+        return _missing(case.device.label, report)
+    return (refusal(case.selected) if asked.explain else None) or unsupported(case, processors)
 
 
-def unsupported(cell: Cell, processors: int) -> Failure | None:
-    """Return why a cell's options mean nothing on its device, None where they do; a run may use so many processors."""
-    device, options = cell.device, cell.options
-    if options.native and (failure := _without_twin(cell)) is not None:
+def unsupported(case: Case, processors: int) -> Failure | None:
+    """Return why a case's options mean nothing on its device, None where they do; a run may use so many processors."""
+    device, options = case.device, case.options
+    if options.native and (failure := _without_twin(case)) is not None:
         return failure
     if options.fp32 == "tf32" and device.platform != "cuda":
         cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
@@ -255,24 +255,24 @@ def unsupported(cell: Cell, processors: int) -> Failure | None:
     if options.busy_cores > processors:
         cause = f"{options.busy_cores} processors were to be kept busy, {processors} are there"
         return Failure(Code.UNSUPPORTED, cause, f"--busy-cores 1 to {processors}")
-    own = backends.get(cell.backend).unsupported(device, options)
+    own = backends.get(case.backend).unsupported(device, options)
     return Failure(Code.UNSUPPORTED, *own) if own else None
 
 
 def _has_twin(selected: Selected, backend: str) -> bool:
-    """Tell whether a regime has a twin for a backend."""
-    return not selected.regime.keras_only and backend in selected.entry.twins
+    """Tell whether a workload has a twin for a backend."""
+    return not selected.workload.keras_only and backend in selected.entry.twins
 
 
-def _without_twin(cell: Cell) -> Failure | None:
-    """Return why there is no native twin of a cell, None where there is one."""
-    entry, regime, options = cell.selected.entry, cell.selected.regime, cell.options
-    if regime.keras_only:
-        cause = f"{cell.selected.label} has {regime.keras_only}, which no twin without Keras has"
+def _without_twin(case: Case) -> Failure | None:
+    """Return why there is no native twin of a case, None where there is one."""
+    entry, workload, options = case.selected.entry, case.selected.workload, case.options
+    if workload.keras_only:
+        cause = f"{case.selected.label} has {workload.keras_only}, which no twin without Keras has"
         return Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario")
-    if cell.backend not in entry.twins:
-        remedy = f"docs/scenarios.md says how to write native/{entry.name}_{cell.backend}.py"
-        return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {cell.backend}", remedy)
+    if case.backend not in entry.twins:
+        remedy = f"docs/scenarios.md says how to write native/{entry.name}_{case.backend}.py"
+        return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {case.backend}", remedy)
     if options.jit is not None or options.dtype not in (None, "float32"):
         cause = "a twin is compiled as its framework does by default, and computes in float32"
         return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
