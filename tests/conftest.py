@@ -13,12 +13,13 @@ from hypothesis import settings
 
 from kerasbench.processes.variables import PASSED_ON
 from kerasbench.protocol.columns import processors
-from tests import resolver, stand_in
+from tests import stand_in
 from tests.stand_in import Command
 from tests.untraced import untraced
 
 FAULTS = Path(__file__).parent / "faults"
 NUMBERS = itertools.count()
+EXAMPLES = 30  # made-up inputs for each test that draws them
 SEED = "KERASBENCH_TEST_SEED"  # in the environment: what was drawn at random is drawn again
 
 
@@ -68,25 +69,21 @@ def pytest_report_header() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw a seed, of which xdist's workers hear too; keep each of them, and its children, on one processor.
 
-    Where the real tests are left out, a tenth of the made-up files is enough: CI draws them all.
-
     Frameworks that run side by side take threads for all processors each, and their threads wait for one another.
     """
+    settings.register_profile("kerasbench", max_examples=EXAMPLES, deadline=None)
+    settings.load_profile("kerasbench")
     os.environ.setdefault(SEED, str(random.SystemRandom().getrandbits(32)))
-    settings.register_profile("few", max_examples=settings().max_examples // 10)
-    if "not real" in config.getoption("markexpr"):
-        settings.load_profile("few")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
-    if not worker:
-        config.pluginmanager.register(resolver.Background())
     if worker and hasattr(os, "sched_setaffinity"):
         mine = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {mine[int(worker) % processors()]})
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put last what waits for the package index: it is asked while the other tests run."""
-    items.sort(key=lambda item: item.path.name == resolver.TESTS)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what asks the package index, unless it is named: ``-m index``."""
+    if "index" not in config.getoption("markexpr"):
+        items[:] = [item for item in items if item.get_closest_marker("index") is None]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from kerasbench.analysis.findings import findings
@@ -23,12 +22,6 @@ from tests import made
 SCENARIO = "iris_mlp"  # which has published figures
 GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
-USUAL = 100  # examples of a test that names no number, by hypothesis' own default
-
-
-def examples(count: int) -> int:
-    """Return how many files a test is to make: so many, or as large a part of them as the loaded profile makes."""
-    return count * settings().max_examples // USUAL
 
 
 def record() -> Record:

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "kerasbench"
 BYTES = 1_000_000
 BUILT = 3  # times a file's size: what is refused is read, and little is made of it
 HELD = 30  # lists of the shortest numbers: two characters become 32 bytes; a real file becomes 11 times its size
-SHARED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +46,13 @@ def test_what_is_edited_here_was_a_good_file(tmp_path: Path) -> None:
     assert is_drawn(tmp_path, hostile.encoded(hostile.COMPARED))
 
 
-@settings(SHARED, max_examples=hostile.examples(600))
+@SHARED
 @given(hostile.EDITS, st.sampled_from([SCHEMA, hostile.COMPARED]))
 def test_a_file_with_other_values_is_refused_or_drawn(tmp_path: Path, edits: list[hostile.Edit], run: int) -> None:
     is_drawn(tmp_path, hostile.edited(edits, run))
 
 
-@settings(SHARED, max_examples=hostile.examples(600))
+@SHARED
 @given(st.integers(0, 20_000), st.integers(0, 20_000), st.binary(max_size=8), st.sampled_from([".json", JOURNAL]))
 def test_a_file_that_was_cut_off_or_written_over_is_refused_or_drawn(
     tmp_path: Path, cut: int, at: int, garbage: bytes, suffix: str
@@ -81,7 +81,7 @@ WORDS = [
 ]
 
 
-@settings(SHARED, max_examples=hostile.examples(600))
+@SHARED
 @given(
     st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3)), max_size=20), st.sampled_from([".json", JOURNAL])
 )

@@ -2,7 +2,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate
@@ -16,7 +16,6 @@ def exact(value: float) -> LogEstimate:
     return made.estimate(value, value, 3)
 
 
-@settings(deadline=None)  # the first call loads scipy
 @given(st.floats(0.01, 100), st.floats(1e-5, 1))
 def test_a_planted_line_is_found(overhead: float, per_sample: float) -> None:
     found = fit([(batch, exact(overhead + per_sample * batch)) for batch in BATCHES])

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate
@@ -107,7 +107,6 @@ def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> 
     assert crossing.at == pytest.approx(0.5 / 0.009, rel=0.15)  # a straight line over three octaves
 
 
-@settings(deadline=None)  # the first call loads scipy
 @given(st.floats(3, 250), st.floats(0.05, 3), st.booleans())
 def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, falls: bool) -> None:
     direction = -slope if falls else slope

@@ -80,7 +80,7 @@ def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plot, "is_available", lambda: False)
 
 
-@settings(max_examples=hostile.examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS)
 @example("<script>alert(1)</script>|`*\n\n# a\n\n\u202e")
 @example("- ")
@@ -100,7 +100,6 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
     assert all(c.isprintable() or c == "\n" for c in shown.text)
 
 
-@settings(max_examples=hostile.examples(60), deadline=None)
 @given(TEXTS)
 @example("=1+1")
 @example("\t=1+1")
