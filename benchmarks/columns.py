@@ -15,7 +15,7 @@ from kerasbench.analysis.cases import CaseSummary
 from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Measurement
@@ -122,7 +122,7 @@ def launched(
     entrants = [BlockMember(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
     protocol = protocols[columns[0].name]
     shares = schedule.shares(protocol, columns[0].selected.workload)
-    rules = Rules(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
+    rules = BlockPolicy(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
     return block.measure(entrants, rules, Silent(), alone)
 
 

@@ -19,7 +19,7 @@ from columns import STEPS, Column, Silent, chosen
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.measurement import Slice
 
@@ -61,7 +61,7 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
     entrants = [BlockMember(sys.executable, column.request(STEPS), LIMITS) for column in columns]
-    outcome = block.measure(entrants, Rules(orders, enough, lambda: True), Silent(), alone=True)[subject]
+    outcome = block.measure(entrants, BlockPolicy(orders, enough, lambda: True), Silent(), alone=True)[subject]
     assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
     steps = [slice_.unit_ns for slice_ in outcome.measurement.slices]
     found = []

@@ -10,7 +10,7 @@ from kerasbench.analysis.ratios import by_rounds
 from kerasbench.host.noise import Surroundings
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case
-from kerasbench.processes.block import BlockMember, Ear, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
@@ -104,7 +104,9 @@ class FakeWorker:
         self.blocks: list[list[str]] = []
         self.alone: list[bool] = []
 
-    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+    ) -> list[Outcome | None]:
         fitting = self.fitting([one.request.backend for one in entrants])
         started = [one for one, it in zip(entrants, fitting, strict=True) if it]
         self.blocks.append([one.request.backend for one in started])

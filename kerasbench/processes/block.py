@@ -33,7 +33,7 @@ from kerasbench.protocol.requests import TrialRequest
 
 @dataclass(frozen=True)
 class BlockMember:
-    """One column of a block: which interpreter is asked for what, and what it may take."""
+    """One column of a block: its interpreter, what its trial is, and what that may take."""
 
     python: str
     request: TrialRequest
@@ -41,22 +41,17 @@ class BlockMember:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """By what a block goes.
+class BlockPolicy:
+    """How a block gives its turns."""
 
-    ``orders`` yields, for so many columns, the order of each cycle; ``enough`` tells whether a stage can end, by the
-    slices of each column, as many of one as of another; ``fits`` whether there is memory for one more child. Nobody
-    runs for ``rest_s`` before each turn.
-    """
-
-    orders: Callable[[int], Iterator[Sequence[int]]]
-    enough: Callable[[str, Sequence[Sequence[Slice]]], bool]
-    fits: Callable[[], bool]
-    rest_s: float = 0.0
+    orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
+    enough: Callable[[str, Sequence[Sequence[Slice]]], bool]  # whether a stage can end, by the slices of each column
+    fits: Callable[[], bool]  # whether there is memory for one more child
+    rest_s: float = 0.0  # nobody runs for so long before each turn
 
 
 class Ear(Interface):
-    """Who is told how a block goes; its columns are numbered as its entrants are."""
+    """Who is told how a block goes; its columns are numbered as its members are."""
 
     def began(self, index: int, /) -> None: ...
     def phase(self, index: int, name: str, /) -> None: ...
@@ -64,34 +59,33 @@ class Ear(Interface):
 
 
 def measure(
-    entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
+    members: Sequence[BlockMember], policy: BlockPolicy, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
 ) -> list[Outcome | None]:
-    """Measure columns side by side and return what became of each; None: it was not started, for want of memory.
+    """Measure columns side by side and return the outcome of each.
 
-    Or of processes or open files, which the others have taken.
-
-    ``alone``: each starts while no other runs, for cold figures. Before each one but the first ``rules.fits`` is asked;
-    one that does not fit is passed over. ``kept`` are the variables that a user lets in. Whatever is raised
-    meanwhile (KeyboardInterrupt) stops all children and everything that they have started, the parked ones too.
+    None: it was not started, because the other columns have taken the memory, the processes or the open files.
+    ``alone``: each starts while no other runs, for cold figures. ``kept`` are the variables of the shell that are
+    passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they have
+    started, the parked ones too.
 
     Raises:
         UsageError: there is no place for the data sets that are asked for.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            tell = held.enter_context(group.guarded())
-        except OSError as error:  # without it, none is started
-            return [Outcome([], 0, failure=not_started(error, one.python)) for one in entrants]
-        block = _Block(rules, ear, kept, held, held.enter_context(Listener(ear.tick)), tell)
-        block.start(entrants, alone)
+            guard = stack.enter_context(group.guarded())
+        except OSError as error:  # without a guardian, no child is started
+            return [Outcome([], 0, failure=not_started(error, member.python)) for member in members]
+        block = _Block(policy, ear, kept, stack, stack.enter_context(Listener(ear.tick)), guard)
+        block.start(members, alone)
         for stage in STAGES:
-            block.hold(stage)
+            block.run_stage(stage)
         started_alone = alone or len(block.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
-    return [outcomes.get(index) for index in range(len(entrants))]
+    return [outcomes.get(index) for index in range(len(members))]
 
 
-# A card that has idled through the turns of other columns is at its clocks again after about so long.
+# A GPU that has idled through the turns of other columns is back at its clocks after about so long.
 LEAD_IN_NS = 500_000_000
 
 # A child that cannot be started for want of these may be when the others of its block have ended.
@@ -106,29 +100,27 @@ class _State(Enum):
 
 @dataclass
 class _Column:
-    """One column in its block: ``index`` is its place among the entrants.
+    """One column in its block."""
 
-    ``stage`` is what it has last said ready for, ``slices`` what it has measured of it.
-    """
-
-    index: int
-    entrant: BlockMember
+    index: int  # its place among the members
+    member: BlockMember
     received: Received
     state: _State = _State.SETTING_UP
-    stage: str = ""
-    slices: list[Slice] = field(default_factory=list)
+    stage: str = ""  # the one that it was last ready for
+    slices: list[Slice] = field(default_factory=list)  # of that stage
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False
 
     def take(self, line: bytes) -> bool:
-        """Take in what its child says; one that waits says nothing."""
+        """Take in a line of its child; a column that waits says nothing."""
         return self.state is not _State.WAITING and self.received.take(line)
 
-    def turned(self, message: Message) -> bool:
-        """Take in that a stage or a slice is ready, and park the child; return False where that was not to come."""
+    def take_turn_message(self, message: Message) -> bool:
+        """Note that a stage or a slice is ready, and park the child; return False if that could not come now."""
         if message.ready is not None:
-            if self.state is not _State.SETTING_UP or message.ready not in STAGES[_after(self.stage) :]:
+            later = STAGES[STAGES.index(self.stage) + 1 :] if self.stage else STAGES
+            if self.state is not _State.SETTING_UP or message.ready not in later:
                 return False
             self.stage, self.slices = message.ready, []
         elif message.slice is not None:
@@ -143,7 +135,7 @@ class _Column:
 
     @property
     def kind(self) -> str:
-        return self.entrant.request.device.kind
+        return self.member.request.device.kind
 
     @property
     def lives(self) -> bool:
@@ -165,37 +157,27 @@ class _Column:
         if self.failure is not None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
         assert self.child is not None and self.child.exit is not None
-        found = outcome_of(self.child.exit, self.received, self.entrant.limits, started_alone)
-        return dataclasses.replace(found, had_turn=self.had_turn)
-
-
-def _by_device(columns: Sequence[_Column]) -> list[_Column]:
-    """Return columns on the CPU first, then those on GPUs: a card that idles in between lowers its clocks."""
-    return sorted(columns, key=lambda column: column.kind == GPU)
-
-
-def _after(stage: str) -> int:
-    """Return the place of the stage that follows; of the first where there was none."""
-    return STAGES.index(stage) + 1 if stage else 0
+        outcome = outcome_of(self.child.exit, self.received, self.member.limits, started_alone)
+        return dataclasses.replace(outcome, had_turn=self.had_turn)
 
 
 @dataclass
 class _Block:
-    rules: Rules
+    policy: BlockPolicy
     ear: Ear
     kept: Mapping[str, str]
-    held: ExitStack
+    stack: ExitStack
     listener: Listener
     guard: Callable[[str], None]
     columns: list[_Column] = field(default_factory=list)
 
-    def start(self, entrants: Sequence[BlockMember], alone: bool) -> None:
+    def start(self, members: Sequence[BlockMember], alone: bool) -> None:
         """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
-        for index, entrant in enumerate(entrants):
-            if index and not self.rules.fits():
+        for index, member in enumerate(members):
+            if index and not self.policy.fits():
                 continue
-            column = _Column(index, entrant, Received(partial(self.ear.phase, index)))
-            column.received.on_turn = column.turned
+            column = _Column(index, member, Received(partial(self.ear.phase, index)))
+            column.received.on_turn = column.take_turn_message
             self.columns.append(column)
             self.ear.began(index)
             self._spawn(column)
@@ -203,36 +185,38 @@ class _Block:
                 self.listener.listen()
         self.listener.listen()
 
-    def hold(self, stage: str) -> None:
+    def run_stage(self, stage: str) -> None:
         """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
         columns = self._waiting(stage)
-        orders = self.rules.orders(len(columns))
+        orders = self.policy.orders(len(columns))
         before = GPU
         for cycle in itertools.count() if columns else ():
-            for position, column in enumerate(_by_device([columns[place] for place in next(orders)])):
-                time.sleep(self.rules.rest_s)
+            # The CPU's columns go first: a GPU that idles between its columns lowers its clocks.
+            drawn = sorted((columns[place] for place in next(orders)), key=lambda column: column.kind == GPU)
+            for position, column in enumerate(drawn):
+                time.sleep(self.policy.rest_s)
                 lead_ns = LEAD_IN_NS if (before, column.kind) == (CPU, GPU) else 0
-                self._let(column, stage, Turn(cycle, position, lead_ns))
+                self._give_turn(column, stage, Turn(cycle, position, lead_ns))
                 before = column.kind
             left = self._waiting(stage)
             if len(left) < len(columns):
-                columns, orders = left, self.rules.orders(len(left))
-            if not columns or self.rules.enough(stage, [column.slices for column in columns]):
+                columns, orders = left, self.policy.orders(len(left))
+            if not columns or self.policy.enough(stage, [column.slices for column in columns]):
                 break
         for column in columns:
-            self._let(column, stage, None)
+            self._give_turn(column, stage, None)
 
     def _spawn(self, column: _Column) -> None:
-        one = column.entrant
+        member = column.member
         try:
-            scratch = self.held.enter_context(scratch_folder())
-            task = task_of(one.python, one.request, one.limits, column.received.token, self.kept, scratch)
-            column.child = self.held.enter_context(Child(task, column.take, self.guard))
+            scratch = self.stack.enter_context(scratch_folder())
+            task = task_of(member.python, member.request, member.limits, column.received.token, self.kept, scratch)
+            column.child = self.stack.enter_context(Child(task, column.take, self.guard))
         except OSError as error:
             if error.errno in _SCARCE and any(other.lives for other in self.columns):
                 self.columns.remove(column)
             else:
-                column.failure = not_started(error, one.python)
+                column.failure = not_started(error, member.python)
         else:
             column.child.begin()
             self.listener.add(column.child)
@@ -240,7 +224,7 @@ class _Block:
     def _waiting(self, stage: str) -> list[_Column]:
         return [column for column in self.columns if column.waits_for(stage)]
 
-    def _let(self, column: _Column, stage: str, turn: Turn | None) -> None:
+    def _give_turn(self, column: _Column, stage: str, turn: Turn | None) -> None:
         """Give one column its turn, unless it has gone, and wait until nobody runs."""
         if column.waits_for(stage):
             column.give(turn)

@@ -15,7 +15,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host.noise import State, booted_s
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes import outcome
-from kerasbench.processes.block import BlockMember, Ear, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.messages import Code
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
@@ -32,7 +32,7 @@ class Launch(Interface):
     """Measures one block and tells how it goes meanwhile, as children.block.measure does. None: it did not fit."""
 
     def __call__(
-        self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
     ) -> Sequence[Outcome | None]: ...
 
 
@@ -124,10 +124,10 @@ class Blocks:
             [case.device for case in cases], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
         )
 
-    def _rules(self, cases: Sequence[Case], room: surroundings.Room, number: int) -> Rules:
+    def _rules(self, cases: Sequence[Case], room: surroundings.Room, number: int) -> BlockPolicy:
         """Return by what a block goes; its number draws the order, so that no two have the same."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        return Rules(
+        return BlockPolicy(
             schedule.draw_orders(f"{self.planned.config.seed}/{number}"),
             partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
             room,

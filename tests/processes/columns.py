@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice
@@ -75,7 +75,7 @@ class Columns:
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
-        rules = Rules(self._orders, self._enough, self.fits, self.rest_s)
+        rules = BlockPolicy(self._orders, self._enough, self.fits, self.rest_s)
         return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:

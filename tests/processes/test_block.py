@@ -215,14 +215,17 @@ def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) 
 
 def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
     def held(group: int) -> int:
-        return 5 << 30 if stopped(group) else 0
+        return 5 << 30 if stopped(group) and group == columns.number(0) else 0
 
+    def first_is_stopped() -> bool:  # before the second starts: the first look is soon after that
+        stand_in.wait_for(lambda: stopped(columns.number(0)))
+        return True
+
+    columns.fits = first_is_stopped
     monkeypatch.setattr(process, "LOOK_S", 0.0)
     monkeypatch.setattr(process, "group_bytes", held)
     columns.limits = Limits(900.0, "900 s", memory_bytes=4 << 30)
-    slow = "say(ready='train')\nturn()\nfor _ in range(150): say(begun='turn'), time.sleep(0.01)\nanswer()"
-    outcomes = columns.measure("slices('train')\nhang()", slow)
-    first, second = outcomes
+    first, second = columns.measure(FINE, FINE)
     assert first is not None and first.failure is not None and first.failure.code is Code.OOM
     assert "5 GiB" in first.failure.cause
     assert second is not None and second.failure is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.processes import block, outcome, questions
-from kerasbench.processes.block import BlockMember, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits, Outcome, Received
 from kerasbench.processes.process import Exit
 from kerasbench.protocol.columns import Device
@@ -87,7 +87,7 @@ def test_a_chip_that_is_not_told_leaves_the_name_that_the_backend_gave() -> None
 
 
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
-RULES = Rules(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
+RULES = BlockPolicy(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
 
 
 class Deaf:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kerasbench.plan import catalog
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
@@ -75,7 +75,7 @@ def run(
 def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
     """Run a block that fits into memory."""
     enough = partial(schedule.enough, entrants[0].request.protocol, {})
-    rules = Rules(schedule.draw_orders("real"), enough, lambda: True)
+    rules = BlockPolicy(schedule.draw_orders("real"), enough, lambda: True)
     outcomes = block.measure(entrants, rules, Silent(), alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.plan.cases import Case
-from kerasbench.processes.block import BlockMember, Ear, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.measurement import Slice, Usage
 from kerasbench.protocol.requests import ModelConfig
@@ -21,7 +21,9 @@ from tests.scripted import CASES, FakeWorker, Quiet, Silent, execute, noisy
 class Keeping(FakeWorker):
     """Keeps what it was given."""
 
-    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+    ) -> list[Outcome | None]:
         self.entrants, self.rules = entrants, rules
         return super().__call__(entrants, rules, ear, alone)
 
@@ -112,7 +114,7 @@ def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_
 
     class Drawing(FakeWorker):
         def __call__(
-            self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
+            self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
         ) -> list[Outcome | None]:
             drawn.append([list(order) for order in islice(rules.orders(5), 10)])
             return super().__call__(entrants, rules, ear, alone)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kerasbench.host.noise import Gate
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, Ear, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.record import exactly
@@ -34,7 +34,9 @@ class Counting:
     held: list[tuple[int, int]] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
 
-    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+    ) -> list[Outcome | None]:
         here = psutil.Process()
         self.held.append((here.num_fds(), threading.active_count()))
         self.memory_bytes.append(here.memory_info().rss)

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan.cases import Case
-from kerasbench.processes.block import BlockMember, Ear, Rules
+from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure
@@ -70,7 +70,9 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
 class Crowded(FakeWorker):
     """JAX runs out of memory where another column is alive."""
 
-    def __call__(self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /) -> list[Outcome | None]:
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+    ) -> list[Outcome | None]:
         outcomes = super().__call__(entrants, rules, ear, alone)
         dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
         return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
@@ -157,7 +159,7 @@ def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None,
 
     class Noting(FakeWorker):
         def __call__(
-            self, entrants: Sequence[BlockMember], rules: Rules, ear: Ear, alone: bool, /
+            self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
         ) -> list[Outcome | None]:
             seen.append(rules.rest_s)
             return super().__call__(entrants, rules, ear, alone)
