@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
         model = found.cost(column)
         assert model is not None
         print(
-            f"{column[0]:<10} overhead {model.overhead.value / OVERHEAD_MS:.4f}, "
+            f"{column.backend:<10} overhead {model.overhead.value / OVERHEAD_MS:.4f}, "
             f"cost per sample {model.per_sample.value / PER_SAMPLE_MS:.4f} of what they are; "
             f"largest deviation {model.deviation:.1%}, explains the series: {model.fits}"
         )

@@ -19,6 +19,7 @@ from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.analysis.series import Crossing, Pair, Ratios, fit
 from kerasbench.plan.request import parse_batches, sizes_between
+from kerasbench.protocol.columns import Column
 
 RUNS = 1_000
 SIZES = parse_batches(["1..4096"])
@@ -26,7 +27,7 @@ DRIFT = 0.25  # the machine is so much slower in the last round
 A = (1.0, 0.004)  # overhead and cost per sample, in ms: dear to start, cheap to feed
 B_OVERHEAD = 0.2
 PLANTED = (3.0, 48.0, 90.0, 700.0)  # batches: between sizes, near one, and towards both ends
-COLUMNS = ("a", "cpu", ""), ("b", "cpu", "")
+COLUMNS = Column("a", "cpu"), Column("b", "cpu")
 
 
 class Found(NamedTuple):

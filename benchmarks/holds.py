@@ -27,7 +27,7 @@ from disturbers import KINDS
 
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import summarize
-from kerasbench.results.record import Column
+from kerasbench.protocol.columns import Column
 from kerasbench.results.store import load
 
 HERE = Path(__file__).parent

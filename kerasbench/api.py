@@ -23,7 +23,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import comparisons, csv, explanation, html, markdown, page, plot
+from kerasbench.report import comparisons, csv, explanation, figures, html, markdown, page, plot
 from kerasbench.report import comparisons as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
@@ -165,7 +165,7 @@ class Compared:
     def regressions(self) -> list[str]:
         """What became slower or fails now; raises Undecided where nothing could be judged."""
         self.found.require_decided()
-        return [versions.case_label(case) for case in self.found.regressions]
+        return [figures.case_name(case) for case in self.found.regressions]
 
     @property
     def page(self) -> Page:
@@ -185,9 +185,13 @@ class Compared:
         """Return a pandas DataFrame, one row for each case that both sides have; times in ms; needs pandas."""
         names = ["scenario", "workload", "backend", "device", "options", "old", "new", "ratio", "low", "high"]
         rows = [
-            [*one.case, one.old.value, one.new.value, *(one.ratio.value, one.ratio.low, one.ratio.high), *verdict]
+            [
+                *(one.case.scenario, one.case.workload),
+                *(one.case.column.backend, one.case.column.device, one.case.options.label),
+                *(one.old.value, one.new.value, one.ratio.value, one.ratio.low, one.ratio.high),
+                *(one.verdict, one.why),
+            ]
             for one in self.changes
-            for verdict in [(one.verdict, one.why)]
         ]
         return _pandas().DataFrame(rows, columns=[*names, "verdict", "why"])
 

@@ -12,6 +12,7 @@ import pytest
 import kerasbench
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
@@ -37,7 +38,7 @@ def test_loaded_results_show_the_answer_first(tmp_path: Path) -> None:
     answer, table, details = (html.index(part) for part in ("torch takes 2.10 ms", "<table", "<details>"))
     assert answer < table < details
     (row,) = found.summary.rows
-    estimate = row.cases["torch", "cpu", ""].estimate("train_step_ms")
+    estimate = row.cases[Column("torch", "cpu")].estimate("train_step_ms")
     assert estimate is not None and estimate.trials == 3
 
 

@@ -18,8 +18,8 @@ from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, believed
 from kerasbench.analysis.ratios import between, by_slices
 from kerasbench.analysis.summary import Summary
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Parts, Slice, epoch_ns, epoch_overhead_ns
-from kerasbench.results.record import Column
 
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
 
@@ -178,7 +178,8 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         if batch and column in other.cases:
             left = between(other.cases[column], mine, STEADY, ())
             if left is not None:
-                yield Advice(Help.BATCH, other.key(column)[2:], left.times(row.workload.batch / batch))
+                larger = dataclasses.replace(column, options=other.key(column).options)
+                yield Advice(Help.BATCH, larger, left.times(row.workload.batch / batch))
     parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]
     yield Advice(Help.PREPARED, column, estimate([share(one.ready, one.arrays) for one in parts]))
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, Metric
-from kerasbench.protocol.columns import CPU, IEEE, Size, is_native
+from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
-from kerasbench.results.record import CaseKey, Column, Origin, TrialRecord
+from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 
 HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
@@ -131,8 +131,7 @@ class Row:
 
     def key(self, column: Column) -> CaseKey:
         """Return what tells a case from all others, as TrialRecord.case does."""
-        options = " ".join(part for part in (column[2], self.size.label if self.size else "") if part)
-        return (self.scenario.name, self.workload.name, *column[:2], options)
+        return CaseKey(self.scenario.name, self.workload.name, column, self.size)
 
     @property
     def in_turn(self) -> bool:
@@ -273,7 +272,7 @@ def _references(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column,
     found = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
     sensitive = {kind for one in found.values() for kind in one.sensitive}  # a twin's code does not tell its own
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in found}
-    referring = [column for column in found if not is_native(column[2])] or list(found)
+    referring = [column for column in found if not column.options.native] or list(found)
     least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
     finest = [column for column in referring if allowed[column] == least]
     others = {column: [found[one] for one in finest if one != column or len(finest) > 2] for column in found}

@@ -18,9 +18,9 @@ from kerasbench.analysis.rankings import BreakEven, Overhead, SpeedUp, break_eve
 from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
-from kerasbench.protocol.columns import competes
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.record import Column, Record
+from kerasbench.results.record import Record
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 MS_PER_S = 1000
@@ -165,7 +165,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
     """Return the column with the shortest time among those that run Keras; None where there is none."""
-    competing = [one for one in times if competes(one[1][2])]
+    competing = [one for one in times if one[1].competes]
     return min(competing, key=lambda one: times[one], default=None)
 
 

@@ -25,8 +25,7 @@ from kerasbench.analysis.estimates import (
     significant,
 )
 from kerasbench.analysis.ratios import between, by_means, in_sittings
-from kerasbench.protocol.columns import CPU, Options, competes, is_control
-from kerasbench.results.record import Column
+from kerasbench.protocol.columns import CPU, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -161,8 +160,8 @@ def control(row: Row) -> Control | None:
     if row.origin.versus:
         return None
     for column, case in row.cases.items():
-        original = (*column[:2], " ".join(word for word in column[2].split() if not is_control(word)))
-        if is_control(column[2]) and original in row.cases:
+        original = column.with_options(control=False)
+        if column.options.control and original in row.cases:
             ratio = between(case, row.cases[original], row.headline, row.cases.values())
             if ratio is not None:
                 return Control(original, ratio)
@@ -178,7 +177,7 @@ def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     Native twins do not compete, and neither does what was measured beside busy processors: they are compared with their
     own backend (prices.py). Nor does a control.
     """
-    competing = {column: case for column, case in row.cases.items() if competes(column[2])}
+    competing = {column: case for column, case in row.cases.items() if column.competes}
     values = {column: found.value for column, case in competing.items() if (found := case.estimate(row.headline))}
     if len(values) < 2:
         return None, {}
@@ -247,8 +246,8 @@ class Overhead:
 def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
     """Return each case that was measured with Keras and without, step before epoch."""
 
-    def with_keras(options: Options) -> Options | None:
-        return dataclasses.replace(options, native=False) if options.native else None
+    def with_keras(column: Column) -> Column | None:
+        return column.with_options(native=False) if column.options.native else None
 
     return _judged(
         [
@@ -263,8 +262,8 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
 def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
     """Return each case that was measured beside busy processors and without them, by what stands for its row."""
 
-    def undisturbed(options: Options) -> Options | None:
-        return dataclasses.replace(options, busy_cores=0) if options.busy_cores else None
+    def undisturbed(column: Column) -> Column | None:
+        return column.with_options(busy_cores=0) if column.options.busy_cores else None
 
     return _judged([(row, busy, quiet, row.headline) for row, busy, quiet in _counterparts(rows, undisturbed)], effect)
 
@@ -284,15 +283,15 @@ def _judged(asked: Sequence[tuple[Row, Column, Column, str]], effect: float) -> 
 
 
 def _counterparts(
-    rows: Sequence[Row], counterpart: Callable[[Options], Options | None]
+    rows: Sequence[Row], counterpart: Callable[[Column], Column | None]
 ) -> list[tuple[Row, Column, Column]]:
     """Return the columns that have a counterpart in their row, and that; None: a column asks for none."""
     found = []
     for row in rows:
         for column, case in row.cases.items():
-            other = counterpart(case.trials[0][0].options) if case.trials else None
-            if other is not None and (*column[:2], other.terms) in row.cases:
-                found.append((row, column, (*column[:2], other.terms)))
+            other = counterpart(column) if case.trials else None
+            if other is not None and other in row.cases:
+                found.append((row, column, other))
     return found
 
 
@@ -372,7 +371,7 @@ def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
     pairs = []
     for row in rows:
         for cpu, gpu in permutations(_measured(row), 2):
-            if cpu[1] == CPU and gpu[1] != CPU and (cpu[0], cpu[2]) == (gpu[0], gpu[2]):
+            if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU):
                 found = between(row.cases[cpu], row.cases[gpu], HEADLINE, row.cases.values())
                 if found is not None:
                     pairs.append((row, cpu, gpu, found))
@@ -385,7 +384,7 @@ def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns that have a training step; a control is none of its own."""
-    return [column for column, case in row.cases.items() if case.estimate(HEADLINE) and not is_control(column[2])]
+    return [column for column, case in row.cases.items() if case.estimate(HEADLINE) and not column.options.control]
 
 
 def _value(case: CaseSummary, name: str) -> float:

@@ -27,9 +27,8 @@ from kerasbench.analysis.estimates import (
 from kerasbench.analysis.rankings import believed
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary
-from kerasbench.protocol.columns import AXES, CPU, Axis, Size, is_control
+from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
-from kerasbench.results.record import Column
 from kerasbench.text import label
 
 MIN_SIZES = 3  # two points lie on any line
@@ -140,7 +139,7 @@ class SizeSeries:
     def columns(self) -> list[Column]:
         """The columns in their order, but for controls."""
         found = {column for row in self.rows.values() for column in row.cases}
-        return sorted(column for column in found if not is_control(column[2]))
+        return sorted((column for column in found if not column.options.control), key=lambda column: column.order)
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         """Return a column's series: the step at each size at which it was measured."""
@@ -257,9 +256,9 @@ def _label(row: Row, axis: Axis) -> str:
 
 
 def _comparable(a: Column, b: Column) -> bool:
-    if a[2] != b[2]:
+    if a.options != b.options:
         return False
-    return a[1] == b[1] if a[0] != b[0] else CPU in (a[1], b[1])
+    return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
 
 
 def duels(pairs: Sequence[Pair], effect: float) -> list[SeriesComparison]:

@@ -7,21 +7,23 @@ What other processes did to a row: how much of the machine they used, and which 
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import TypeVar
 
 from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.rankings import Ranking, sittings, stand
 from kerasbench.host.noise import SCATTER_WARN, Warned
-from kerasbench.protocol.columns import Size, is_control
+from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
 from kerasbench.protocol.messages import Failure, Phase, WorkloadDescription
-from kerasbench.results.record import Column, Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import count
 
+T = TypeVar("T")
 TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slices; without training it is the latter
 
 
@@ -66,7 +68,8 @@ class Summary:
 def summarize(record: Record) -> Summary:
     """Sum up a run."""
     record = _without_open_round(record)
-    columns = sorted({trial.column for trial in record.trials if not is_control(trial.column[2])})
+    shown = {trial.column for trial in record.trials if not trial.options.control}
+    columns = sorted(shown, key=lambda column: column.order)
     rows = [
         Row(
             scenario.description,
@@ -95,8 +98,8 @@ def _without_open_round(record: Record) -> Record:
     rows: dict[object, list[TrialRecord]] = {}
 
     def row_of(trial: TrialRecord) -> object:
-        alike = (trial.backend, trial.device.label, trial.paired_terms) if record.origin(trial.group).versus else ()
-        return (trial.scenario, trial.workload, trial.options.size, *alike)
+        pair = trial.column.paired if record.origin(trial.group).versus else None
+        return (trial.scenario, trial.workload, trial.options.size, pair)
 
     for trial in record.trials:
         rows.setdefault(row_of(trial), []).append(trial)
@@ -134,9 +137,13 @@ def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | No
         if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     return [
-        (size, {column: summarize_case(trials) for column, trials in sorted(by_column.items())})
+        (size, {column: summarize_case(trials) for column, trials in _in_order(by_column)})
         for size, by_column in sorted(grouped.items(), key=lambda found: found[0].order if found[0] else (0, 0.0))
     ]
+
+
+def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
+    return sorted(by_column.items(), key=lambda item: item[0].order)
 
 
 def _with_parity(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
@@ -153,7 +160,7 @@ def _terms(record: Record) -> dict[Column, list[str]]:
             name = [trial.device.title] if trial.device.title else []
             chosen = trial.options.threads is not None
             found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved, chosen))] = None
-    return {column: list(terms) for column, terms in sorted(found.items())}
+    return {column: list(terms) for column, terms in _in_order(found)}
 
 
 def _said(resolved: Resolved, chosen: bool) -> list[str]:
@@ -270,8 +277,8 @@ def _apart(row: Row) -> list[list[Column]]:
     for column, case in row.cases.items():
         for trial, _ in case.trials:
             if trial.block and row.origin.protocol != "published":
-                meant = (*column[:2], trial.paired_terms) if row.origin.versus else ()
-                groups.setdefault((trial.round, meant), {}).setdefault(trial.block, []).append(column)
+                pair = column.paired if row.origin.versus else None
+                groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
     found = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
     return list(found.values())
 
@@ -295,7 +302,7 @@ def _versions(summary: Summary) -> Iterator[Concern]:
 def _deviation(row: Row, column: Column, one: Deviation) -> str:
     """Return by how much a column's losses differ, from whose, and what does that."""
     others = [other for other in row.cases if other != column and row.cases[other].trials]
-    whom = " ".join(filter(None, others[0])) if len(others) == 1 else "the median of all columns"
+    whom = others[0].label if len(others) == 1 else "the median of all columns"
     kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
     return f"by {100 * one.share:.2g} % from {whom} in step {one.step}{why}"

@@ -21,12 +21,12 @@ from kerasbench.analysis.rankings import Control
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
-from kerasbench.protocol.columns import AT, CONTROL, environment_of, is_control, is_native, without_environment
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import DataKind, ProtocolKind
 from kerasbench.results.folder import merge
-from kerasbench.results.record import CaseKey, Column, Record
-from kerasbench.text import count, label
+from kerasbench.results.record import Record
+from kerasbench.text import count
 
 # The training step, then what else a new version may make worse. Of a rate, less is worse.
 FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
@@ -47,7 +47,7 @@ class Pair:
     @property
     def name(self) -> str:
         """What the two have in common: ``torch cpu jit=on``."""
-        return " ".join(part for part in (*self.base[:2], without_environment(self.base[2])) if part)
+        return self.base.paired.label
 
     def ratio(self, column: Column, metric: str) -> LogEstimate | None:
         """Return what a column's figure is to the base's; None where one of the two has none."""
@@ -188,13 +188,10 @@ def _compared(labels: tuple[str, ...], rows: Sequence[Row], effect: float) -> Ve
 def _pairs(row: Row, base: str, head: str) -> list[Pair]:
     """Return the pairs of a row: one for each backend, device and set of terms."""
     found: dict[Column, Pair] = {}
-    for backend, device, options in row.cases:
-        if environment_of(options) not in (base, head) or is_control(options):
-            continue
-        terms = without_environment(options)
-        names = [f"{AT}{label} {terms}".strip() for label in (base, head)]
-        of_base, of_head, again = ((backend, device, one) for one in (*names, f"{names[0]} {CONTROL}"))
-        found.setdefault((backend, device, terms), Pair(row, of_base, of_head, again))
+    for column in row.cases:
+        if column.options.environment in (base, head) and not column.options.control:
+            of_base, of_head = (column.with_options(environment=label) for label in (base, head))
+            found.setdefault(column.paired, Pair(row, of_base, of_head, of_base.with_options(control=True)))
     return list(found.values())
 
 
@@ -312,12 +309,6 @@ class Comparison:
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
-def case_label(case: CaseKey) -> str:
-    """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
-    scenario, workload, *column = case
-    return " ".join([label(scenario, workload), *(part for part in column if part)])
-
-
 def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     """Compare the training step of every case: Welch's interval on logarithms, over the runs of each side.
 
@@ -385,7 +376,7 @@ def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
     for row in summarize(record).rows:
         for column, case in row.cases.items():
-            if case.failure is None and case.steps_ms and not is_control(column[2]):
+            if case.failure is None and case.steps_ms and not column.options.control:
                 yield row.key(column), _of_case(record, row, column)
 
 
@@ -403,7 +394,7 @@ def _of_case(record: Record, row: Row, column: Column) -> _Measured:
 def _source(record: Record, row: Row, column: Column) -> tuple[str, str]:
     """Return what tells a changed case from an unchanged one."""
     found = next(one for one in record.scenarios if one.description.name == row.scenario.name)
-    return found.source(column[0], is_native(column[2]))
+    return found.source(column.backend, column.options.native)
 
 
 def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:
@@ -443,12 +434,12 @@ def _beside(old: _Measured, new: _Measured) -> Beside | None:
     others = [
         (found.value, column)
         for column, case in old.row.cases.items()
-        if column != old.column and column in new.row.cases and not is_control(column[2])
+        if column != old.column and column in new.row.cases and not column.options.control
         if (found := case.estimate(old.row.headline)) is not None
     ]
     if not others:
         return None
-    column = min(others)[1]
+    column = min(others, key=lambda other: other[0])[1]
     then, now = (
         between(one.row.cases[one.column], one.row.cases[column], one.row.headline, one.row.cases.values())
         for one in (old, new)

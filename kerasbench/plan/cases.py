@@ -11,11 +11,11 @@ from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import APPLE, CPU, Device, Options, Size, parse_label, parted, subject
+from kerasbench.protocol.columns import APPLE, CPU, CaseKey, Column, Device, Options, Size, parse_label, parted, subject
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs
-from kerasbench.results.record import CaseKey, Counted, Effort, RunConfig
+from kerasbench.results.record import Counted, Effort, RunConfig
 
 
 def refusal(selected: Selected) -> Failure | None:
@@ -47,7 +47,7 @@ def _instead(selected: Selected) -> str:
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself, of each of its labelled interpreters
-Shared = tuple[str, str, Size | None, str]  # scenario, workload, size; for a pair the column but for its label
+Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,17 @@ class Case:
     @property
     def key(self) -> CaseKey:
         """What tells a case from all others of a run."""
-        selected, options = self.selected, self.options
-        return (selected.entry.name, selected.workload.name, self.backend, self.device.label, options.label)
+        return CaseKey(self.selected.entry.name, self.selected.workload.name, self.column, self.options.size)
+
+    @property
+    def column(self) -> Column:
+        return Column(self.backend, self.device.label, self.options.unsized)
 
     @property
     def row(self) -> Shared:
         """What it has in common with the cases that it is compared with."""
-        alike = dataclasses.replace(self.options, environment="", control=False)
-        column = f"{self.backend} {self.device.label} {alike.terms}".strip() if self.paired else ""
-        return (*self.key[:2], self.options.size, column)
+        key = self.key
+        return (key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
 
     @property
     def subject(self) -> str:
@@ -85,7 +87,8 @@ class Case:
     @property
     def row_label(self) -> str:
         size = self.options.size.label if self.options.size else ""
-        return " ".join(part for part in (self.selected.label, size, self.row[-1]) if part)
+        column = self.column.paired.label if self.paired else ""
+        return " ".join(part for part in (self.selected.label, size, column) if part)
 
     @property
     def label(self) -> str:

@@ -16,10 +16,10 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.protocol.columns import competes
+from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.folder import records
-from kerasbench.results.record import CaseKey, Record, TrialRecord
+from kerasbench.results.record import Record, TrialRecord
 
 POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
@@ -112,7 +112,7 @@ def outlook(planned: Plan, effect: float, history: History) -> PowerEstimate:
 
 def comparisons(cases: Sequence[Case]) -> int:
     """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
-    rows = Counter(case.row for case in cases if competes(case.options.label))
+    rows = Counter(case.row for case in cases if case.column.competes)
     tables = Counter[bool]()
     for (*_, size, _), columns in rows.items():
         tables[size is None] += columns - 1

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 CPU = "cpu"
 GPU = "gpu"
@@ -104,7 +104,6 @@ Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
-CONTROL = "control=on"  # the last of a label's terms
 AT = "@"  # stands before the label of an interpreter
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 
@@ -162,11 +161,6 @@ class Options:
     @property
     def label(self) -> str:
         """What differs from the default, ``@keras-3.14 jit=off batch=64``; empty where nothing does."""
-        return " ".join(part for part in (self.terms, self.size.label if self.size else "") if part)
-
-    @property
-    def terms(self) -> str:
-        """The label without the size: what the cases of a series have in common."""
         differing = _label(
             {
                 "jit": None if self.jit is None else ("on" if self.jit else "off"),
@@ -178,7 +172,13 @@ class Options:
                 "control": "on" if self.control else None,
             }
         )
-        return " ".join(part for part in (f"{AT}{self.environment}" if self.environment else "", differing) if part)
+        environment = f"{AT}{self.environment}" if self.environment else ""
+        return " ".join(part for part in (environment, differing, self.size.label if self.size else "") if part)
+
+    @property
+    def unsized(self) -> "Options":
+        """The same outside of a sweep: what the cases of a series have in common."""
+        return dataclasses.replace(self, batch=None, width=None)
 
     @property
     def size(self) -> Size | None:
@@ -186,7 +186,7 @@ class Options:
         return None if self.batch is None and self.width is None else Size(self.batch, self.width)
 
     def at(self, size: Size) -> "Options":
-        """Return the same terms at that size."""
+        """Return the same at that size."""
         return dataclasses.replace(self, batch=size.batch, width=size.width)
 
 
@@ -197,34 +197,52 @@ def _label(parts: Mapping[str, object]) -> str:
 DEFAULT = Options()
 
 
-def is_native(label: str) -> bool:
-    """Tell whether a label of options is that of a native twin."""
-    return "native=on" in label.split()
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a backend on a device, with options."""
+
+    backend: str
+    device: str  # its label, such as gpu:1
+    options: Options = DEFAULT  # without a size, which makes a row of its own
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        """What columns are sorted by."""
+        return (self.backend, self.device, self.options.label)
+
+    @property
+    def label(self) -> str:
+        """``torch gpu:1 jit=off``."""
+        return " ".join(part for part in self.order if part)
+
+    @property
+    def competes(self) -> bool:
+        """Whether it is asked who is fastest: no twin, no control, nothing that was slowed down."""
+        return not (self.options.native or self.options.control or self.options.busy_cores)
+
+    @property
+    def paired(self) -> "Column":
+        """What it has in common with the version that it is compared with."""
+        return self.with_options(environment="", control=False)
+
+    def with_options(self, **changes: Any) -> "Column":
+        """Return the column that differs in these options."""
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, **changes))
 
 
-def is_beside_busy_cores(label: str) -> bool:
-    """Tell whether a label of options is that of a column beside which kerasbench keeps processors busy."""
-    return "busy-cores=" in label
+@dataclass(frozen=True)
+class CaseKey:
+    """What tells a case from all others of a run. ``size`` is None outside of a sweep."""
 
+    scenario: str
+    workload: str
+    column: Column
+    size: Size | None = None
 
-def competes(label: str) -> bool:
-    """Tell whether a column of these options is asked who is fastest: no twin, no control, nothing that was slowed."""
-    return not (is_native(label) or is_control(label) or is_beside_busy_cores(label))
-
-
-def is_control(label: str) -> bool:
-    """Tell whether a label of options is that of a column that was measured a second time."""
-    return CONTROL in label.split()
-
-
-def environment_of(label: str) -> str:
-    """Return the label of the interpreter in a label of options, empty where it has none."""
-    return next((word.removeprefix(AT) for word in label.split() if word.startswith(AT)), "")
-
-
-def without_environment(label: str) -> str:
-    """Return a label of options but for that of the interpreter."""
-    return " ".join(word for word in label.split() if not word.startswith(AT))
+    @property
+    def options(self) -> Options:
+        """Those of the column, at the size."""
+        return self.column.options.at(self.size) if self.size else self.column.options
 
 
 def subject(backend: str, environment: str) -> str:

@@ -9,12 +9,11 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Comparison, Ranking
 from kerasbench.analysis.series import Crossing, SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
-from kerasbench.protocol.columns import Axis, competes, is_control
+from kerasbench.protocol.columns import Axis, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.figures import about, failed, listed, names, significant, size_along, timed_in, times
 from kerasbench.report.sections import EMPTY, NOTHING, WARNED, Cell, Section, Table
-from kerasbench.results.record import Column
 from kerasbench.text import blanked, count
 
 Names = Mapping[Column, str]
@@ -125,7 +124,7 @@ def overall(found: Findings) -> str:
 def _won(rankings: Sequence[Ranking], named: Names) -> str:
     """Return in how many of the rows that were compared each column is the fastest."""
     wins = [ranking.first for ranking in rankings]
-    counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column))
+    counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column.order))
     rows = count(len(wins), "row")
     if not counted:
         return f"No column is significantly faster than all others in any of {rows}."
@@ -141,7 +140,7 @@ def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
         column
         for row in found.plain.rows
         for column, cell in row.cases.items()
-        if cell.estimate(row.headline) and competes(column[2])
+        if cell.estimate(row.headline) and column.competes
     }
     if len(measured) == 1:
         return f"{rows} measured on {named[measured.pop()]} alone: there is nothing to compare."
@@ -234,20 +233,20 @@ def _alone(row: Row, named: Names) -> Iterator[str]:
     unit = BY_NAME[row.headline].unit
     for column, cell in row.cases.items():
         found = cell.estimate(row.headline)
-        if found is not None and not is_control(column[2]):
+        if found is not None and not column.options.control:
             what = "prediction" if row.workload.predicts_only else "step"
             yield f"{named[column]} takes {significant(found.value)} {unit} a {what}."
 
 
 def _warned(row: Row, named: Names) -> Iterator[str]:
-    doubted = [named[one] for one in row.cases if not is_control(one[2]) and is_warned(row, one)]
+    doubted = [named[one] for one in row.cases if not one.options.control and is_warned(row, one)]
     if doubted:
         yield f"{WARNED} {listed(doubted)}: see Warnings."
 
 
 def _failed(row: Row, named: Names) -> Iterator[str]:
     """Yield who failed and why; in one sentence with its cause where all did for the same one."""
-    found = {column: cell.failure for column, cell in row.cases.items() if not is_control(column[2])}
+    found = {column: cell.failure for column, cell in row.cases.items() if not column.options.control}
     causes = {failure.cause if failure else "" for failure in found.values()}
     if len(found) > 1 and len(causes) == 1 and (cause := causes.pop()):
         yield f"not measured: {cause}."

@@ -14,9 +14,9 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.protocol.columns import Column
 from kerasbench.report.figures import failed, names, percent, significant, timed_in, times
 from kerasbench.report.sections import LEVEL, LINEAR_UP_TO, Bar, Chart, Group, Piece
-from kerasbench.results.record import Column
 
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
@@ -42,11 +42,11 @@ class Look(NamedTuple):
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
     """Return how each column looks beside the others."""
     unique = list(dict.fromkeys(columns))
-    hues = _hues({backend for backend, _, _ in unique})
+    hues = _hues({column.backend for column in unique})
     seen: Counter[int] = Counter()
     found: dict[Column, Look] = {}
     for column in unique:
-        hue = hues[column[0]]
+        hue = hues[column.backend]
         found[column] = Look(hue, seen[hue])
         seen[hue] += 1
     return found
@@ -95,13 +95,13 @@ def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> B
     if column == ranking.fastest:
         piece = Piece(name, FASTEST, look.colour)
         strong = ranking.first is not None and ranking.proven
-        return Bar(name, _fastest(row, ranking), [piece], column[0], strong=strong, opacity=look.opacity)
+        return Bar(name, _fastest(row, ranking), [piece], column.backend, strong=strong, opacity=look.opacity)
     ratio = ranking.over_fastest(column)
     if ratio is None:
-        return Bar(name, failed(row, column).text, backend=column[0])
+        return Bar(name, failed(row, column).text, backend=column.backend)
     mark = f"{LEVEL} " if column in ranking.level else ""
     piece = Piece(name, ratio.value, look.colour)
-    return Bar(name, mark + times(ratio), [piece], column[0], ratio.low, ratio.high, opacity=look.opacity)
+    return Bar(name, mark + times(ratio), [piece], column.backend, ratio.low, ratio.high, opacity=look.opacity)
 
 
 def _fastest(row: Row, ranking: Ranking) -> str:
@@ -154,7 +154,7 @@ def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
         for part, ms in _sizes_ms(one).items()
         if ms > 0
     ]
-    return Bar(name, _epoch(one.epoch_ms.value), pieces, backend=one.column[0])
+    return Bar(name, _epoch(one.epoch_ms.value), pieces, backend=one.column.backend)
 
 
 def _sizes_ms(one: StepBreakdown) -> dict[str, float]:

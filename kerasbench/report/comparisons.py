@@ -25,11 +25,19 @@ from kerasbench.analysis.versus import (
     Difference,
     Pair,
     Versus,
-    case_label,
 )
-from kerasbench.protocol.columns import AT, without_environment
+from kerasbench.protocol.columns import AT
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report.figures import column_name, estimated, first_step, paired, significant, times, with_interval
+from kerasbench.report.figures import (
+    case_name,
+    column_name,
+    estimated,
+    first_step,
+    paired,
+    significant,
+    times,
+    with_interval,
+)
 from kerasbench.report.sections import EMPTY, NOTHING, Cell, Page, Section, Table, texts
 from kerasbench.text import blanked, count
 
@@ -99,7 +107,7 @@ def _abreast(found: Estimate | Failure | None, first: bool, ratio: float | None)
 def _row(change: Change) -> list[Cell]:
     verdict = NOTHING if change.verdict is None else str(change.verdict)
     return [
-        Cell(case_label(change.case), warned=change.source_changed),
+        Cell(case_name(change.case), warned=change.source_changed),
         estimated(change.old, UNIT),
         estimated(change.new, UNIT),
         estimated(change.ratio),
@@ -115,9 +123,9 @@ def _beside(found: Beside | None) -> Cell:
 def _lists(found: Comparison) -> Iterator[str]:
     for title, cells in (("New", found.added), ("No longer measured", found.vanished)):
         if cells:
-            yield f"{title}: {', '.join(case_label(cell) for cell in cells)}."
+            yield f"{title}: {', '.join(case_name(cell) for cell in cells)}."
     for cell, failure in found.failed:
-        yield f"Measured before, failing now: {case_label(cell)}: {failure.code}: {failure.cause}"
+        yield f"Measured before, failing now: {case_name(cell)}: {failure.code}: {failure.cause}"
 
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -145,7 +153,8 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
     """Yield each figure of base and head as data, in the order of COLUMNS."""
     for one in found.differences:
         row, metric = one.pair.row, BY_NAME[one.metric]
-        cell = [row.scenario.name, row.workload.name, *one.pair.base[:2], without_environment(one.pair.base[2])]
+        column = one.pair.base.paired
+        cell = [row.scenario.name, row.workload.name, column.backend, column.device, column.options.label]
         figures = [one.base.value, one.head.value, one.ratio.value, one.ratio.low, one.ratio.high]
         yield [*cell, metric.name, metric.unit, *figures, str(one.verdict)]
 

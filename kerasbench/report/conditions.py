@@ -13,11 +13,11 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.summary import Concern, Summary, concerns
 from kerasbench.host import Machine
 from kerasbench.host.noise import WORDS, Warned
-from kerasbench.protocol.columns import AT, environment_of
+from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.figures import column_name, listed
 from kerasbench.report.sections import Cell, Section, Table, number, texts
-from kerasbench.results.record import Column, Record
+from kerasbench.results.record import Record
 from kerasbench.text import count, printable, whole_gib
 
 
@@ -149,7 +149,7 @@ def _differing(found: Mapping[str, Mapping[str, Iterable[Column]]]) -> str:
 def _whose(columns: Iterable[Column]) -> str:
     """Return the labels of columns; the whole name of one whose interpreter has none."""
     return ", ".join(
-        dict.fromkeys(f"{AT}{label}" if (label := environment_of(one[2])) else column_name(one) for one in columns)
+        dict.fromkeys(f"{AT}{label}" if (label := one.options.environment) else column_name(one) for one in columns)
     )
 
 

@@ -1,6 +1,7 @@
 """Everything that a run amounts to, as tidy CSV: one row for each cell and metric of each run."""
 
 import csv
+import dataclasses
 import io
 from collections.abc import Iterator, Sequence
 
@@ -8,8 +9,7 @@ from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.ratios import between
 from kerasbench.analysis.summary import Summary
-from kerasbench.protocol.columns import Size, environment_of, without_environment
-from kerasbench.results.record import Column
+from kerasbench.protocol.columns import Column, Size
 from kerasbench.text import blanked
 
 # A contract: scripts rely on these names and their order; what is new comes last.
@@ -45,7 +45,7 @@ def rows(summary: Summary) -> Iterator[Line]:
         fastest = row.cases[ranking.fastest] if ranking.fastest else None
         for column, cell in row.cases.items():
             subject, rest = _subject(chip, row, column, cell), _rest(row, column, cell)
-            last = (environment_of(column[2]), host)
+            last = (column.options.environment, host)
             if cell.failure is not None:
                 yield [*subject, "", None, None, None, "", 0, *rest, None, None, None, *last]
                 continue
@@ -67,15 +67,14 @@ def _ratio(row: Row, cell: CaseSummary, fastest: CaseSummary | None, metric: Met
 
 
 def _subject(chip: str, row: Row, column: Column, cell: CaseSummary) -> list[str]:
-    backend, device, _ = column
     status = MEASURED if cell.failure is None else cell.failure.code
-    return [chip, row.scenario.name, row.workload.name, backend, device, status]
+    return [chip, row.scenario.name, row.workload.name, column.backend, column.device, status]
 
 
 def _rest(row: Row, column: Column, cell: CaseSummary) -> list[str | float | None]:
     """Return options but for the label, the GPU's name, and in a sweep batch and width, where it varies them."""
-    size = row.size or Size()
-    return [without_environment(row.key(column)[-1]), cell.device_title, size.batch, size.width]
+    size, options = row.size or Size(), dataclasses.replace(row.key(column).options, environment="")
+    return [options.label, cell.device_title, size.batch, size.width]
 
 
 def _text(value: str | float | None) -> str:

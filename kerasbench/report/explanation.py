@@ -132,9 +132,9 @@ def _advice(advice: Advice) -> str:
     left = f"{percent(advice.left.value)} of today's time{_within(advice.left, 100, ' %')}"
     match advice.what:
         case Help.BATCH:
-            return f"A larger batch would help: {advice.column[2]} needs {left} for each sample."
+            return f"A larger batch would help: {advice.column.options.label} needs {left} for each sample."
         case Help.JIT:
-            return f"{advice.column[2]} would help: a step needs {left}."
+            return f"{advice.column.options.label} would help: a step needs {left}."
         case Help.DEVICE:
             return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
         case Help.PREPARED:
@@ -171,7 +171,6 @@ def _within(found: Estimate, factor: float, unit: str) -> str:
 
 
 def _data(one: StepBreakdown) -> dict[str, Any]:
-    backend, device, options = one.column
     figures = {
         field.name: _figure(value)
         for field in dataclasses.fields(one)
@@ -180,13 +179,13 @@ def _data(one: StepBreakdown) -> dict[str, Any]:
     return {
         "scenario": one.row.scenario.name,
         "workload": one.row.workload.name,
-        "backend": backend,
-        "device": device,
-        "options": options,
+        "backend": one.column.backend,
+        "device": one.column.device,
+        "options": one.column.options.label,
         "steps": one.steps,
         **figures,
         "later": _figure(one.later),
-        "advice": [{"what": each.what, "column": each.column, "left": _figure(each.left)} for each in one.advice],
+        "advice": [{"what": each.what, "column": each.column.order, "left": _figure(each.left)} for each in one.advice],
         "sentences": list(sentences(one)),
     }
 

@@ -21,14 +21,11 @@ from kerasbench.protocol.columns import (
     CPU,
     GPU,
     Axis,
-    environment_of,
-    is_beside_busy_cores,
-    is_native,
-    without_environment,
+    CaseKey,
+    Column,
 )
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
-from kerasbench.results.record import Column
-from kerasbench.text import count
+from kerasbench.text import count, label
 
 DIGITS = 3
 WHOLE_BATCH = 100  # from here on a crossover is told to the sample
@@ -112,15 +109,14 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
     The label of an interpreter follows the backend: ``torch @keras-3.14 with jit=on``.
     """
     known = list(columns)
-    several = len({device for _, device, _ in known}) > 1
+    several = len({column.device for column in known}) > 1
     return {column: _name(column, several) for column in known}
 
 
 def _name(column: Column, several: bool) -> str:
-    backend, device, options = column
-    label, terms = environment_of(options), without_environment(options)
-    named = SPELLED.get(backend, backend) + (f" {AT}{label}" if label else "")
-    place = f" on {_place(device)}" if several else ""
+    environment, terms = column.options.environment, column.with_options(environment="").options.label
+    named = SPELLED.get(column.backend, column.backend) + (f" {AT}{environment}" if environment else "")
+    place = f" on {_place(column.device)}" if several else ""
     return f"{named}{place}{f' with {terms}' if terms else ''}"
 
 
@@ -164,9 +160,9 @@ def training_notes(summary: Summary, step: str = STEP) -> list[str]:
         notes.append(
             f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
         )
-    if any(is_native(column[2]) for column in summary.columns):
+    if any(column.options.native for column in summary.columns):
         notes.append("native=on: the same model in the plain framework, without Keras; see What Keras costs.")
-    if any(is_beside_busy_cores(column[2]) for column in summary.columns):
+    if any(column.options.busy_cores for column in summary.columns):
         notes.append("busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost.")
     return notes
 
@@ -290,7 +286,14 @@ def column_names(columns: Sequence[Column]) -> list[str]:
 
 def column_name(column: Column) -> str:
     """Return a column's name, ``jax cpu threads=1``."""
-    return " ".join(part for part in column if part)
+    return column.label
+
+
+def case_name(case: CaseKey) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
+    column = case.column
+    parts = (label(case.scenario, case.workload), column.backend, column.device, case.options.label)
+    return " ".join(part for part in parts if part)
 
 
 def whole_steps(steps: float) -> str:

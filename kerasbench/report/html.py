@@ -18,10 +18,10 @@ from typing import NamedTuple
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.versus import Comparison, case_label
+from kerasbench.analysis.versus import Comparison
 from kerasbench.report import answer, comparisons, explanation, page, plot, svg
 from kerasbench.report.comparisons import side_by_side
-from kerasbench.report.figures import SPELLED, column_name
+from kerasbench.report.figures import SPELLED, case_name, column_name
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.text import blanked, count
 
@@ -93,7 +93,7 @@ def _asset(name: str) -> str:
 
 def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
-    backends = sorted({backend for _, found in machines for backend, _, _ in found.summary.columns})
+    backends = sorted({column.backend for _, found in machines for column in found.summary.columns})
     boxes = (
         f'<label class="chip"><input type="checkbox" name="backend" value="{_text(backend)}" checked> '
         f"{_text(SPELLED.get(backend, backend))}</label>"
@@ -261,8 +261,8 @@ def of_comparison(found: Comparison) -> list[str]:
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
     lines += [f"Not judged: {count(cells, 'case')}: {why}." for why, cells in found.unjudged.items()]
     slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
-    lines += [f"{case_label(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
-    lines += [f"{case_label(cell)} fails now: {failure.cause}" for cell, failure in found.failed]
+    lines += [f"{case_name(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
+    lines += [f"{case_name(cell)} fails now: {failure.cause}" for cell, failure in found.failed]
     return [blanked(line) for line in lines]
 
 

@@ -23,10 +23,10 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import Crossing, SizeSeries
+from kerasbench.protocol.columns import Column
 from kerasbench.report.charts import COLOURS, Look, looks
 from kerasbench.report.figures import about, names
 from kerasbench.report.sections import Bar, Chart, Group
-from kerasbench.results.record import Column
 from kerasbench.text import blanked
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def number(value: float) -> str:
 
 
 def name(column: Column) -> str:
-    return " ".join(part for part in column if part)
+    return column.label
 
 
 def clean(text: str) -> str:

@@ -17,6 +17,7 @@ from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, Sittings, sittings
 from kerasbench.analysis.summary import Summary
+from kerasbench.protocol.columns import Column
 from kerasbench.report.conditions import advice
 from kerasbench.report.figures import (
     column_name,
@@ -36,7 +37,7 @@ from kerasbench.report.figures import (
     with_interval,
 )
 from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, number, texts
-from kerasbench.results.record import Column, Record, TrialRecord
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import label
 
 SCARCE_ROUNDS = 30  # more rounds than that are no advice

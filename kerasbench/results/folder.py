@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
+from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.results.store import is_named_by_a_run, load, result_files
@@ -110,7 +111,7 @@ def rank(record: Record, group: Group) -> Rank:
     """
     asked = record.config
     fits = asked.effort.protocol.kind == ("sweep" if group.sized else "steady")
-    has_defaults = any(not trial.options.terms for trial in record.trials if trial.group == group)
+    has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
     return (fits, not (asked.explain or asked.versus), has_defaults, record.started)
 
 

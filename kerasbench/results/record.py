@@ -1,13 +1,10 @@
-"""By what a case and a column are found: in a plan, in a record, and in tables.
-
-What a user asks for, as it stands in the result file: scenarios, backends, devices, options, effort.
+"""What a user asks for, as it stands in the result file: scenarios, backends, devices, options, effort.
 
 The result file: everything that was measured, raw, in one JSON file for each run. Tables are derived from it.
 
 Which code of kerasbench measured a trial: a hash of all that a measurement passes through.
 """
 
-import dataclasses
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,14 +16,10 @@ from kerasbench import __version__
 from kerasbench.host import Machine
 from kerasbench.host.noise import PATIENCE_S, QUICK_PATIENCE_S, Signal, Surroundings
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Description, Failure, Phase
 from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
-
-Column = tuple[str, str, str]  # backend, device label, options but for the size
-CaseKey = tuple[str, str, str, str, str]  # scenario, workload, backend, device label, options
-
 
 SECOND_NS = 1_000_000_000
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three blocks are the fewest that carry an interval
@@ -212,22 +205,16 @@ class TrialRecord:
 
     @property
     def case(self) -> CaseKey:
-        return (self.scenario, self.workload, self.backend, self.device.label, self.options.label)
+        return CaseKey(self.scenario, self.workload, self.column, self.options.size)
 
     @property
     def column(self) -> Column:
-        """Backend, device label, and the label of the options but for the size, which makes a row of its own."""
-        return (self.backend, self.device.label, self.options.terms)
+        return Column(self.backend, self.device.label, self.options.unsized)
 
     @property
     def ends_case(self) -> bool:
         """Whether it failed so that its case would fail again."""
         return self.failure is not None and not self.crowded
-
-    @property
-    def paired_terms(self) -> str:
-        """Its terms but for its interpreter's label: what it has in common with the versions it is compared with."""
-        return dataclasses.replace(self.options, environment="", control=False).terms
 
     @property
     def group(self) -> Group:

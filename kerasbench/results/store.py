@@ -19,8 +19,9 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol import measurement
+from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement, Parts, Published, Slice, Training
-from kerasbench.results.record import SCHEMA, CaseKey, Record, TrialRecord
+from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
 MAX_NS = 10**18  # thirty years
 MAX_COUNT = 10**18  # of samples, steps or bytes: what a float still tells from its neighbours, by and large

@@ -17,12 +17,12 @@ from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.host.noise import State, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import GPU, Device
+from kerasbench.protocol.columns import GPU, CaseKey, Column, Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results import record
-from kerasbench.results.record import CaseKey, Column, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from kerasbench.runs.schedule import Ending
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
@@ -233,8 +233,7 @@ class Row:
         for trial in self.trials:
             trials.setdefault(trial.column, []).append(trial)
         failures = cases.judge_cases({column: summarize_case(found) for column, found in trials.items()})
-        columns = [(case.backend, case.device.label, case.options.terms) for case in self.alive]
-        return [(case, failures[one]) for case, one in zip(self.alive, columns, strict=True) if one in failures]
+        return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
     def give_up(self, cases: Sequence[Case]) -> None:
         """Leave out cases that have not been tried and will not be."""

@@ -24,11 +24,11 @@ from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.plan.cases import Case, Plan, Shared, with_controls
 from kerasbench.plan.request import sizes_between
-from kerasbench.protocol.columns import Options, Size
+from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.measurement import STAGES, Slice, disturbed_cycles
 from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, counts_epochs
-from kerasbench.results.record import BUDGET, CaseKey, Column, Effort, Record, TrialRecord
+from kerasbench.results.record import BUDGET, Effort, Record, TrialRecord
 from kerasbench.text import count
 
 Orders = Callable[[int], Iterator[Sequence[int]]]
@@ -82,7 +82,7 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
         if one.options.size is not None
         and case.options.size is not None
         and one.options.size.exceeds(case.options.size)
-        and (*one.key[:4], one.options.terms) == (*case.key[:4], case.options.terms)
+        and dataclasses.replace(one.key, size=None) == dataclasses.replace(case.key, size=None)
     ]
 
 
@@ -257,11 +257,7 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
     if not planned.config.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
         return None
     wanted = more_sizes(summarize(record))
-    bases = {
-        (case.backend, case.device.label, case.options.terms): case
-        for case in planned.cases
-        if not case.options.control
-    }
+    bases = {case.column: case for case in planned.cases if not case.options.control}
     cases = [
         dataclasses.replace(base, options=base.options.at(size))
         for size, columns in wanted.items()

@@ -10,7 +10,7 @@ import pytest
 from kerasbench.analysis.breakdown import Help, StepBreakdown, share, step_ms
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.report.explanation import as_data, section, sentences
 from kerasbench.report.markdown import escape
@@ -188,7 +188,7 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
     found = {one.what: one.column for one in breakdown([*mine, *rivals(1.0, bare)]).advice}
-    assert found[Help.JIT] == ("torch", "cpu", bare.terms)
+    assert found[Help.JIT] == Column("torch", "cpu", bare)
     other = breakdown([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
     assert Help.JIT not in {one.what for one in other}
 

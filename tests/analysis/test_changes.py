@@ -6,15 +6,15 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, case_label, compare
+from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, compare
 from kerasbench.errors import Undecided
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.report import comparisons
 from kerasbench.results.record import PUBLISHED, Record, RunConfig, ScenarioRecord
 from tests import made
 from tests.report.table import drawn
 
-TORCH = ("dense", "default", "torch", "cpu", "")
+TORCH = CaseKey("dense", "default", Column("torch", "cpu"))
 
 
 def run(
@@ -90,7 +90,7 @@ def test_beside_another_column_of_its_run_the_hour_of_the_machine_cancels() -> N
     jax, torch = compare(both(1.0, 3.0), both(2.0, 6.6)).changes
     assert [jax.ratio.value, torch.ratio.value] == pytest.approx([2.0, 2.2])
     assert jax.beside is not None and torch.beside is not None
-    assert [one.beside.column[0] for one in (jax, torch) if one.beside] == ["torch", "jax"]
+    assert [one.beside.column.backend for one in (jax, torch) if one.beside] == ["torch", "jax"]
     assert [jax.beside.ratio, torch.beside.ratio] == pytest.approx([1 / 1.1, 1.1])
     assert compare(OLD, OLD).changes[0].beside is None
 
@@ -106,7 +106,11 @@ def test_a_regression_is_a_slower_case_or_one_that_fails_now() -> None:
 
 def test_new_and_vanished_cases_are_named() -> None:
     found = compare(OLD, [run(1.0, backends=("jax",))])
-    assert (found.changes, found.added, found.vanished) == ([], [("dense", "default", "jax", "cpu", "")], [TORCH])
+    assert (found.changes, found.added, found.vanished) == (
+        [],
+        [dataclasses.replace(TORCH, column=Column("jax", "cpu"))],
+        [TORCH],
+    )
     assert found.overall is None
     text = drawn(comparisons.changes(found, "old", "new"))
     assert "New: dense jax cpu." in text
@@ -214,11 +218,6 @@ def test_where_nothing_is_judged_that_is_no_pass() -> None:
         compare(OLD, side(2.0, 3.0, 4.0, first=2)).require_decided()
 
 
-def test_labels_hold_what_differs() -> None:
-    assert case_label(TORCH) == "dense torch cpu"
-    assert case_label(("mnist", "tiny", "jax", "gpu", "threads=1")) == "mnist/tiny jax gpu threads=1"
-
-
 def test_machines_stand_side_by_side() -> None:
     other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     text = drawn(comparisons.side_by_side([("m1", summarize(OLD[0])), ("box", summarize(other))]))
@@ -240,9 +239,9 @@ def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside
         return dataclasses.replace(made.record(*found, rounds=3), started=str(started))
 
     found = compare([sweep(1.0, index) for index in (1, 3, 5)], [sweep(2.0, index) for index in (2, 4, 6)])
-    assert [(change.case[-1], change.verdict) for change in found.changes] == [
-        ("batch=1", Verdict.SLOWER),
-        ("batch=8", Verdict.SLOWER),
+    assert [(change.case.size, change.verdict) for change in found.changes] == [
+        (Size(1), Verdict.SLOWER),
+        (Size(8), Verdict.SLOWER),
     ]
     assert [change.old.value for change in found.changes] == pytest.approx([1.0, 5.0], rel=0.01)
 

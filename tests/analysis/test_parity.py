@@ -6,6 +6,7 @@ from kerasbench.analysis.cases import deviations, judge
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import concerns, is_warned
 from kerasbench.host.noise import Warned
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity
 from kerasbench.protocol.messages import Code
 from kerasbench.results.record import TrialRecord
@@ -34,8 +35,8 @@ def shifted(share: float, step: int) -> tuple[float, ...]:
 
 def judged(**cases: Case) -> list[str]:
     """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
-    columns = {(name, "cpu", ""): one for name, one in cases.items()}
-    return sorted(column[0] for column in judge(columns) | deviations(columns))
+    columns = {Column(name, "cpu"): one for name, one in cases.items()}
+    return sorted(column.backend for column in judge(columns) | deviations(columns))
 
 
 def test_equal_losses_pass() -> None:
@@ -90,7 +91,7 @@ def test_a_small_loss_is_compared_as_it_stands() -> None:
 
 
 def test_the_failure_says_which_step_and_by_how_much() -> None:
-    (failure, _) = judge({("a", "cpu", ""): case(), ("b", "cpu", ""): case(*shifted(1.0, 2))}).values()
+    (failure, _) = judge({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
     assert failure.code is Code.PARITY
     assert "the loss of step 3" in failure.cause
     assert "(bound: 0.001)" in failure.cause
@@ -99,10 +100,10 @@ def test_the_failure_says_which_step_and_by_how_much() -> None:
 def native(**cases: Case) -> list[tuple[str, str]]:
     """Judge cases of Keras beside twins, whose names end in _native; return the columns that fail."""
     columns = {
-        (name.removesuffix("_native"), "cpu", "native=on" if name.endswith("_native") else ""): one
+        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
         for name, one in cases.items()
     }
-    return sorted((column[0], column[2]) for column in judge(columns) | deviations(columns))
+    return sorted((column.backend, column.options.label) for column in judge(columns) | deviations(columns))
 
 
 def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
@@ -142,8 +143,8 @@ def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
 
 
 def test_what_is_said_of_outputs_names_the_bound() -> None:
-    cases = {("jax", "cpu", ""): predicting([2.0]), ("torch", "cpu", ""): predicting([1.0])}
-    failure = judge(cases)["torch", "cpu", ""]
+    cases = {Column("jax", "cpu"): predicting([2.0]), Column("torch", "cpu"): predicting([1.0])}
+    failure = judge(cases)[Column("torch", "cpu")]
     assert failure.code is Code.PARITY
     assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
     assert "(bound: 2e-05 of it)" in failure.cause
@@ -183,12 +184,12 @@ def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> 
 def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
     share: float, fails: list[str], warned: list[str]
 ) -> None:
-    cases = {(name, "cpu", ""): case() for name in ("jax", "tensorflow")} | {
-        ("torch", "cpu", ""): case(*shifted(share, 0))
+    cases = {Column(name, "cpu"): case() for name in ("jax", "tensorflow")} | {
+        Column("torch", "cpu"): case(*shifted(share, 0))
     }
-    assert [column[0] for column in judge(cases)] == fails
+    assert [column.backend for column in judge(cases)] == fails
     found = deviations(cases)
-    assert [column[0] for column in found] == warned
+    assert [column.backend for column in found] == warned
     assert all(one.step == 1 and one.share == pytest.approx(share, rel=1e-3) for one in found.values())
 
 
@@ -202,7 +203,7 @@ def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size()
     found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
     (row,) = found.plain.rows
     assert not found.summary.failures
-    assert [column for column in row.cases if is_warned(row, column)] == [("tensorflow", "cpu", "")]
+    assert [column for column in row.cases if is_warned(row, column)] == [Column("tensorflow", "cpu")]
     (concern,) = [one for one in concerns(found.summary) if one.what is Warned.DEVIATES]
     assert concern.detail == (
         "by 0.15 % from the median of all columns in step 1; batch normalisation in small batches does that"
@@ -220,5 +221,5 @@ def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
 
 
 def test_a_failure_of_two_columns_names_the_other_one() -> None:
-    (failure, _) = judge({("a", "cpu", ""): case(), ("b", "cpu", ""): case(*shifted(1.0, 2))}).values()
+    (failure, _) = judge({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
     assert "that of the other column" in failure.cause

@@ -4,7 +4,7 @@ from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.rankings import of_keras
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.report.page import brief, document
 from kerasbench.results.record import Record
 from tests import made
@@ -28,7 +28,7 @@ KERAS, NATIVE = Options(), Options(native=True)
 def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
     record = run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 1.0))
     found = of_keras(summarize(record).rows, 0.03)
-    assert [(one.paying[0], one.metric, one.verdict) for one in found] == [
+    assert [(one.paying.backend, one.metric, one.verdict) for one in found] == [
         ("jax", "steady_step_ms", Verdict.SAME),
         ("jax", "epoch_s", Verdict.SAME),
         ("torch", "steady_step_ms", Verdict.SLOWER),
@@ -40,8 +40,8 @@ def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
 def test_a_twin_is_never_the_fastest_of_its_row() -> None:
     record = run(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
     (ranking,) = summarize(record).rankings
-    assert ranking.fastest == ("jax", "cpu", "")
-    assert [one.rival for one in ranking.comparisons] == [("torch", "cpu", "")]
+    assert ranking.fastest == Column("jax", "cpu")
+    assert [one.rival for one in ranking.comparisons] == [Column("torch", "cpu")]
     assert "**2.00 ms" in document(findings(record))
     assert "**1.00 ms" not in document(findings(record))
 
@@ -49,7 +49,9 @@ def test_a_twin_is_never_the_fastest_of_its_row() -> None:
 def test_a_twin_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
     found = of_keras(summarize(run(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
-    assert {(price.paying[2], price.free[2]) for price in found} == {("threads=1", "threads=1 native=on")}
+    assert {(price.paying.options.label, price.free.options.label) for price in found} == {
+        ("threads=1", "threads=1 native=on")
+    }
     assert found[0].ratio.value == pytest.approx(2.0)
 
 

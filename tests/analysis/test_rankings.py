@@ -7,14 +7,14 @@ from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
-JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
+JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 SCATTER = (1.0, 1.001, 0.999)
 
 
@@ -94,7 +94,7 @@ def test_verdicts_of_other_rows_are_not_corrected_for_those_that_are_withheld() 
     ]
 
 
-TENSORFLOW = ("tensorflow", "cpu", "")
+TENSORFLOW = Column("tensorflow", "cpu")
 
 
 def by_blocks(*blocks: dict[str, float]) -> Record:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from kerasbench.analysis.estimates import LogEstimate, estimate
 from kerasbench.analysis.series import Pair, Ratios, SeriesComparison, SizeSeries, duels, middle_change, signs, swept
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import DEFAULT, Device, Options, Size
+from kerasbench.protocol.columns import DEFAULT, CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Record
 from tests import made
 
-A, B = ("jax", "cpu", ""), ("torch", "cpu", "")
+A, B = Column("jax", "cpu"), Column("torch", "cpu")
 EFFECT = 0.03
 OOM = Failure(Code.OOM, "no memory", "less of it")
 
@@ -91,8 +91,8 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
     columns = [("jax", made.CPU, ""), ("jax", gpu, ""), ("torch", made.CPU, ""), ("torch", made.CPU, "float16")]
     found = only(sweep(dict.fromkeys(columns, steps))).duels
     assert {(one.a, one.b) for one in found} == {
-        (("jax", "cpu", ""), ("jax", "gpu", "")),
-        (("jax", "cpu", ""), ("torch", "cpu", "")),
+        (Column("jax", "cpu"), Column("jax", "gpu")),
+        (Column("jax", "cpu"), Column("torch", "cpu")),
     }
 
 
@@ -102,7 +102,7 @@ def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> 
     gpu_ms = {batch: 1.0 + 0.001 * batch for batch in cpu_ms}
     (found,) = only(sweep({("torch", made.CPU, ""): cpu_ms, ("torch", gpu, ""): gpu_ms})).duels
     (crossing,) = found.crossings
-    assert (crossing.winner[1], crossing.loser[1]) == ("gpu", "cpu")
+    assert (crossing.winner.device, crossing.loser.device) == ("gpu", "cpu")
     assert crossing.bracket == (8, 64)
     assert crossing.at == pytest.approx(0.5 / 0.009, rel=0.15)  # a straight line over three octaves
 
@@ -218,7 +218,7 @@ def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:
     assert [row.label for row in summary.rows] == ["dense", "dense batch=1", "dense batch=2"]
     assert [row.size for row in summary.rows] == [None, Size(1), Size(2)]
     assert [one.fastest for one in summary.rankings] == [None, A, B]
-    assert summary.rows[1].key(A) == ("dense", "default", "jax", "cpu", "batch=1")
+    assert summary.rows[1].key(A) == CaseKey("dense", "default", A, Size(1))
     assert (len(summary.plain.rows), len(summary.swept.rows)) == (1, 2)
 
 

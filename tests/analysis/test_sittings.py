@@ -10,6 +10,7 @@ from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.rankings import sittings
 from kerasbench.analysis.summary import Summary, concerns, summarize
 from kerasbench.host.noise import Warned
+from kerasbench.protocol.columns import Column
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
@@ -45,7 +46,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of() -> None:
     assert found.apart.value == pytest.approx(1.25, rel=0.01)
     assert found.differ
     (warned,) = [one for one in concerns(summary) if one.what is Warned.SITTINGS]
-    assert (warned.columns, warned.detail) == ([("torch", "cpu", "")], "by 25%")
+    assert (warned.columns, warned.detail) == ([Column("torch", "cpu")], "by 25%")
 
 
 def test_two_that_agree_are_not_warned_of() -> None:
@@ -66,7 +67,7 @@ def test_of_three_the_interval_is_over_sittings() -> None:
     assert found.log_error == pytest.approx(wanted.log_error)
     (times,) = sittings(summary.rows[0], summary.rankings[0])
     assert times.apart is None and not times.differ  # the interval says it
-    assert summary.rows[0].cases["torch", "cpu", ""].estimate("steady_step_ms").trials == 3  # type: ignore[union-attr]
+    assert summary.rows[0].cases[Column("torch", "cpu")].estimate("steady_step_ms").trials == 3  # type: ignore[union-attr]
 
 
 def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:

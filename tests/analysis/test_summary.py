@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import DEFAULT, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.results.record import Record, RunConfig, TrialRecord
@@ -23,7 +23,7 @@ def rounds(**steps_ms: list[float]) -> Record:
 
 def test_a_case_is_the_geometric_mean_of_its_trials() -> None:
     (row,) = summarize(rounds(torch=[1.0, 2.0, 4.0])).rows
-    found = row.cases["torch", "cpu", ""].estimate(TRAINING)
+    found = row.cases[Column("torch", "cpu")].estimate(TRAINING)
     assert found is not None
     assert round(found.value, 3) == 2.0
     assert found.trials == 3
@@ -31,12 +31,12 @@ def test_a_case_is_the_geometric_mean_of_its_trials() -> None:
 
 def test_a_clear_winner_stands_alone() -> None:
     (place,) = summarize(rounds(jax=[1.0, 1.01, 0.99], torch=[2.0, 2.02, 1.98])).rankings
-    assert (place.fastest, place.level, place.proven) == (("jax", "cpu", ""), [], True)
+    assert (place.fastest, place.level, place.proven) == (Column("jax", "cpu"), [], True)
 
 
 def test_what_cannot_be_told_apart_is_level() -> None:
     (place,) = summarize(rounds(jax=[1.0, 1.1, 0.9], tensorflow=[1.01, 1.0, 1.0], torch=[2.0, 2.2, 1.8])).rankings
-    assert place.level == [("tensorflow", "cpu", "")]
+    assert place.level == [Column("tensorflow", "cpu")]
 
 
 def test_one_case_alone_is_no_winner() -> None:
@@ -47,15 +47,15 @@ def test_one_case_alone_is_no_winner() -> None:
 def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
     record = made.record(made.trial(1), made.trial(2), made.trial(3, failure=made.FAILURE), rounds=1)
     (row,) = summarize(record).rows
-    assert len(row.cases["torch", "cpu", ""].trials) == 1
-    assert row.cases["torch", "cpu", ""].failure is made.FAILURE
+    assert len(row.cases[Column("torch", "cpu")].trials) == 1
+    assert row.cases[Column("torch", "cpu")].failure is made.FAILURE
     (row,) = summarize(made.record(made.trial(1), rounds=0)).rows
-    assert len(row.cases["torch", "cpu", ""].trials) == 1
+    assert len(row.cases[Column("torch", "cpu")].trials) == 1
 
 
 def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
     assert summarize(rounds(torch=[1.0])).terms == {
-        ("torch", "cpu", ""): ["not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"]
+        Column("torch", "cpu"): ["not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"]
     }
 
 
@@ -67,16 +67,16 @@ def test_one_round_proves_nothing() -> None:
 def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
     summary = summarize(made.record(made.trial(1), made.trial(2, failure=made.FAILURE)))
     (row,) = summary.rows
-    assert row.cases["torch", "cpu", ""].estimate(TRAINING) is None
+    assert row.cases[Column("torch", "cpu")].estimate(TRAINING) is None
     assert [(row.label, column, failure.code) for row, column, failure in summary.failures] == [
-        ("dense", ("torch", "cpu", ""), "crash")
+        ("dense", Column("torch", "cpu"), "crash")
     ]
     assert summary.rankings[0].fastest is None
 
 
 def test_phases_are_means_over_trials() -> None:
     summary = summarize(made.record(made.trial(1), made.trial(2)))
-    assert summary.phases_s == {"spawn": {("torch", "cpu", ""): 0.001}, "import": {("torch", "cpu", ""): 0.003}}
+    assert summary.phases_s == {"spawn": {Column("torch", "cpu"): 0.001}, "import": {Column("torch", "cpu"): 0.003}}
 
 
 def test_phases_before_the_first_slice_count_where_nothing_else_ran() -> None:
@@ -99,9 +99,9 @@ def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> N
     )
     summary = summarize(record)
     ((_, column, failure),) = summary.failures
-    assert (column, failure.code) == (("jax", "cpu", ""), Code.PARITY)
+    assert (column, failure.code) == (Column("jax", "cpu"), Code.PARITY)
     assert "the loss of step 2 is 2.5, the median of all 2.2" in failure.cause
-    assert summary.rankings[0].fastest == ("tensorflow", "cpu", "")
+    assert summary.rankings[0].fastest == Column("tensorflow", "cpu")
 
 
 def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
@@ -112,7 +112,7 @@ def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
     for index in (2, 3):
         trials += [made.trial(index, backend=backend, found=predicting()) for backend in ("jax", "torch")]
     failures = summarize(made.record(*trials, rounds=3)).failures
-    assert [(column[0], failure.code) for _, column, failure in failures] == [
+    assert [(column.backend, failure.code) for _, column, failure in failures] == [
         ("jax", Code.PARITY),
         ("torch", Code.PARITY),
     ]
@@ -125,13 +125,16 @@ def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str,
     two = dataclasses.replace(DEFAULT, threads=2)
     summary = summarize(made.record(made.trial(found=found), made.trial(found=found, options=two)))
     terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
-    assert summary.terms == {("torch", "cpu", ""): [terms], ("torch", "cpu", "threads=2"): [terms + where]}
+    assert summary.terms == {
+        Column("torch", "cpu"): [terms],
+        Column("torch", "cpu", Options(threads=2)): [terms + where],
+    }
 
 
 def test_options_make_columns_of_their_own() -> None:
     half = dataclasses.replace(DEFAULT, dtype="mixed_bfloat16")
     summary = summarize(made.record(made.trial(), made.trial(options=half)))
-    assert summary.columns == [("torch", "cpu", ""), ("torch", "cpu", "dtype=mixed_bfloat16")]
+    assert summary.columns == [Column("torch", "cpu"), Column("torch", "cpu", Options(dtype="mixed_bfloat16"))]
 
 
 def blocks(*found: tuple[int, int, str]) -> Record:
@@ -143,7 +146,7 @@ def blocks(*found: tuple[int, int, str]) -> Record:
 def had(record: Record) -> dict[str, list[int]]:
     """Return the blocks of each backend that count."""
     (row,) = summarize(record).rows
-    return {column[0]: [trial.block for trial, _ in case.trials] for column, case in row.cases.items()}
+    return {column.backend: [trial.block for trial, _ in case.trials] for column, case in row.cases.items()}
 
 
 def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns() -> None:
@@ -209,5 +212,5 @@ def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
     rounds = {"jax": 3, "torch": 5}
     for versus, counted in ((["old", "new"], rounds), ([], {"jax": 3, "torch": 3})):
         (row,) = summarize(versions_in_turn(rounds, versus)).rows
-        found = {column[0]: len(case.trials) for column, case in row.cases.items()}
+        found = {column.backend: len(case.trials) for column, case in row.cases.items()}
         assert found == counted, versus

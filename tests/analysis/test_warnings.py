@@ -2,7 +2,7 @@ import dataclasses
 
 from kerasbench.analysis.summary import concerns, is_warned, summarize
 from kerasbench.host.noise import Warned
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from tests import made
 
 
@@ -10,9 +10,9 @@ def test_what_the_interval_shows_already_is_a_warning_without_a_mark() -> None:
     trials = [made.trial(index, found=made.measurement(step)) for index, step in enumerate((1.0, 1.3, 1.6), start=1)]
     summary = summarize(made.record(*trials, rounds=3))
     assert [(one.what, one.row, one.columns) for one in concerns(summary)] == [
-        (Warned.SCATTERED, "dense", [("torch", "cpu", "")])
+        (Warned.SCATTERED, "dense", [Column("torch", "cpu")])
     ]
-    assert not is_warned(summary.rows[0], ("torch", "cpu", ""))
+    assert not is_warned(summary.rows[0], Column("torch", "cpu"))
 
 
 def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:

@@ -7,15 +7,12 @@ from kerasbench.plan import cases, request
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import (
     DEFAULT,
+    Column,
     Device,
     Options,
     Size,
-    competes,
-    environment_of,
-    is_native,
     parted,
     subject,
-    without_environment,
 )
 from kerasbench.settings import Settings
 from tests import made
@@ -31,7 +28,7 @@ def test_a_label_names_what_differs_from_the_default() -> None:
 def test_a_size_stands_behind_the_terms_that_a_series_has_in_common() -> None:
     sized = Options(jit=True, batch=64, width=0.5)
     assert sized.label == "jit=on batch=64 width=0.5"
-    assert sized.terms == "jit=on"
+    assert sized.unsized.label == "jit=on"
     assert sized.size == Size(64, 0.5)
     assert sized.at(Size(8)) == Options(jit=True, batch=8)
     assert DEFAULT.size is None
@@ -50,11 +47,6 @@ def test_a_size_stands_behind_the_terms_that_a_series_has_in_common() -> None:
 )
 def test_a_size_exceeds_another_when_nothing_of_it_is_smaller(size: Size, other: Size, exceeds: bool) -> None:
     assert size.exceeds(other) is exceeds
-
-
-def test_a_label_tells_a_twin_from_keras() -> None:
-    assert is_native(Options(threads=1, native=True).label)
-    assert not is_native(Options(threads=1).label)
 
 
 def test_options_are_crossed_and_taken_once() -> None:
@@ -84,7 +76,7 @@ def test_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> Non
         "busy-cores=2",
         "native=on busy-cores=2",
     ]
-    assert [one.label for one in found if competes(one.label)] == [""]
+    assert [one for one in found if Column("jax", "cpu", one).competes] == [DEFAULT]
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "all"])
@@ -171,9 +163,7 @@ def test_other_words_are_no_durations(text: str) -> None:
 def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:
     options = Options(jit=True, batch=8, environment="keras-3.14", control=True)
     assert options.label == "@keras-3.14 jit=on control=on batch=8"
-    assert environment_of(options.label) == "keras-3.14"
-    assert without_environment(options.terms) == "jit=on control=on"
-    assert (environment_of("jit=on"), without_environment("@old")) == ("", "")
+    assert Column("jax", "cpu", options.unsized).label == "jax cpu @keras-3.14 jit=on control=on"
 
 
 @pytest.mark.parametrize(("whom", "parts"), [("torch", ("torch", "")), ("torch@keras-3.14", ("torch", "keras-3.14"))])

@@ -14,6 +14,7 @@ import pytest
 
 from kerasbench.analysis.cases import judge
 from kerasbench.plan import live
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
 from tests import made
@@ -112,7 +113,7 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> 
         backend: trials.measured(trials.run(models / "two.keras", backend, model_config=GIVEN))
         for backend in ("torch", "jax")
     }
-    cases = {(backend, "cpu", ""): ("cpu", measurement) for backend, measurement in found.items()}
+    cases = {Column(backend, "cpu"): ("cpu", measurement) for backend, measurement in found.items()}
     assert judge(cases) == {}
     for measurement in found.values():
         assert measurement.batch.x == "['numbers'] float32[16, 5], ['tokens'] int32[16, 6]"

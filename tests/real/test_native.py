@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis import cases
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.messages import Code
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 TWIN = Options(native=True)
-KERAS, NATIVE = ("jax", "cpu", ""), ("jax", "cpu", "native=on")
+KERAS, NATIVE = Column("jax", "cpu"), Column("jax", "cpu", Options(native=True))
 
 
 def test_a_twin_that_computes_something_else_is_a_parity_failure(faults: Path) -> None:

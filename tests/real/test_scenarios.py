@@ -11,7 +11,7 @@ from kerasbench.analysis import cases
 from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from tests import made
@@ -99,7 +99,7 @@ def test_a_workload_on_every_backend(key: tuple[str, str]) -> None:
         assert len(set(measurement.parity.losses)) == 6
         silenced = [name.partition("_")[0] for name in measurement.parity.silenced]
         assert silenced == ["dropout"] * (key[0] == "tabular_conv1d")
-    assert cases.judge({(backend, "cpu", ""): ("cpu", one) for backend, one in found.items()}) == {}
+    assert cases.judge({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
     for backend in NAMES if key in TWINS else []:
         twin = trials.measured(trials.builtin(*key, backend, TWIN, TWINS[key]))
         computes_what_keras_does(twin, found["jax"])
@@ -149,7 +149,7 @@ def learns_well(found: Measurement) -> None:
 
 
 def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert cases.judge({("jax", "cpu", ""): ("cpu", keras), ("jax", "cpu", TWIN.label): ("cpu", twin)}) == {}
+    assert cases.judge({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", twin)}) == {}
     assert twin.parameters == keras.parameters
     assert twin.batch.x == keras.batch.x
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}

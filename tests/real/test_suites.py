@@ -7,6 +7,7 @@ import pytest
 from kerasbench import backends
 from kerasbench.analysis import cases
 from kerasbench.plan import catalog
+from kerasbench.protocol.columns import Column
 from tests.real import trials
 from tests.untraced import untraced
 
@@ -41,7 +42,7 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
         found = {
             name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()
         }
-    assert cases.judge({(name, "cpu", ""): ("cpu", one) for name, one in found.items()}) == {}
+    assert cases.judge({Column(name, "cpu"): ("cpu", one) for name, one in found.items()}) == {}
     for one in found.values():
         assert one.parity is not None
         assert one.parity.sensitive == ["BatchNormalization", "Embedding"]

@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host.noise import Signal
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.report.figures import column_name, metric_section, timed, title_of, value, whole_steps
 from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.results.record import TrialRecord
@@ -13,7 +13,7 @@ from tests import made
 from tests.report import table
 from tests.report.table import drawn
 
-JAX, TORCH = ("jax", "cpu", ""), ("torch", "cpu", "")
+JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 ALONE = Ranking(None, [], False)
 
 
@@ -27,7 +27,7 @@ def of_three(backend: str, step_ms: float, noise: tuple[Signal, ...] = ()) -> li
 
 
 def test_a_column_is_named_by_what_is_not_empty() -> None:
-    assert column_name(("jax", "gpu:1", "threads=1")) == "jax gpu:1 threads=1"
+    assert column_name(Column("jax", "gpu:1", Options(threads=1))) == "jax gpu:1 threads=1"
     assert column_name(JAX) == "jax cpu"
 
 
@@ -73,7 +73,7 @@ def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
     (row,) = summed(*trials).rows
     assert timed(row, JAX, ALONE).shown == "2.10 ms ⚠"
     assert (timed(row, TORCH, ALONE).text, timed(row, TORCH, ALONE).failed) == ("crash", True)
-    assert timed(row, ("tensorflow", "cpu", ""), ALONE) == EMPTY
+    assert timed(row, Column("tensorflow", "cpu"), ALONE) == EMPTY
 
 
 def test_a_value_has_its_interval_and_a_failed_cell_none() -> None:

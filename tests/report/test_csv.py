@@ -5,7 +5,7 @@ import io
 import pytest
 
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report.csv import COLUMNS, document
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -107,7 +107,7 @@ def test_the_ratio_of_columns_that_did_not_fit_into_memory_together_is_that_of_t
     ]
     record = made.record(*trials, rounds=3)
     (ranking,) = summarize(record).rankings
-    found = ranking.over_fastest(("tensorflow", "cpu", ""))
+    found = ranking.over_fastest(Column("tensorflow", "cpu"))
     lines = {(row["backend"], row["metric"]): row for row in rows(*trials, rounds=3)}
     assert found is not None
     assert float(lines["tensorflow", "train_step_ms"]["ratio"]) == pytest.approx(found.value)

@@ -6,13 +6,13 @@ from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount
 from kerasbench.analysis.rankings import BreakEven
 from kerasbench.analysis.summary import summarize
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.report.explanation import as_data, section, sentences
-from kerasbench.results.record import Column
 from tests import made
 from tests.report.table import drawn
 
 ROW = summarize(made.record(made.trial())).rows[0]
-MINE: Column = ("torch", "cpu", "")
+MINE: Column = Column("torch", "cpu")
 
 
 def exactly(value: float) -> Amount:
@@ -84,8 +84,8 @@ def test_compiling_is_spoken_of_where_it_was_measured() -> None:
 @pytest.mark.parametrize(
     ("slow_start", "rival", "text"),
     [
-        (MINE, ("jax", "cpu", ""), "Against jax cpu, it repays its longer first step (300 ms) after 78 steps."),
-        (("jax", "cpu", ""), MINE, "Against it, jax cpu repays its longer first step (300 ms) after 78 steps."),
+        (MINE, Column("jax", "cpu"), "Against jax cpu, it repays its longer first step (300 ms) after 78 steps."),
+        (Column("jax", "cpu"), MINE, "Against it, jax cpu repays its longer first step (300 ms) after 78 steps."),
     ],
 )
 def test_who_repays_what_is_told_from_this_cell(slow_start: Column, rival: Column, text: str) -> None:
@@ -98,9 +98,9 @@ HALF = made.estimate(0.5, 0.56, 3)
 @pytest.mark.parametrize(
     ("what", "column", "text"),
     [
-        (Help.BATCH, ("torch", "cpu", "batch=128"), "A larger batch would help: batch=128 needs"),
-        (Help.JIT, ("torch", "cpu", "jit=on"), "jit=on would help: a step needs"),
-        (Help.DEVICE, ("torch", "gpu", ""), "Another device would help: on torch gpu a step needs"),
+        (Help.BATCH, Column("torch", "cpu", Options(batch=128)), "A larger batch would help: batch=128 needs"),
+        (Help.JIT, Column("torch", "cpu", Options(jit=True)), "jit=on would help: a step needs"),
+        (Help.DEVICE, Column("torch", "gpu"), "Another device would help: on torch gpu a step needs"),
         (Help.PREPARED, MINE, "Prepared data would help: with prepared batches, a step needs"),
     ],
 )
@@ -116,7 +116,7 @@ def test_every_kind_of_help_has_a_sentence() -> None:
 
 
 def test_a_page_has_a_paragraph_for_each_cell() -> None:
-    other = dataclasses.replace(BREAKDOWN, column=("jax", "gpu:1", "jit=on"))
+    other = dataclasses.replace(BREAKDOWN, column=Column("jax", "gpu:1", Options(jit=True)))
     text = drawn(section([BREAKDOWN, other]))
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == ["## Where the time goes", "### dense, torch cpu", "### dense, jax gpu:1 jit=on"]
@@ -125,7 +125,7 @@ def test_a_page_has_a_paragraph_for_each_cell() -> None:
 
 
 def test_a_name_is_made_harmless_once_on_the_page_and_not_in_the_data() -> None:
-    odd: Column = ("jax", "cpu", "dtype=*x*")
+    odd: Column = Column("jax", "cpu", Options(dtype="*x*"))
     one = dataclasses.replace(BREAKDOWN, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
     assert "Against jax cpu dtype=\\*x\\*, it" in drawn(section([one]))
     assert any(sentence.startswith("Against jax cpu dtype=*x*, it") for sentence in as_data([one])[0]["sentences"])

@@ -2,13 +2,14 @@ import dataclasses
 
 import pytest
 
+from kerasbench.protocol.columns import Column
 from kerasbench.report import charts
 from tests import made
 from tests.report.test_explanation import BREAKDOWN
 
 
 def test_each_cell_is_a_bar_made_of_its_parts() -> None:
-    other = dataclasses.replace(BREAKDOWN, column=("jax", "cpu", ""), epoch_ms=made.amount(500.0))
+    other = dataclasses.replace(BREAKDOWN, column=Column("jax", "cpu"), epoch_ms=made.amount(500.0))
     chart = charts.epoch_chart([BREAKDOWN, other])
     assert chart is not None
     (group,) = chart.groups

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.protocol.columns import Device
+from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report import plot
 from kerasbench.report.charts import looks
 from kerasbench.results.record import Record
@@ -136,7 +136,9 @@ def test_nothing_global_is_left_behind() -> None:
 
 def test_no_two_columns_look_alike() -> None:
     backends = ("jax", "tensorflow", "torch", "one", "two")
-    columns = [(backend, "cpu", f"threads={turn}") for backend in backends for turn in range(len(plot.MARKERS))]
+    columns = [
+        Column(backend, "cpu", Options(threads=turn)) for backend in backends for turn in range(len(plot.MARKERS))
+    ]
     found = {(look.colour, plot.marker_of(look)) for look in looks(columns).values()}
     assert len(found) == len(columns)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
 from kerasbench.results import record as results_asked
@@ -44,7 +44,7 @@ def rows(*records: Record) -> dict[str, Row]:
 
 
 def step_ms(row: Row) -> float:
-    found = row.cases["torch", "cpu", ""].estimate(row.headline)
+    found = row.cases[Column("torch", "cpu")].estimate(row.headline)
     assert found is not None
     return round(found.value, 1)
 
@@ -55,7 +55,7 @@ def test_of_two_runs_the_newer_is_taken() -> None:
 
 def test_default_columns_go_before_newer_options() -> None:
     found = rows(run(1.0), run(2.0, options=Options(jit=False), day=2))
-    assert list(found["dense"].cases) == [("jax", "cpu", ""), ("torch", "cpu", "")]
+    assert list(found["dense"].cases) == [Column("jax", "cpu"), Column("torch", "cpu")]
 
 
 def test_a_run_goes_before_a_newer_comparison_of_versions() -> None:
@@ -113,18 +113,18 @@ def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough
     summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
     assert {row.label: place.first for row, place in zip(summary.rows, summary.rankings, strict=True)} == {
         "conv": None,
-        "dense": ("torch", "cpu", ""),
+        "dense": Column("torch", "cpu"),
     }
     assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(summary))
     alone = summarize(merge([run(1.0, "conv", 1)]))
-    assert alone.rankings[0].first == ("torch", "cpu", "")
+    assert alone.rankings[0].first == Column("torch", "cpu")
     assert "nothing is proven" in drawn(tables.training(alone))
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:
     interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
     found = rows(run(1.0, rounds=5), interrupted)
-    assert len(found["conv"].cases["torch", "cpu", ""].trials) == 1
+    assert len(found["conv"].cases[Column("torch", "cpu")].trials) == 1
 
 
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:

@@ -3,15 +3,15 @@ import dataclasses
 import pytest
 
 from kerasbench.host.noise import Severity, Signal
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, ScenarioRecord
 from tests import made
 
 
 def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:
     trial = made.trial(options=Options(jit=False, batch=64), device=Device("cuda", 1))
-    assert trial.case == ("dense", "default", "torch", "gpu:1", trial.options.label)
-    assert trial.column == ("torch", "gpu:1", "jit=off")
+    assert trial.case == CaseKey("dense", "default", trial.column, Size(64))
+    assert trial.column == Column("torch", "gpu:1", Options(jit=False))
     assert trial.group == Group("dense", "default", sized=True)
     assert made.trial().group == Group("dense", "default", sized=False)
 

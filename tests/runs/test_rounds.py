@@ -183,7 +183,7 @@ def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_round
     worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.05, 1.0))
     record = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent())
     assert [sorted(block) for block in worker.blocks] == [["jax", "tensorflow", "torch"], ["jax", "torch"]]
-    failed = [column[0] for column, case in summarize(record).rows[0].cases.items() if case.failure]
+    failed = [column.backend for column, case in summarize(record).rows[0].cases.items() if case.failure]
     assert failed == ["tensorflow"]
     known = load(store.journal).trials
     again = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent(), carried=known[:3])

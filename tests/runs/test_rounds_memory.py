@@ -11,7 +11,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import SWEEP, Record, exactly
 from kerasbench.results.store import Store, load
@@ -108,7 +108,7 @@ def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
     worker = Crowded(torch=noisy(1), jax=[OOM])
     record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, Silent())
     assert worker.blocks == [["torch", "jax"], ["jax"], ["torch"]]
-    assert summarize(record).rows[0].cases["jax", "cpu", ""].failure == OOM
+    assert summarize(record).rows[0].cases[Column("jax", "cpu")].failure == OOM
 
 
 def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
