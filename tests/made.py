@@ -60,7 +60,6 @@ def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> State:
     quiet = State(
         at_ns=int(at_s * 1e9),
         busy_share=0.0,
-        load_per_core=0.0,
         busy_s=busy_s,
         steal_s=None,
         thermal_level=None,
@@ -78,15 +77,12 @@ def surroundings(
     before: State | None = None,
     after: State | None = None,
     child_cpu_s: float = 15.0,
-    refused: str = "",
     gpu: tuple[Sample, ...] | None = None,
     neighbours: tuple[int, ...] = (),
 ) -> Surroundings:
     """A trial of ten seconds on a machine that did nothing else."""
     before, after = before or state(), after or state(10.0, busy_s=child_cpu_s)
-    return Surroundings(
-        0.5, refused, 200 * MS, before, after, child_cpu_s, None if gpu is None else list(gpu), list(neighbours)
-    )
+    return Surroundings(0.5, before, after, child_cpu_s, None if gpu is None else list(gpu), list(neighbours))
 
 
 def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, Failure], ...] = ()) -> Plan:

@@ -32,12 +32,12 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def prepare(own_lock: Path) -> None:
-    """Have this process take its own lock, look at the machine and measure shortly, and wait for no quiet machine."""
+    """Have this process take its own lock, and look at the machine and measure shortly."""
     usual = request.effort_of
 
     def short(*given: Any, **named: Any) -> Effort:
         effort = usual(*given, **named)
-        return dataclasses.replace(effort, protocol=dataclasses.replace(effort.protocol, **SHORT), gate_s=0.0)
+        return dataclasses.replace(effort, protocol=dataclasses.replace(effort.protocol, **SHORT))
 
     lock.LOCK = own_lock
     run.BEFORE_RUN_S = 0.1

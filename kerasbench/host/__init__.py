@@ -105,7 +105,5 @@ def _apple_gpu() -> tuple[list[str], str]:
 
 
 def _cards(nvidias: Sequence[nvidia.Card]) -> tuple[list[str], str]:
-    """Return NVIDIA's cards and then AMD's, and the versions of their drivers."""
-    amds = linux.amd_cards()
-    drivers = [nvidias[0].driver if nvidias else "", linux.amd_driver() if amds else ""]
-    return [card.name for card in nvidias] + amds, ", ".join(driver for driver in drivers if driver)
+    """Return NVIDIA's cards and the version of their driver."""
+    return [card.name for card in nvidias], nvidias[0].driver if nvidias else ""

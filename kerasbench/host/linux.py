@@ -35,12 +35,6 @@ PCI_DEVICES = Path("/sys/bus/pci/devices")
 # PCI's classes of display controllers, and of processing accelerators, which some cards without a connector are.
 GPU_CLASSES = ("0x03", "0x1200")
 MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
-# The compute half of AMD's driver, by which ROCm itself finds its GPUs; its files' numbers are decimal.
-KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
-KFD_AMD = 0x1002
-DRM = Path("/sys/class/drm")
-# AMD's own package of the driver has it, the kernel's driver has none.
-AMD_DRIVER = Path("/sys/module/amdgpu/version")
 
 
 def chip(cpuinfo: Path = CPUINFO) -> str:
@@ -123,35 +117,6 @@ def display_makers(root: Path = PCI_DEVICES) -> list[str]:
     return sorted(MAKERS.get(number, number) for number in numbers if number)
 
 
-def amd_cards(nodes: Path = KFD_NODES, drm: Path = DRM) -> list[str]:
-    """Return the AMD GPUs that compute, in their driver's order; none where its compute half is missing.
-
-    Only certain server cards tell their product name (the kernel's amdgpu/driver-misc); the others are called after
-    their instruction set, ``gfx90a``.
-    """
-    in_order = sorted(_entries(nodes), key=lambda node: (len(node.name), node.name))
-    return [name for name in (_amd_card(node, drm) for node in in_order) if name]
-
-
-def _amd_card(node: Path, drm: Path) -> str:
-    told = parse_pairs(_text(node / "properties"))
-    # Processors are nodes as well, without SIMDs.
-    if told.get("vendor_id") != KFD_AMD or not told.get("simd_count"):
-        return ""
-    product = _text(drm / f"renderD{told.get('drm_render_minor', 0)}" / "device" / "product_name")
-    return product or instruction_set(told.get("gfx_target_version", 0)) or _text(node / "name")
-
-
-def instruction_set(version: int) -> str:
-    """Return LLVM's name of an AMD GPU's gfx_target_version: 90010 is gfx90a; empty for 0, which tells nothing."""
-    return f"gfx{version // 10_000}{version // 100 % 100:x}{version % 100:x}" if version else ""
-
-
-def amd_driver(version: Path = AMD_DRIVER) -> str:
-    """Return the version of AMD's driver, empty for the kernel's own, which has none."""
-    return _text(version)
-
-
 def quota_cores(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> float | None:
     """Return how many cores' worth of time this process may use, None without a quota.
 
@@ -190,7 +155,7 @@ def parse_cpu_max(text: str) -> float | None:
 
 
 def parse_pairs(text: str) -> dict[str, int]:
-    """Return a file's lines of a name and a whole number: a control group's cpu.stat, the properties of a KFD node."""
+    """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
     pairs = [line.split() for line in text.splitlines()]
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _whole(pair[1])}
 

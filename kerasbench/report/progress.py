@@ -124,7 +124,7 @@ class ConsoleProgress:
 
     def gate_closed(self, row: str, reason: str) -> None:
         self._now = row
-        self._draw(f"waiting for a quiet machine ({reason})")
+        self._draw(f"waiting for the machine to cool down ({reason})")
 
     def phase_began(self, case: Case, phase: str) -> None:
         self._now, self._phase = case.label, phase

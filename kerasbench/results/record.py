@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kerasbench import __version__
 from kerasbench.host import Machine
-from kerasbench.host.noise import PATIENCE_S, QUICK_PATIENCE_S, Signal, Surroundings
+from kerasbench.host.noise import Signal, Surroundings
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement
@@ -27,16 +27,12 @@ MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three blocks are the fewe
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes).
-
-    ``gate_s``: for how long a trial waits for a quiet machine at most.
-    """
+    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes)."""
 
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
     budget_s: float | None = None
     protocol: Protocol = field(default_factory=Protocol)
-    gate_s: float = PATIENCE_S
 
 
 PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
@@ -47,7 +43,6 @@ QUICK = Effort(
         warmup_max_ns=3 * SECOND_NS,
         slices_max_ns=5 * SECOND_NS // 2,
     ),
-    gate_s=QUICK_PATIENCE_S,
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(
@@ -174,7 +169,7 @@ class Origin:
 class TrialRecord:
     """One trial of one case: its measurement or its failure. A case that could not be tried has round 0.
 
-    ``noise`` says what disturbed it, by what ``surroundings`` and its own slices show. ``protocol`` is what it
+    ``noise`` says what disturbed it, by what ``surroundings`` show. ``protocol`` is what it
     measured, or was to; None in a file that does not tell. Trials with the same ``block`` (from 1 on; 0: none) were
     alive together, measured in turn. ``started_alone``: nothing else ran while it started, so that its start-up and
     first step count. ``crowded``: it failed while others were alive as it may not by itself: memory had run out, or on

@@ -106,10 +106,8 @@ class Blocks:
         trials: list[tuple[Case, TrialRecord]] = []
         for case, ended, around in zip(cases, outcomes, seen, strict=True):
             if ended is not None:
-                before = [one for one in row.trials if one.case == case.key and not one.disturbed]
-                earlier = [one.measurement for one in before if one.measurement]
                 found = rows.trial_record(case, index, ended, number, several)
-                trials.append((case, self.judge(found, around, earlier)))
+                trials.append((case, self.judge(found, around)))
         return trials
 
     def _entrant(self, case: Case, known: Calibration) -> BlockMember:

@@ -271,7 +271,7 @@ def whole_rounds(cases: Iterable[Case], trials: Sequence[TrialRecord]) -> int:
 def seconds(trials: Iterable[TrialRecord]) -> float:
     """Return how long trials took in all: those of a block were alive together, about as long as the longest.
 
-    What each waited for a quiet machine counts too.
+    What each waited for the machine to cool down counts too.
     """
     blocks: dict[int, float] = {}
     alone_s = 0.0

@@ -20,7 +20,7 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.host import Machine
 from kerasbench.host.lock import machine_lock
-from kerasbench.host.noise import Gate, State, observe, product_canary
+from kerasbench.host.noise import State, observe
 from kerasbench.plan import cases, catalog, duration, request
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
@@ -63,7 +63,7 @@ def asked_for(said: Settings, chosen: Interpreters, say: Callable[[str], None]) 
     return dataclasses.replace(asked, versus=found.labels, environments=found.columns), found.interpreters
 
 
-BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy (METHOD)
+BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 
 
 class Telling(Interface):
@@ -294,11 +294,8 @@ def _with_more_time(planned: Plan, earlier: Record, more_s: float) -> Plan:
 
 
 def _session(planned: Plan, state: State, folder: Path, interpreters: Interpreters, audience: Audience) -> Session:
-    """Get ready what runs the trials.
-
-    The canary first: it loads NumPy as a gate needs it, and the statistics of earlier results load it too.
-    """
-    watch = Watch(Gate(product_canary(), planned.effort.gate_s))
+    """Get ready what runs the trials."""
+    watch = Watch()
     observer = audience.observer(duration.recall(folder, planned.machine, planned))
     launch = partial(block.measure, kept=planned.config.keep_env)
     return Session(launch, watch, observer, state, interpreters.of)

@@ -1,6 +1,6 @@
 """Whether one more child of a block fits into memory beside those that are there, and onto the card.
 
-What surrounds a block: the gate before it, the machine's counters and the GPU's clocks while it runs, which GPU.
+What surrounds a block: the machine's counters and the GPU's clocks while it runs, which GPU.
 """
 
 import dataclasses
@@ -12,12 +12,11 @@ from functools import partial
 from typing import Protocol as Interface
 
 from kerasbench.host import nvidia
-from kerasbench.host.noise import Gate, State, Surroundings, observe, of_measurement, of_surroundings, top_clock
+from kerasbench.host.noise import State, Surroundings, cool_down, observe, of_surroundings, top_clock
 from kerasbench.host.nvidia import Watched
 from kerasbench.processes.outcome import Outcome, shown
 from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import TrialRecord
 from kerasbench.runs.rows import processors
@@ -117,7 +116,7 @@ Outcomes = Sequence[Outcome | None]
 
 
 class Watcher(Interface):
-    """Runs one block on these devices when the machine is quiet, and says what went on around each of its columns."""
+    """Runs one block on these devices when the machine is not hot, and says what went on around each of its columns."""
 
     def __call__(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
@@ -126,25 +125,23 @@ class Watcher(Interface):
 
 @dataclass(frozen=True)
 class Watch:
-    """By the gate, this machine's counters and NVIDIA's driver. Only a column on a card has the card's figures."""
+    """By this machine's counters and NVIDIA's driver. Only a column on a card has the card's figures."""
 
-    gate: Gate
     look: Callable[[float], State] = observe
+    cool: Callable[[Callable[[str], None]], float] = cool_down
 
     def __call__(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        passage = self.gate.wait(on_wait)
+        waited_s = self.cool(on_wait)
         names = [_card_name(device) for device in devices]
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
-            before, cpu_s = self.look(0.0), _children_cpu_s()  # after the canary, which is no neighbour
+            before, cpu_s = self.look(0.0), _children_cpu_s()
             outcomes = block()
         left_cpu_s = sum(outcome.left_cpu_s for outcome in outcomes if outcome is not None)
         around = Surroundings(
-            waited_s=passage.waited_s,
-            refused=passage.refused,
-            canary_ns=passage.canary_ns,
+            waited_s=waited_s,
             before=before,
             after=self.look(0.0),
             child_cpu_s=_children_cpu_s() - cpu_s + left_cpu_s,
@@ -165,10 +162,8 @@ class Judge:
 
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, trial: TrialRecord, seen: Surroundings, earlier: Sequence[Measurement]) -> TrialRecord:
+    def __call__(self, trial: TrialRecord, seen: Surroundings) -> TrialRecord:
         signals = of_surroundings(seen, processors(), self._top_clock(trial.device, seen))
-        if trial.measurement is not None:
-            signals += of_measurement(trial.measurement, earlier)
         return dataclasses.replace(trial, surroundings=seen, noise=signals)
 
     def _top_clock(self, device: Device, seen: Surroundings) -> int | None:

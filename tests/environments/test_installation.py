@@ -10,7 +10,7 @@ from tests.environments.cases import CREATE, KERAS, pip, said
 
 
 def quiet() -> Facts:
-    return cases.in_state(cases.load("linux_cpu"), load_per_core=0.0)
+    return cases.load("linux_cpu")
 
 
 def test_an_interpreter_that_does_not_answer_is_an_error_and_nothing_else_is_said_of_it() -> None:

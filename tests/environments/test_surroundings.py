@@ -19,7 +19,6 @@ def test_a_laptop_on_battery_in_low_power_mode() -> None:
     ("different", "cause", "remedy"),
     [
         ({"busy_share": 0.4}, "40% of the CPU in use", "close other programs"),
-        ({"load_per_core": 0.5}, "load average 0.50 per processor", "close other programs"),
         ({"thermal_level": 2}, "macOS reports thermal pressure, level 2", "let the machine cool down"),
         (
             {"governors": ["powersave"]},

@@ -12,9 +12,6 @@ UNPLUGGED = {"type": "Mains", "online": "0"}
 USB = {"type": "USB", "online": "1"}
 BATTERY = {"type": "Battery", "status": "Discharging"}
 CHARGING = {"type": "Battery", "status": "Charging"}
-# A processor's node of KFD, and the GPU of a Ryzen (Strix Halo).
-KFD_CPU = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\nvendor_id 0\ndrm_render_minor 0\n"
-KFD_APU = "cpu_cores_count 0\nsimd_count 80\ngfx_target_version 110501\nvendor_id 4098\ndrm_render_minor 129\n"
 MOUSE = {"type": "Battery", "scope": "Device", "status": "Discharging"}
 
 
@@ -223,44 +220,6 @@ def test_makers_of_gpus(tmp_path: Path, devices: list[tuple[str, str]], makers: 
 
 def test_no_pci_bus(tmp_path: Path) -> None:
     assert linux.display_makers(tmp_path / "missing") == []
-
-
-def test_amd_s_cards_in_their_driver_s_order(tmp_path: Path) -> None:
-    files = {"0": KFD_CPU, "2": recorded("kfd_properties_mi100.txt"), "10": KFD_APU}
-    nodes = tree(tmp_path / "nodes", {f"{node}/properties": text for node, text in files.items()})
-    assert linux.amd_cards(nodes, tmp_path / "drm") == ["gfx908", "gfx1151"]
-
-
-def test_a_server_s_card_tells_its_product(tmp_path: Path) -> None:
-    nodes = tree(tmp_path / "nodes", {"1/properties": recorded("kfd_properties_mi100.txt"), "2/properties": KFD_APU})
-    products = {"renderD128/device/product_name": "AMD Instinct MI100\n", "renderD129/device/product_name": "\n"}
-    assert linux.amd_cards(nodes, tree(tmp_path / "drm", products)) == ["AMD Instinct MI100", "gfx1151"]
-
-
-def test_an_old_driver_tells_a_code_name(tmp_path: Path) -> None:
-    properties = KFD_APU.replace("gfx_target_version 110501\n", "")
-    nodes = tree(tmp_path / "nodes", {"1/properties": properties, "1/name": "vega20\n"})
-    assert linux.amd_cards(nodes, tmp_path / "drm") == ["vega20"]
-
-
-@pytest.mark.parametrize("properties", ["", "rubbish", KFD_CPU, KFD_APU.replace("4098", "4318")])
-def test_what_is_no_amd_card(tmp_path: Path, properties: str) -> None:
-    nodes = tree(tmp_path / "nodes", {"0/properties": properties, "0/name": "raven\n"})
-    assert linux.amd_cards(nodes, tmp_path / "drm") == []
-    assert linux.amd_cards(tmp_path / "missing", tmp_path / "drm") == []
-
-
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [(90010, "gfx90a"), (90402, "gfx942"), (100300, "gfx1030"), (110501, "gfx1151"), (120001, "gfx1201"), (0, "")],
-)
-def test_an_instruction_set_s_name(version: int, name: str) -> None:
-    assert linux.instruction_set(version) == name
-
-
-def test_amd_s_driver(tmp_path: Path) -> None:
-    assert linux.amd_driver(tree(tmp_path, {"version": "6.12.12\n"}) / "version") == "6.12.12"
-    assert linux.amd_driver(tmp_path / "missing") == ""
 
 
 def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path: Path) -> None:

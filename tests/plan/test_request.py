@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.host import noise
 from kerasbench.plan import request
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.requests import Input, ModelConfig
@@ -127,7 +126,7 @@ def test_names_are_taken_once() -> None:
 def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
     assert request.effort_of(False, None, False, "sweep").protocol.kind == "sweep"
     quick = request.effort_of(True, None, False, "sweep")
-    assert (quick.max_rounds, quick.protocol, quick.gate_s) == (1, SWEEP, noise.QUICK_PATIENCE_S)
+    assert (quick.max_rounds, quick.protocol) == (1, SWEEP)
     assert request.effort_of(False, 7, False, "sweep") == exactly(7, SWEEP)
     with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
         request.parse_protocol("sweep")

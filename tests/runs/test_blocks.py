@@ -8,7 +8,7 @@ import pytest
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.measurement import Slice, Usage
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.record import exactly
 from kerasbench.results.store import Store
@@ -65,20 +65,6 @@ def test_a_saved_model_may_not_hold_all_memory(
     Blocks(planned, worker, Quiet(), Silent(), lambda backend: "python").measure(row, row.cases, 1, 1)
     assert worker.entrants[0].limits.memory_bytes == allowed_bytes
     assert worker.entrants[0].request.model_config == given
-
-
-def test_a_trial_is_held_against_the_undisturbed_ones_before_it(tmp_path: Path) -> None:
-    busy, usual, less = (
-        dataclasses.replace(made.measurement(), usage=Usage(cpu_ns, 10 * made.MS, 0))
-        for cpu_ns in (40 * made.MS, 20 * made.MS, 19 * made.MS)
-    )
-    worker = FakeWorker(torch=[busy, usual, less])
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    record = execute(made.plan(CASES[0], effort=exactly(3)), store, worker, Silent(), Quiet(1))
-    assert [{signal.name for signal in one.noise} for one in record.trials[1:]] == [set(), set()]
-    store = Store.create(tmp_path, "2026-01-03T03:04:05Z")
-    record = execute(made.plan(CASES[0], effort=exactly(3)), store, FakeWorker(torch=[busy, usual, less]), Silent())
-    assert [{signal.name for signal in one.noise} for one in record.trials[1:]] == [{"share"}, {"share"}]
 
 
 def test_an_observer_hears_which_column_a_block_is_at() -> None:

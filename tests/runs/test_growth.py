@@ -10,7 +10,6 @@ import psutil
 import pytest
 from rich.console import Console
 
-from kerasbench.host.noise import Gate
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
@@ -49,7 +48,7 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Pat
     cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
     planned = made.plan(*cases, effort=exactly(count // len(cases)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
-    watch = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
+    watch = Watch(look=lambda sample_s: made.state())
     launch = Counting()
     progress = ConsoleProgress(Console(file=io.StringIO()))
     python = str(tmp_path / "python")

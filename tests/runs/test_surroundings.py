@@ -1,4 +1,4 @@
-"""What is seen around one trial, with a gate that is open and a driver that is made up."""
+"""What is seen around one trial, with a driver that is made up."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.host import nvidia
-from kerasbench.host.noise import Gate, Surroundings
+from kerasbench.host.noise import Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.processes import process
 from kerasbench.processes.outcome import Outcome
@@ -40,7 +40,7 @@ def outcome(*cards: str) -> Outcome:
     return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
 
 
-WATCH = Watch(Gate(canary=lambda: made.MS, look=made.state), look=lambda sample_s: made.state())
+WATCH = Watch(look=lambda sample_s: made.state())
 
 
 def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
@@ -51,14 +51,14 @@ def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Out
 
 
 @pytest.mark.usefixtures("nvml")
-def test_a_block_has_one_gate_and_each_column_its_own_card() -> None:
-    readings = iter([200, 300])
-    watch = Watch(Gate(canary=lambda: next(readings), look=made.state), look=lambda sample_s: made.state())
+def test_a_block_waits_once_for_heat_and_each_column_has_its_own_card() -> None:
+    waits = iter([12.0])
+    watch = Watch(look=lambda sample_s: made.state(), cool=lambda on_wait: next(waits))
     devices = [made.CPU, CUDA, replace(CUDA, index=0), CUDA]
     own = [outcome(), outcome(TWO.removeprefix("GPU-")), outcome(ONE.removeprefix("GPU-"))]
     found, seen = watch(devices, lambda: [*own, None], lambda reason: None)
     assert list(found) == [*own, None]
-    assert [(one.card, one.canary_ns) for one in seen] == [("", 200), (TWO, 200), (ONE, 200), (TWO, 200)]
+    assert [(one.card, one.waited_s) for one in seen] == [("", 12.0), (TWO, 12.0), (ONE, 12.0), (TWO, 12.0)]
     assert [one.gpu_neighbours for one in seen] == [[], [4711], [], [4711]]
 
 
@@ -66,11 +66,11 @@ def test_a_trial_is_judged_by_what_surrounded_it_and_by_those_before() -> None:
     judge = Judge()
     cuda = replace(made.trial(), device=CUDA)
     fast, slow = (made.surroundings(gpu=(Sample(mhz, [], 60),)) for mhz in (1980, 1000))
-    assert judge(cuda, fast, []).noise == []
-    (signal,) = judge(cuda, slow, []).noise
-    assert (signal.name, judge(cuda, slow, []).surroundings) == ("gpu clock", slow)
+    assert judge(cuda, fast).noise == []
+    (signal,) = judge(cuda, slow).noise
+    assert (signal.name, judge(cuda, slow).surroundings) == ("gpu clock", slow)
     failed = replace(made.trial(failure=made.FAILURE), device=made.CPU)
-    assert judge(failed, made.surroundings(refused="busy"), []).noise[0].name == "gate"
+    assert judge(failed, made.surroundings(after=made.state(10.0, thermal_level=1))).noise[0].name == "heat"
 
 
 def test_a_trial_on_a_card_is_watched_by_the_driver_s_library(nvml: Nvml) -> None:

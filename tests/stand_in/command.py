@@ -30,9 +30,9 @@ DISTURBED = 0.1  # of the blocks, so that some are marked
 
 
 class Watch:
-    """In place of the gate and the machine's counters: a quiet machine, with a busy neighbour now and then."""
+    """In place of the machine's counters: a quiet machine, with a busy neighbour now and then."""
 
-    def __init__(self, rng: random.Random, gate: object) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self._rng = rng
 
     def __call__(
@@ -48,7 +48,6 @@ def furnish(folder: Path, seed: int) -> None:
     vars(runs_run).update(
         observe=lambda sample_s: made.state(),
         Watch=partial(Watch, random.Random(seed)),
-        product_canary=lambda: lambda: 1,
     )
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

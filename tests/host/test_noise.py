@@ -1,0 +1,168 @@
+import sys
+from typing import Any
+
+import psutil
+import pytest
+
+from kerasbench.host import linux, macos, noise
+from kerasbench.host.noise import HEAT_PATIENCE_S, WORDS, Severity, Signal, Surroundings, Warned
+from kerasbench.host.nvidia import Sample
+from tests import made
+
+WARN, INVALID = Severity.WARN, Severity.INVALID
+CORES = 2
+
+
+def signals_of(seen: Surroundings, top_clock_mhz: int | None = None) -> list[tuple[str, Severity]]:
+    found = noise.of_surroundings(seen, CORES, top_clock_mhz)
+    assert {signal.name for signal in found} <= set(Warned)
+    return [(signal.name, signal.severity) for signal in found]
+
+
+def around(before: dict[str, Any], after: dict[str, Any]) -> Surroundings:
+    """Ten seconds in which the child used 15 s of two processors, with these readings before and after."""
+    return made.surroundings(made.state(**before), made.state(10.0, 15.0, **after))
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "expected"),
+    [(15.9, []), (16.2, [("others", WARN)]), (19.5, [("others", WARN)]), (20.0, [("others", INVALID)]), (14.0, [])],
+)
+def test_others_used_what_the_block_s_children_did_not(busy_s: float, expected: list[tuple[str, Severity]]) -> None:
+    assert signals_of(made.surroundings(after=made.state(10.0, busy_s))) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({}, {}, []),
+        ({}, {"thermal_level": 1}, [("heat", WARN)]),
+        ({"thermal_level": 2}, {}, [("heat", INVALID)]),
+        ({"throttle_count": 7}, {"throttle_count": 9}, [("heat", WARN)]),
+        ({"throttle_count": 7}, {"throttle_count": 7}, []),
+        ({"quota_throttled": 3}, {"quota_throttled": 4}, [("quota", WARN)]),
+        ({"steal_s": 1.0}, {"steal_s": 1.5}, [("steal", WARN)]),
+        ({"steal_s": 1.0}, {"steal_s": 1.4}, []),
+    ],
+)
+def test_heat_quota_and_the_hypervisor(
+    before: dict[str, Any], after: dict[str, Any], expected: list[tuple[str, Severity]]
+) -> None:
+    assert signals_of(around(before, after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("samples", "top_clock_mhz", "expected"),
+    [
+        ((Sample(300, ["gpu_idle"], 40), Sample(1980, ["sw_power_cap"], 60)), 1980, []),
+        ((Sample(1900, ["hw_thermal_slowdown"], 88),), 1980, [("gpu heat", WARN)]),
+        ((Sample(300, [], 40), Sample(1400, [], 60)), 1980, [("gpu clock", INVALID)]),
+        ((Sample(None, [], None),), 1980, []),
+        ((), None, [("gpu", WARN)]),
+        (None, 1980, []),
+    ],
+)
+def test_a_gpu_that_slows_down(
+    samples: tuple[Sample, ...] | None, top_clock_mhz: int | None, expected: list[tuple[str, Severity]]
+) -> None:
+    assert signals_of(made.surroundings(gpu=samples), top_clock_mhz) == expected
+
+
+def test_a_neighbour_on_the_gpu() -> None:
+    assert signals_of(made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,))) == [("gpu", WARN)]
+
+
+@pytest.mark.parametrize(
+    ("different", "expected"),
+    [
+        ({}, []),
+        ({"busy_share": 0.2}, [("load", WARN)]),
+        ({"busy_share": 0.6}, [("load", INVALID)]),
+        ({"on_battery": True}, [("power", WARN)]),
+        ({"low_power": True}, [("power", WARN)]),
+        ({"governors": ["powersave"]}, [("governor", WARN)]),
+        ({"governors": ["performance"]}, []),
+        ({"quota_cores": 1.5}, [("quota", WARN)]),
+        ({"quota_cores": 2.0}, []),
+    ],
+)
+def test_what_speaks_against_a_machine_before_the_run(
+    different: dict[str, Any], expected: list[tuple[str, Severity]]
+) -> None:
+    found = noise.of_machine(made.state(**different), CORES)
+    assert [(signal.name, signal.severity) for signal in found] == expected
+
+
+def test_a_reason_has_its_figure() -> None:
+    (signal,) = noise.of_surroundings(made.surroundings(after=made.state(10.0, 17.0)), CORES, None)
+    assert signal == Signal("others", WARN, "other processes used 10% of the CPU")
+
+
+def test_every_warning_has_words_and_a_remedy() -> None:
+    assert WORDS.keys() == set(Warned)
+    assert all(words.meaning and words.remedy for words in WORDS.values())
+
+
+@pytest.mark.parametrize(
+    ("levels", "waited_s"),
+    [([None], 0.0), ([0], 0.0), ([1, 2, 0], 2.0), ([1], HEAT_PATIENCE_S)],  # the last level over and over
+)
+def test_a_hot_machine_is_waited_for_until_it_is_cool_or_patience_is_over(
+    levels: list[int | None], waited_s: float
+) -> None:
+    now_s = 0.0
+    waits: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    def level() -> int | None:
+        return levels.pop(0) if len(levels) > 1 else levels[0]
+
+    assert noise.cool_down(waits.append, level, sleep, lambda: now_s) == waited_s
+    assert len(waits) == waited_s and (not waits or waits[0] == "thermal pressure level 1")
+
+
+def test_time_in_use_is_neither_idle_nor_waiting_nor_stolen_and_a_guest_s_is_counted_once() -> None:
+    times = {"user": 10.0, "nice": 1.0, "system": 4.0, "irq": 0.5, "idle": 900.0, "iowait": 30.0, "steal": 7.0}
+    assert noise.busy_seconds(times) == 15.5
+    assert noise.busy_seconds(times | {"guest": 3.0, "guest_nice": 0.25}) == 15.5
+
+
+@pytest.mark.parametrize(
+    ("platform", "seen"),
+    [
+        ("darwin", {"thermal_level": 2, "on_battery": True, "low_power": True, "governors": []}),
+        (
+            "linux",
+            {
+                "on_battery": False,
+                "governors": ["powersave"],
+                "throttle_count": 5,
+                "quota_throttled": 6,
+                "quota_cores": 1.5,
+            },
+        ),
+    ],
+)
+def test_each_system_is_asked_what_it_reports(
+    platform: str, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 100 * interval)
+    for name in ("thermal_level", "on_battery", "low_power"):
+        monkeypatch.setattr(macos, name, {"thermal_level": lambda: 2}.get(name, lambda: True))
+    readings = {"on_battery": False, "governors": ["powersave"], "throttle_count": 5}
+    for name, value in (readings | {"quota_throttled": 6, "quota_cores": 1.5}).items():
+        monkeypatch.setattr(linux, name, lambda value=value: value)
+    found = vars(noise.observe(0.25))
+    unreported = dict.fromkeys(("thermal_level", "low_power", "throttle_count", "quota_throttled", "quota_cores"))
+    assert found["busy_share"] == 0.25
+    assert {name: found[name] for name in unreported | seen} == unreported | seen
+
+
+def test_two_looks_at_this_machine_are_in_order() -> None:
+    first, second = noise.observe(0.0), noise.observe(0.0)
+    assert first.at_ns < second.at_ns
+    assert 0 < first.busy_s <= second.busy_s
