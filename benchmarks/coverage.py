@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py
 
-Every simulated run is drawn as METHOD describes machines: trials differ by process (lognormal), slices within a trial
+Every simulated run is drawn as docs/method.md describes machines: trials differ by process (lognormal), slices within a trial
 differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of a nominal
 95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often a table of
 24 such comparisons holds any false verdict, with Holm's correction and without, and how often a difference is called
@@ -26,7 +26,7 @@ SLICES, SLICE_SPREAD = 20, 0.05
 SLICE_NS = 10**8
 DRIFT = 0.25
 COMPARISONS = 24
-BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation; METHOD has what was measured
+BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation; docs/studies.md has what was measured
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 

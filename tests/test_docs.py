@@ -1,10 +1,11 @@
-"""README.md and docs/: links lead somewhere, what they show is what is printed, and a person can read them."""
+"""README.md and docs/: what they show is what is printed, and what they name is there. Links are checked by mkdocs."""
 
 import ast
 import importlib.util
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,17 +14,11 @@ from types import ModuleType
 import pytest
 
 import kerasbench
+from kerasbench.report import pages
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ODD = re.compile(r"\b(stands? beside|beyond doubt|anew|lies? beside|shall|besides|to be said of)\b")
-QUOTED = re.compile(r"<!-- (tables|output) of .*?<!-- /\1 -->", re.DOTALL)
-CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-
-
-def text_of(page: Path) -> str:
-    """Return what a page says itself: no quotations, and no code."""
-    return CODE.sub("", QUOTED.sub("", page.read_text("utf-8")))
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
 def tool(name: str) -> ModuleType:
@@ -33,32 +28,6 @@ def tool(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
-
-
-def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub and the site make them."""
-    titles = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-LINKS = [
-    (page, found)
-    for page in PAGES
-    for found in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text("utf-8")))
-    if "://" not in found
-]
-
-
-def test_there_are_links() -> None:
-    assert len(LINKS) > 50
-
-
-@pytest.mark.parametrize(("page", "link"), LINKS, ids=lambda one: one.name if isinstance(one, Path) else one)
-def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page: Path, link: str) -> None:
-    target, _, anchor = link.partition("#")
-    file = (page.parent / target).resolve() if target else page
-    assert file.exists()
-    assert not anchor or anchor in anchors(file)
 
 
 def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
@@ -100,54 +69,67 @@ def test_lines_of_an_output_are_chosen_by_number_or_by_what_is_before_them() -> 
     assert chosen(["## first", "a", "## second", "", "b", "c", "d"], "second +2") == ["b", "c"]
 
 
-def test_every_page_is_in_the_menu() -> None:
-    menu = re.findall(r"^  - .*: ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-    assert sorted(menu) == [page.name for page in PAGES if page.parent != ROOT]
+def run_tool(*command: str) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
 
 
 @pytest.mark.processes
 def test_what_pages_show_is_what_commands_print() -> None:
-    command = [sys.executable, "docs/tools/outputs.py", "--check"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment())
+    ended = run_tool("docs/tools/outputs.py", "--check")
     assert ended.returncode == 0, f"python docs/tools/outputs.py updates {ended.stdout}{ended.stderr}"
 
 
 def test_the_page_of_the_command_line_is_what_the_commands_are() -> None:
-    command = [sys.executable, "docs/tools/command_line.py"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment())
     page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-    assert ended.stdout == page, "python docs/tools/command_line.py > docs/command-line.md updates it"
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT)}
-
-
-CALLS = [
-    (page.name, node)
-    for page in PAGES
-    for slice_ in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    for node in ast.walk(ast.parse(slice_))
-    if isinstance(node, ast.Call)
-]
+    updates = "python docs/tools/command_line.py > docs/command-line.md updates it"
+    assert run_tool("docs/tools/command_line.py").stdout == page, updates
 
 
 def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() -> None:
-    shown = [
-        (page, node.func.attr, [one.arg for one in node.keywords if one.arg])
-        for page, node in CALLS
-        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "kerasbench"
+    code = [re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE) for page in PAGES]
+    trees = [ast.parse(text) for texts in code for text in texts]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    of_kerasbench = [
+        (call.func.attr, {one.arg for one in call.keywords if one.arg})
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "kerasbench"
     ]
-    assert len(shown) > 5
-    for page, name, keywords in shown:
-        parameters = inspect.signature(getattr(kerasbench, name)).parameters
-        assert set(keywords) <= set(parameters), (page, name)
+    assert len(of_kerasbench) > 5
+    for name, keywords in of_kerasbench:
+        assert keywords <= set(inspect.signature(getattr(kerasbench, name)).parameters), name
 
 
-def test_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
+def test_every_page_that_is_committed_says_what_its_data_say(tmp_path: Path) -> None:
+    """Where a user has measured since, their results are not looked at."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "README.md", "docs", "results"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    everything = [file for folder in ("docs", "results") for file in (ROOT / folder).rglob("*") if file.is_file()]
+    known = [ROOT / name for name in listed.stdout.split("\0") if name] or [ROOT / "README.md", *everything]
+    for file in filter(Path.exists, known):
+        copy = tmp_path / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    assert pages.stale(pages.made_from(pages.default_places(tmp_path))) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_are_in_words_that_everybody_uses(page: Path) -> None:
-    assert ODD.findall(text_of(page)) == []
+def test_the_files_and_functions_that_the_architecture_names_are_there() -> None:
+    files = set(re.findall(r"`((?:kerasbench|tests|docs|scenarios)/[\w./]*|pyproject\.toml)`", ARCHITECTURE))
+    assert len(files) > 20
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    # `name` of `file`, or several names of it.
+    named = re.findall(r"((?:`\w+`(?:, | or | in | and )?)+)(?: of|, in) `(kerasbench/[\w/]+\.py)`", ARCHITECTURE)
+    assert len(named) > 5
+    for names, file in named:
+        for name in re.findall(r"`(\w+)`", names):
+            definition = rf"^(?:def {name}\(|class {name}\b|{name}\b.*=)"
+            assert re.search(definition, (ROOT / file).read_text("utf-8"), re.MULTILINE), (name, file)
+
+
+def test_every_room_is_in_the_picture_of_the_architecture() -> None:
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    drawn = set(re.findall(r"^  (\w+)\[", picture, re.MULTILINE))
+    assert {folder.parent.name for folder in (ROOT / "kerasbench").glob("*/__init__.py")} <= drawn
