@@ -1,7 +1,4 @@
-"""Can these values be? A file may have been edited: what types cannot say is checked once, when it is read.
-
-A run's files on disk: the journal while it runs, the data file at its end, and how both are read.
-"""
+"""A run's files on disk: the journal while it runs, the data file at its end, and how both are read and checked."""
 
 import dataclasses
 import os
@@ -12,141 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
-from kerasbench.protocol import measurement
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.measurement import Measurement, Parts, Published, Slice, Training
+from kerasbench.protocol.measurement import Measurement, step_ns
 from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
-MAX_NS = 10**18  # thirty years
-MAX_COUNT = 10**18  # of samples, steps or bytes: what a float still tells from its neighbours, by and large
-MAX_VALUE = 1e300  # of a loss: a sum of as many as a file can hold is still a number
-
-
-def complaint(record: Record) -> str:
-    """Return what cannot be in a record, empty where everything can."""
-    for index, trial in enumerate(record.trials, start=1):
-        for what in _of_trial(trial):
-            return f"trial {index} ({trial.scenario}, {trial.backend}): {what}"
-    known = {one.description.name for one in record.scenarios}
-    strangers = sorted({trial.scenario for trial in record.trials} - known)
-    if strangers:
-        return f"trials of {', '.join(strangers[:3])}, which is none of its scenarios"
-    workloads = (workload for one in record.scenarios for workload in one.description.workloads)
-    if not all(0 < workload.steps < MAX_COUNT for workload in workloads):
-        return "a workload of so many steps that it cannot be"
-    if not all(0 <= one.operations < MAX_COUNT for one in record.flops):
-        return "so many operations that it cannot be"
-    if not 0 <= record.machine.memory_bytes < MAX_COUNT:
-        return "a machine with a memory that cannot be"
-    return "" if 0 < record.minimal_effect < 1 else f"a minimal effect of {record.minimal_effect}"
-
-
-def _of_trial(trial: TrialRecord) -> Iterator[str]:
-    if (trial.measurement is None) == (trial.failure is None):
-        yield "a trial has either a measurement or a failure"
-    if not 0 <= trial.wall_ns <= MAX_NS or any(abs(phase.duration_ns) > MAX_NS for phase in trial.phases):
-        yield "a duration that cannot be"
-    if trial.measurement is not None:
-        yield from _of_measurement(trial.measurement)
-        training = trial.measurement.training
-        if training is not None and training.unit == "step" and not training.epochs and trial.measures_epochs:
-            yield "no epochs beside its steps"
-
-
-def _of_measurement(m: Measurement) -> Iterator[str]:
-    if m.training is not None:
-        yield from _of_training(m.training)
-    elif not m.prediction or not all(one.slices for one in m.prediction):
-        yield "neither steps nor predictions"
-        return
-    yield from _of_predictions(m)
-    yield from _of_published(m.published)
-    if not _are_durations([m.usage.wall_ns]):
-        yield "a duration that cannot be"
-    counts = [m.steps_per_epoch, m.train_samples]
-    if not all(0 < count < MAX_COUNT for count in counts) or not 0 <= m.full_steps_per_epoch <= m.steps_per_epoch:
-        yield "a count that cannot be"
-    if not all(0 <= size < MAX_COUNT for size in (m.peak_rss_bytes, m.peak_device_bytes or 0)):
-        yield "a memory that cannot be"
-    losses = [*(m.parity.losses if m.parity else []), *(one for output in _outputs(m) for one in output)]
-    if m.learning is not None:
-        own = m.learning
-        losses += [own.batch_loss_before, own.batch_loss_after, own.loss, own.accuracy or 0.0]
-    if not _are_values(losses):
-        yield "a loss that is not finite"
-    elif not measurement.step_ns(m) > 0:
-        yield "an epoch that takes no time"
-
-
-def _of_predictions(m: Measurement) -> Iterator[str]:
-    passes = [m.throughput] if m.throughput else []
-    durations_ns = [*(one.calls_ns for one in m.prediction), *(one.passes_ns or [0] for one in passes)]
-    if not all(map(_are_durations, durations_ns)):
-        yield "a duration that cannot be"
-    if not all(map(_are_slices, [*(one.slices for one in m.prediction), *(one.slices for one in passes)])):
-        yield "slices that cannot be"
-    counts = [*(one.batch for one in m.prediction), *(one.samples for one in passes)]
-    if not all(0 < count < MAX_COUNT for count in counts):
-        yield "a count that cannot be"
-
-
-def _outputs(m: Measurement) -> list[list[float]]:
-    return m.parity.outputs if m.parity else []
-
-
-def _of_training(training: Training) -> Iterator[str]:
-    if not training.slices or not all(map(_are_slices, (training.slices, training.warmup, training.epochs))):
-        yield "slices that cannot be"
-    if training.first_step_ns is not None and not 0 < training.first_step_ns <= MAX_NS:
-        yield "a first step that cannot be"
-    if not 0 <= training.epoch_steps < MAX_COUNT:
-        yield "epochs that cannot be"
-    if not _are_durations(training.again_ns):
-        yield "steps that cannot be"
-    if training.parts is not None and not (training.epochs and _are_parts(training.parts)):
-        yield "parts of a step that cannot be"
-
-
-def _of_published(published: Published | None) -> Iterator[str]:
-    if published is None:
-        return
-    durations_ns = ([published.total_ns], published.epochs_ns or [0], published.predict_ns)
-    if not all(map(_are_durations, durations_ns)):
-        yield "published epochs that cannot be"
-    if not all(logs and _are_values(logs) for logs in published.history.values()):
-        yield "a history that cannot be"
-
-
-def _are_parts(parts: Parts) -> bool:
-    found = (parts.arrays, parts.ready, parts.bare)
-    return all(found) and all(map(_are_slices, found)) and 1 <= parts.peak_flops < MAX_COUNT
-
-
-def _are_slices(found: list[Slice]) -> bool:
-    """Tell whether all can have been measured; there may be none."""
-    return all(0 < one.count < MAX_COUNT and 0 < one.ns <= MAX_NS for one in found)
-
-
-def _are_durations(found_ns: list[int]) -> bool:
-    """Tell whether all can be durations; a trial has thousands, and a report a million."""
-    return not found_ns or (min(found_ns) > 0 and max(found_ns) <= MAX_NS)
-
-
-def _are_values(found: list[float]) -> bool:
-    """Tell whether all can be losses or accuracies; a comparison with what is not a number is False."""
-    return all(abs(value) <= MAX_VALUE for value in found)
-
-
 JOURNAL = ".jsonl"
-STAMP = re.compile(
-    r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?"
-)  # how the files of a run are called: by its start (see _reserve)
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?")  # a run's files are named after its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 
@@ -271,8 +145,9 @@ def load(file: Path) -> Record:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
 
-    if found := complaint(record):
-        raise ResultsError(f"{file}: not what kerasbench has written: {found}")
+    problem = next(_problems(record), None)
+    if problem:
+        raise ResultsError(f"{file}: not what kerasbench has written: {problem}")
     return record
 
 
@@ -355,3 +230,85 @@ def _reserve(folder: Path, stamp: str) -> Path:
         except FileExistsError:
             continue
     raise FileExistsError(17, "a hundred runs have begun in this second")
+
+
+# A file may have been edited. What its types cannot say is checked here, and not by constraints on the types, because
+# those are the child's too, which has no msgspec. Numbers in lists are checked like the field that has the list.
+MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
+MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
+LEAST = {
+    **dict.fromkeys(("ns", "calls_ns", "passes_ns", "first_step_ns", "again_ns", "total_ns", "epochs_ns"), 1),
+    **dict.fromkeys(("predict_ns", "count", "batch", "samples", "steps", "steps_per_epoch", "train_samples"), 1),
+    "peak_flops": 1,
+    **dict.fromkeys(("wall_ns", "epoch_steps", "full_steps_per_epoch", "operations"), 0),
+    **dict.fromkeys(("peak_rss_bytes", "peak_device_bytes", "memory_bytes"), 0),
+}
+
+
+def _problems(record: Record) -> Iterator[str]:
+    """Yield what cannot be in a record."""
+    for index, trial in enumerate(record.trials, start=1):
+        for problem in _problems_of_trial(trial):
+            yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"
+    if field := _out_of_range([record.machine, record.scenarios, record.flops]):
+        yield f"{field} is out of range"
+    known = {scenario.description.name for scenario in record.scenarios}
+    unknown = sorted({trial.scenario for trial in record.trials} - known)
+    if unknown:
+        yield f"trials of {', '.join(unknown[:3])}, which is none of its scenarios"
+    if not 0 < record.minimal_effect < 1:
+        yield "minimal_effect is out of range"
+
+
+def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
+    measured = trial.measurement
+    if (measured is None) == (trial.failure is None):
+        yield "a trial has either a measurement or a failure"
+    if field := _out_of_range(trial):
+        yield f"{field} is out of range"
+    if measured is None:
+        return
+    if not all(_needed(measured, trial.measures_epochs)):
+        yield "a list is empty that figures are computed from"
+    elif measured.usage.wall_ns < 1:
+        yield "its steps took no time"
+    elif measured.full_steps_per_epoch > measured.steps_per_epoch:
+        yield "an epoch has more full steps than steps"
+    elif not step_ns(measured) > 0:
+        yield "an epoch takes no time"
+
+
+def _out_of_range(value: Any, name: str = "") -> str:
+    """Return the name of the first field that has a number out of range; empty if all are in range."""
+    if isinstance(value, int | float):
+        most = MAX_WHOLE if isinstance(value, int) else MAX_REAL
+        return "" if LEAST.get(name, -most) <= value <= most else name
+    if isinstance(value, list):
+        if value and isinstance(value[0], int | float):  # a trial has thousands of them, and a report a million
+            value = (min(value), max(value))
+        parts = [(name, each) for each in value]
+    elif isinstance(value, dict):
+        parts = [(name, each) for each in value.values()]
+    else:
+        parts = list(vars(value).items()) if dataclasses.is_dataclass(value) else []
+    return next(filter(None, (_out_of_range(part, of) for of, part in parts)), "")
+
+
+def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sequence[object]]:
+    """Yield the lists that figures are computed from: each has an entry at least."""
+    training, throughput, published = measured.training, measured.throughput, measured.published
+    if training is None:
+        yield measured.prediction
+        for latency in measured.prediction:
+            yield latency.slices
+    else:
+        yield training.slices
+        if training.unit == "step" and measures_epochs:
+            yield training.epochs
+        if training.parts is not None:
+            yield from (training.epochs, training.parts.arrays, training.parts.ready, training.parts.bare)
+    if throughput is not None:
+        yield throughput.passes_ns
+    if published is not None:
+        yield published.epochs_ns
+        yield from published.history.values()
