@@ -2,9 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
 from kerasbench.host import Machine
@@ -12,7 +12,7 @@ from kerasbench.host.noise import Severity, Signal, State, Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
-from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.columns import DEFAULT, Device, Environment, Options
 from kerasbench.protocol.measurement import (
     Batch,
     Latency,
@@ -30,6 +30,7 @@ from kerasbench.protocol.measurement import (
 from kerasbench.protocol.messages import Code, Description, Failure, Phase, WorkloadDescription
 from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
 
+T = TypeVar("T")
 CPU = Device("cpu")
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
@@ -245,3 +246,8 @@ def in_block(number: int, found: Measurement, alone: bool = True, **different: A
     """A trial of that block, which is also its round unless another is given."""
     made = trial(different.pop("round_index", number), found=found, **different)
     return dataclasses.replace(made, block=number, started_alone=alone)
+
+
+def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
+    """Return values by the environments that these texts name: ``torch@old``."""
+    return {Environment.parse(text): value for text, value in values.items()}

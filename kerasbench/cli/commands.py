@@ -397,7 +397,7 @@ def create(
     from kerasbench.environments import interpreters, venvs
     from kerasbench.plan import cases, request
     from kerasbench.processes import questions
-    from kerasbench.protocol.columns import subject
+    from kerasbench.protocol.columns import Environment
     from kerasbench.protocol.messages import ProbeReport
 
     if cuda and cpu:
@@ -412,7 +412,7 @@ def create(
     wish = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
     for one in request.parse_backends(listed(backends), known.names()) or known.names():
-        whom = subject(one, name)
+        whom = str(Environment(one, name))
         if venvs.is_there(whom) and not force:
             print(f"{whom}: {venvs.FOLDER / whom} already exists, skipped; use --force to rebuild it")
             continue

@@ -19,6 +19,7 @@ from kerasbench.host.nvidia import Card
 from kerasbench.processes import questions
 from kerasbench.processes import variables as children_variables
 from kerasbench.processes.questions import Tick, together
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
 
 # These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
@@ -106,7 +107,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     here = of_machine()
 
     def asked(name: str, tick: Tick) -> BackendFacts:
-        return _ask(name, interpreters.of(name), interpreters.source(name), tick)
+        return _ask(name, interpreters.of(Environment(name)), interpreters.source(Environment(name)), tick)
 
     found = together(asked, names, at_once=len(names))
     return Facts(here, found, held_back(os.environ), keras_json(os.environ))

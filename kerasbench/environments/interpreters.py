@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from kerasbench.errors import UsageError, unknown
-from kerasbench.protocol.columns import AT, parted, subject
+from kerasbench.protocol.columns import AT, Environment
 from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
@@ -34,46 +34,42 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Interpreters:
-    """The interpreters that were named, and where each was: of ``torch``, or of ``torch@LABEL``.
+    """The interpreters that were named, and where each was. Every other backend has this one's own."""
 
-    Every other backend has this one's own.
-    """
+    named: Mapping[Environment, str] = field(default_factory=dict)
+    sources: Mapping[Environment, str] = field(default_factory=dict)
 
-    named: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
+    def of(self, environment: Environment) -> str:
+        """Return the path of an interpreter."""
+        return self.named.get(environment, sys.executable)
 
-    def of(self, whom: str) -> str:
-        """Return the path of the interpreter that runs a backend, or a backend's column with this label."""
-        return self.named.get(whom, sys.executable)
-
-    def source(self, whom: str) -> str:
+    def source(self, environment: Environment) -> str:
         """Return who named it: ``--python``, a file, or nobody (empty)."""
-        return self.sources.get(whom, "")
+        return self.sources.get(environment, "")
 
-    def columns(self, backends: Iterable[str]) -> list[str]:
-        """Return all that these backends are measured with: ``torch``, ``torch@keras-3.14``.
+    def columns(self, backends: Iterable[str]) -> list[Environment]:
+        """Return all that these backends are measured in: ``torch``, ``torch@keras-3.14``.
 
         A backend without a label of its own is left out where others of its interpreters have one, unless it was named.
         """
         found = []
-        for backend in backends:
-            labelled = [whom for whom in self.named if whom.startswith(f"{backend}{AT}")]
-            found += [*([] if labelled and backend not in self.named else [backend]), *labelled]
+        for own in map(Environment, backends):
+            labelled = [one for one in self.named if one.backend == own.backend and one.label]
+            found += [*([] if labelled and own not in self.named else [own]), *labelled]
         return found
 
     def labels(self) -> list[str]:
         """Return all labels, each once."""
-        return list(dict.fromkeys(label for whom in self.named if (label := parted(whom)[1])))
+        return list(dict.fromkeys(one.label for one in self.named if one.label))
 
-    def require(self, columns: Iterable[str]) -> None:
-        """Raise UsageError where the interpreter of one of these columns cannot be started."""
-        for whom in columns:
-            if not runs(path := self.of(whom)):
-                backend, label = parted(whom)
-                name = f" --name {label}" if label else ""
+    def require(self, environments: Iterable[Environment]) -> None:
+        """Raise UsageError where one of these interpreters cannot be started."""
+        for one in environments:
+            if not runs(path := self.of(one)):
+                name = f" --name {one.label}" if one.label else ""
                 raise UsageError(
-                    f"{self.source(whom)}: no interpreter of {whom} at {path}; mend the path, or make it with "
-                    f"python -m kerasbench env create --backend {backend}{name}"
+                    f"{self.source(one)}: no interpreter of {one} at {path}; mend the path, or make it with "
+                    f"python -m kerasbench env create --backend {one.backend}{name}"
                 )
 
 
@@ -89,7 +85,7 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
             looked for.
     """
     file, found = configured(folder or Path.cwd())
-    by_file = {name: _path(text, file.parent) for name, text in _checked(file, found, known).items()} if file else {}
+    by_file = {one: _path(text, file.parent) for one, text in _checked(file, found, known).items()} if file else {}
     by_option = dict(_parsed(text, known) for text in given)
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
@@ -153,21 +149,21 @@ def inside(environment: Path) -> Path:
     return environment / "bin" / "python"
 
 
-def _parsed(text: str, known: Sequence[str]) -> tuple[str, str]:
+def _parsed(text: str, known: Sequence[str]) -> tuple[Environment, str]:
     backend, equals, path = text.partition("=")
     if not equals or not path.strip():
         raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
-    return _whom(backend.strip(), known), _path(path.strip(), Path.cwd())
+    return _environment(backend.strip(), known), _path(path.strip(), Path.cwd())
 
 
-def _whom(text: str, known: Sequence[str]) -> str:
-    """Return whom an interpreter is for; raise UsageError for an unknown backend or a label that cannot be one."""
-    backend, label = parted(text)
-    if backend not in known:
-        raise unknown("backend", backend, known)
+def _environment(text: str, known: Sequence[str]) -> Environment:
+    """Return what an interpreter is for; raise UsageError for an unknown backend or a label that cannot be one."""
+    found = Environment.parse(text)
+    if found.backend not in known:
+        raise unknown("backend", found.backend, known)
     if AT in text:
-        require_label(label)
-    return subject(backend, label)
+        require_label(found.label)
+    return found
 
 
 def require_label(label: str) -> None:
@@ -195,16 +191,17 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: not TOML: {error}") from None
 
 
-def _checked(file: Path, found: Any, known: Sequence[str]) -> dict[str, str]:
+def _checked(file: Path, found: Any, known: Sequence[str]) -> dict[Environment, str]:
     try:
         table = msgspec.convert(found, Configuration).python
     except msgspec.ValidationError:
         raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"') from None
+    interpreters = {}
     for name, path in table.items():
         try:
-            _whom(name, known)
+            interpreters[_environment(name, known)] = path
         except UsageError as error:
             raise UsageError(f"{file}: {error}") from None
         if not isinstance(path, str) or not path:
             raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
-    return table
+    return interpreters

@@ -22,7 +22,7 @@ from filelock import FileLock
 from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.interpreters import LABEL, Interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError, unknown
-from kerasbench.protocol.columns import parted, subject
+from kerasbench.protocol.columns import Environment
 
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the environment's own
 STATE = "kerasbench-shared.txt"  # what was shared when the environment was made
@@ -142,7 +142,7 @@ class Sides:
 
     interpreters: Interpreters
     labels: list[str]
-    columns: list[str]
+    columns: list[Environment]
 
 
 def meant(text: str, known: Sequence[str]) -> Side:
@@ -185,13 +185,13 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
         UsageError: a word means nothing, or there is no backend that has both. EnvironmentFailed: one was not made.
     """
     both = _told_apart([meant(text, chosen.labels()) for text in (base, head)])
-    found: dict[str, str] = {}
-    columns: list[str] = []
+    found: dict[Environment, str] = {}
+    columns: list[Environment] = []
     made = cache(lambda python, wanted: built(python, wanted, say))
     for backend in backends:
         paths = [_path(side, backend, chosen, made) for side in both.values()]
         if all(paths):
-            own = [subject(backend, label) for label in both]
+            own = [Environment(backend, label) for label in both]
             found |= dict(zip(own, map(str, paths), strict=True))
             columns += own
     if not columns:
@@ -240,10 +240,10 @@ def _path(side: Side, backend: str, chosen: Interpreters, made: Callable[[str, S
     if side.path:
         return side.path
     if side.wanted:
-        return made(chosen.of(backend), side.wanted)
-    return chosen.named.get(subject(backend, side.label))
+        return made(chosen.of(Environment(backend)), side.wanted)
+    return chosen.named.get(Environment(backend, side.label))
 
 
 def _having(chosen: Interpreters) -> str:
-    labelled = [whom for whom in chosen.named if parted(whom)[1]]
+    labelled = [str(one) for one in chosen.named if one.label]
     return f"there are: {', '.join(labelled)}" if labelled else "no interpreter has a label"

@@ -27,7 +27,7 @@ from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.files import replace
 from kerasbench.host import macos, nvidia
 from kerasbench.processes import questions
-from kerasbench.protocol.columns import subject
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Inventory
 
 KERAS = ("keras>=3.12,<3.17", "numpy>=1.26")
@@ -161,7 +161,7 @@ def create(backend: str, wish: EnvironmentSpec, folder: Path = FOLDER) -> str:
         UsageError: it is there already, or has no lock, or the interpreter is of no use.
         EnvironmentFailed: it could not be made. What was there before is there again.
     """
-    whom = subject(backend, wish.label)
+    whom = str(Environment(backend, wish.label))
     place, lock = folder / whom, lock_of(folder / whom)
     if is_there(whom, folder) and not wish.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")

@@ -11,7 +11,7 @@ from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import APPLE, CPU, CaseKey, Column, Device, Options, Size, parse_label, parted, subject
+from kerasbench.protocol.columns import APPLE, CPU, CaseKey, Column, Device, Environment, Options, Size, parse_label
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs
@@ -46,7 +46,7 @@ def _instead(selected: Selected) -> str:
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
-Probes = Mapping[str, ProbeReport | Failure]  # what each backend said of itself, of each of its labelled interpreters
+Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
 
 
@@ -78,11 +78,6 @@ class Case:
         """What it has in common with the cases that it is compared with."""
         key = self.key
         return (key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
-
-    @property
-    def subject(self) -> str:
-        """Whom its interpreter is for: ``torch``, or ``torch@keras-3.14``."""
-        return subject(self.backend, self.options.environment)
 
     @property
     def row_label(self) -> str:
@@ -119,7 +114,7 @@ def make(
     scenarios: Sequence[Selected],
     probes: Probes,
     here: Machine,
-    named: Collection[str] = (),
+    named: Collection[Environment] = (),
 ) -> Plan:
     """Cross scenarios, backends, devices and options, and tell the cases that can be measured from the others.
 
@@ -133,17 +128,14 @@ def make(
     """
     if asked.explain:
         require_one(scenarios)
-    expected = {*asked.backends} if asked.versus else {*asked.backends, *named}
-    expected |= {parted(whom)[0] for whom, report in probes.items() if asked.versus and not _is_not_installed(report)}
-    wanted = {
-        whom: report
-        for whom, report in probes.items()
-        if not expected.isdisjoint((whom, parted(whom)[0])) or not _is_not_installed(report)
-    }
+    there = {environment for environment, report in probes.items() if not _is_not_installed(report)}
+    backends_there = {environment.backend for environment in there}
+    expected = {one for one in probes if one.backend in backends_there} if asked.versus else {*named}
+    wanted = {one: report for one, report in probes.items() if one in there | expected or one.backend in asked.backends}
     judged = [
         (case, _failure(asked, case, report, here.cores))
-        for whom, report in wanted.items()
-        for case in _crossed(asked, scenarios, whom, _devices(asked, whom, wanted))
+        for environment, report in wanted.items()
+        for case in _crossed(asked, scenarios, environment, _devices(asked, environment, wanted))
     ]
     cases = [case for case, failure in judged if failure is None]
     cases = with_controls(cases) if asked.control else cases
@@ -166,31 +158,32 @@ def _is_not_installed(report: ProbeReport | Failure) -> bool:
     return isinstance(report, Failure) and report.phase == FIND
 
 
-def _crossed(asked: RunConfig, scenarios: Sequence[Selected], whom: str, devices: Sequence[Device]) -> Iterator[Case]:
+def _crossed(
+    asked: RunConfig, scenarios: Sequence[Selected], environment: Environment, devices: Sequence[Device]
+) -> Iterator[Case]:
     """Yield an interpreter's cases on these devices.
 
     A twin that does not exist is left out, unless scenarios were asked for by name; so is a large workload on the CPU,
     unless it was named itself.
     """
-    backend, label = parted(whom)
+    backend = environment.backend
     for device in devices:
         for one in scenarios:
             if one.workload.large and device.kind == CPU and not one.named:
                 continue
             for options in _options(asked, backend, one):
                 if asked.scenarios or not options.native or _has_twin(one, backend):
-                    labelled = dataclasses.replace(options, environment=label)
+                    labelled = dataclasses.replace(options, environment=environment.label)
                     yield Case(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
 
 
-def _devices(asked: RunConfig, whom: str, probes: Probes) -> list[Device]:
+def _devices(asked: RunConfig, environment: Environment, probes: Probes) -> list[Device]:
     """Return the devices that were asked for, or else every one that an interpreter sees, or a version beside it.
 
     One that it does not see is as the other version sees it, or its label alone.
     """
-    backend = parted(whom)[0]
-    beside = [report for other, report in probes.items() if asked.versus and parted(other)[0] == backend]
-    seen = {device.label: device for report in (*beside, probes[whom]) for device in _seen(report)}
+    beside = [report for other, report in probes.items() if asked.versus and other.backend == environment.backend]
+    seen = {device.label: device for report in (*beside, probes[environment]) for device in _seen(report)}
     return [seen.get(label) or Device(*parse_label(label)) for label in asked.devices or list(seen) or ["cpu"]]
 
 
@@ -225,9 +218,9 @@ def differing_keras(probes: Probes) -> list[str]:
     Interpreters with a label are meant to differ.
     """
     found = {
-        whom: report.versions.get("keras", "")
-        for whom, report in probes.items()
-        if isinstance(report, ProbeReport) and not parted(whom)[1]
+        environment.backend: report.versions.get("keras", "")
+        for environment, report in probes.items()
+        if isinstance(report, ProbeReport) and not environment.label
     }
     if len(set(found.values())) < 2:
         return []
@@ -291,9 +284,9 @@ def _missing(label: str, report: ProbeReport | Failure) -> Failure:
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:
     asked = f"no device {' or '.join(devices)}" if devices else "no backend"
     lines = [f"there is {asked} to measure on:"]
-    for backend, report in probes.items():
+    for environment, report in probes.items():
         if isinstance(report, Failure):
-            lines.append(f"  {backend}: {report.cause}\n    {report.remedy}")
+            lines.append(f"  {environment}: {report.cause}\n    {report.remedy}")
         else:
             lines.append(f"  {describe_probe(report)}")
     return "\n".join([*lines, DOCTOR])

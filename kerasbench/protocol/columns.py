@@ -198,6 +198,22 @@ DEFAULT = Options()
 
 
 @dataclass(frozen=True)
+class Environment:
+    """What an interpreter is for: a backend, with a label where that has several. Written ``torch@keras-3.14``."""
+
+    backend: str
+    label: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Environment":
+        backend, _, label = text.partition(AT)
+        return cls(backend, label)
+
+    def __str__(self) -> str:
+        return f"{self.backend}{AT}{self.label}" if self.label else self.backend
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of a table: a backend on a device, with options."""
 
@@ -214,6 +230,10 @@ class Column:
     def label(self) -> str:
         """``torch gpu:1 jit=off``."""
         return " ".join(part for part in self.order if part)
+
+    @property
+    def environment(self) -> Environment:
+        return Environment(self.backend, self.options.environment)
 
     @property
     def competes(self) -> bool:
@@ -243,14 +263,3 @@ class CaseKey:
     def options(self) -> Options:
         """Those of the column, at the size."""
         return self.column.options.at(self.size) if self.size else self.column.options
-
-
-def subject(backend: str, environment: str) -> str:
-    """Return whom an interpreter is for: ``torch``, or ``torch@keras-3.14`` where it has a label."""
-    return f"{backend}{AT}{environment}" if environment else backend
-
-
-def parted(subject: str) -> tuple[str, str]:
-    """Return the backend and the label of an interpreter, which is empty where it has none."""
-    backend, _, label = subject.partition(AT)
-    return backend, label

@@ -1,14 +1,14 @@
 """Going on with a run that was interrupted: what of it still counts."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
-from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.folder import records
@@ -80,9 +80,7 @@ def _executed(scenarios: Sequence[str], given: ModelConfig) -> tuple[set[Path], 
     return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, given.trust
 
 
-def carry(
-    record: Record, planned: Plan, probes: Mapping[str, ProbeReport | Failure]
-) -> tuple[list[TrialRecord], list[TrialRecord]]:
+def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialRecord], list[TrialRecord]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
     A trial counts where what defines its case is the same: the source of the scenario and of a twin, the workload,
@@ -100,7 +98,7 @@ def carry(
         and _source(case) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
         and case.device == trial.device
         and trial.code == measuring_code()
-        and _same_versions(trial, probes.get(case.subject))
+        and _same_versions(trial, probes.get(case.column.environment))
     ]
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]

@@ -17,6 +17,7 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes import outcome
 from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code
 from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
 from kerasbench.results.store import Store
@@ -82,7 +83,7 @@ class Blocks:
     launch: Launch
     watch: Watcher
     observer: Observer
-    interpreter: Callable[[str], str]
+    interpreter: Callable[[Environment], str]
     rest_s: float = 0.0
     judge: Judge = field(default_factory=Judge)
 
@@ -115,7 +116,7 @@ class Blocks:
         allowed = asked.memory_limit_bytes or _allowed_bytes(case, self.planned)
         limited = outcome.trial_limits(asked.timeout_s, allowed, asked.effort.protocol.kind, known.first_s)
         request = rows.trial_request(case, known.protocol, self.planned)
-        return BlockMember(self.interpreter(case.subject), request, limited)
+        return BlockMember(self.interpreter(case.column.environment), request, limited)
 
     def _room(self, cases: Sequence[Case], known: Sequence[Calibration]) -> surroundings.Room:
         return surroundings.memory_room(
@@ -158,7 +159,7 @@ class Run:
     observer: Observer
     state: State
     earlier: Record | None = None
-    interpreter: Callable[[str], str] = lambda whom: ""
+    interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     clock_s: Callable[[], float] = time.monotonic
     between: Between = field(default_factory=_between)

@@ -6,6 +6,7 @@ A whole run, from what was asked for to a record on disk: survey, plan, run, sav
 """
 
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -27,7 +28,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.plan.duration import History
 from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
-from kerasbench.protocol.columns import parted
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.results import record
@@ -60,7 +61,9 @@ def asked_for(said: Settings, chosen: Interpreters, say: Callable[[str], None]) 
     with machine_lock(on_wait=say if said.wait else None):
         found = sides.sides(base, head, chosen, asked.backends or named or backends.names(), say)
     found.interpreters.require(found.columns)
-    return dataclasses.replace(asked, versus=found.labels, environments=found.columns), found.interpreters
+    return dataclasses.replace(
+        asked, versus=found.labels, environments=list(map(str, found.columns))
+    ), found.interpreters
 
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
@@ -75,14 +78,11 @@ class Telling(Interface):
 
 @dataclass(frozen=True)
 class Inventories:
-    """What there is. ``state`` is the machine's before the first child: what others do, not what we do.
-
-    ``probes`` has what each interpreter said, by whom it is for: ``torch``, or ``torch@LABEL``.
-    """
+    """What there is. ``state`` is the machine's before the first child: what others do, not what we do."""
 
     here: Machine
     state: State
-    probes: dict[str, ProbeReport | Failure]
+    probes: dict[Environment, ProbeReport | Failure]
     selected: list[Selected]
 
 
@@ -93,13 +93,13 @@ def survey(asked: RunConfig, here: Machine, interpreters: Interpreters, telling:
         UsageError, UnusableScenario: a scenario that was asked for is not there, or does not load.
     """
     state = observe(BEFORE_RUN_S)
-    names = columns(asked)
-    _refuse_models(asked, interpreters.of(names[0]))
-    with telling.asking(names):
-        probes = probe_all(names, interpreters, asked.keep_env)
-    describer = next((name for name, report in probes.items() if isinstance(report, ProbeReport)), None)
-    backend = parted(describer)[0] if describer else None
-    python = interpreters.of(describer or "")
+    environments = environments_of(asked)
+    _refuse_models(asked, interpreters.of(environments[0]))
+    with telling.asking(list(map(str, environments))):
+        probes = probe_all(environments, interpreters, asked.keep_env)
+    describer = next((one for one, report in probes.items() if isinstance(report, ProbeReport)), None)
+    python = interpreters.of(describer) if describer else sys.executable
+    backend = describer.backend if describer else None
     selected = catalog.select(asked.scenarios, python, backend, asked.keep_env, asked.model_config, asked.suite)
     return Inventories(here, state, probes, selected)
 
@@ -117,9 +117,9 @@ def _refuse_models(asked: RunConfig, python: str) -> None:
                 raise
 
 
-def columns(asked: RunConfig) -> list[str]:
-    """Return whom a run asks what they see: backends, or those of their interpreters that have a label."""
-    return asked.environments or asked.backends or backends.names()
+def environments_of(asked: RunConfig) -> list[Environment]:
+    """Return what a run measures in: the interpreters of backends, or those of them that have a label."""
+    return list(map(Environment.parse, asked.environments or asked.backends or backends.names()))
 
 
 def plan(asked: RunConfig, found: Inventories, interpreters: Interpreters, telling: Telling) -> Plan:
@@ -140,14 +140,15 @@ def plan(asked: RunConfig, found: Inventories, interpreters: Interpreters, telli
 
 
 def probe_all(
-    names: Sequence[str], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
-) -> dict[str, ProbeReport | Failure]:
+    environments: Sequence[Environment], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
+) -> dict[Environment, ProbeReport | Failure]:
     """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
 
-    def probed(whom: str, tick: Tick) -> ProbeReport | Failure:
-        return questions.probe(parted(whom)[0], interpreters.of(whom), tick, kept)
+    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
+        return questions.probe(environment.backend, interpreters.of(environment), tick, kept)
 
-    return dict(zip(names, together(probed, names, at_once=len(names)), strict=True))
+    reports = together(probed, environments, at_once=len(environments))
+    return dict(zip(environments, reports, strict=True))
 
 
 def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
@@ -170,7 +171,7 @@ def fetch_all(planned: Plan, interpreters: Interpreters, telling: Telling) -> No
     complaints = []
     for title, (case, one) in workloads.items():
         with telling.step(f"{title}: getting its real rows, which are downloaded where they are not here yet"):
-            python = interpreters.of(case.subject)
+            python = interpreters.of(case.column.environment)
             said = questions.fetch(one.entry.place, one.workload.name, case.backend, python, planned.config.keep_env)
         if isinstance(said, Failure):
             complaints.append(f"{one.label}: {said.cause}")
@@ -205,7 +206,7 @@ class Session:
     watch: Watcher
     observer: Observer
     state: State
-    interpreter: Callable[[str], str]
+    interpreter: Callable[[Environment], str]
 
     def execute(self, store: Store, planned: Plan, earlier: Record | None) -> Record:
         run = Run(planned, store, self.launch, self.watch, self.observer, self.state, earlier, self.interpreter)
@@ -241,26 +242,26 @@ def measured(
 
 
 def with_columns(asked: RunConfig, interpreters: Interpreters) -> RunConfig:
-    """Return what is asked for with whom its columns are for, where interpreters have labels and it does not say."""
+    """Return what is asked for with its environments, where interpreters have labels and it does not say."""
     found = interpreters.columns(asked.backends or backends.names())
-    if asked.environments or not any(parted(whom)[1] for whom in found):
+    if asked.environments or not any(environment.label for environment in found):
         return asked
-    return dataclasses.replace(asked, environments=found)
+    return dataclasses.replace(asked, environments=list(map(str, found)))
 
 
 def _require_there(asked: RunConfig, interpreters: Interpreters) -> None:
     """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
     catalog.require_known(asked.scenarios, asked.model_config, asked.suite)
-    interpreters.require(columns(asked))
+    interpreters.require(environments_of(asked))
 
 
 def _asked_again(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
     """Return what an interrupted run was asked for, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
     asked = request.known(interrupted.record.config)
-    for whom in asked.environments:
-        if parted(whom)[1] and whom not in interpreters.named:
-            raise UsageError(f"{interrupted.file} measured {whom}: name its interpreter again, --python {whom}=PATH")
+    for one in map(Environment.parse, asked.environments):
+        if one.label and one not in interpreters.named:
+            raise UsageError(f"{interrupted.file} measured {one}: name its interpreter again, --python {one}=PATH")
     _require_there(asked, interpreters)
     return asked
 

@@ -15,7 +15,7 @@ from kerasbench.cli import commands, main
 from kerasbench.errors import Undecided, UsageError
 from kerasbench.plan import cases
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Environment, Options
 from kerasbench.protocol.messages import Message, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.report.explanation import sentences
@@ -141,7 +141,7 @@ def test_a_short_workload_has_no_rivals_that_might_help() -> None:
     entry = made.entry()
     chosen = [Selected(entry, workload) for workload in (made.workload("long", MIN_STEPS_FOR_SLICES), SHORT)]
     probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = cases.make(record.RunConfig(explain=True), chosen, {"jax": probe}, made.MACHINE)
+    found = cases.make(record.RunConfig(explain=True), chosen, {Environment("jax"): probe}, made.MACHINE)
     assert [case.options.label for case in found.cases] == ["", "jit=off", "batch=128"]
     assert [(case.label, TOO_SHORT in failure.cause) for case, failure in found.absent] == [
         ("dense/short jax cpu", True)

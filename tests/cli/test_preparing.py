@@ -12,7 +12,7 @@ from kerasbench.environments.facts import Facts
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.host import lock
 from kerasbench.processes import questions
-from kerasbench.protocol.columns import Device
+from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from tests.environments import cases
 
@@ -64,7 +64,7 @@ def test_env_create_makes_a_further_environment_with_a_label(
     file = tmp_path / "kerasbench.toml"
     assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
     assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
-    assert interpreters.find([], ["jax"], tmp_path).columns(["jax"]) == ["jax@keras-3.14"]
+    assert interpreters.find([], ["jax"], tmp_path).columns(["jax"]) == [Environment("jax", "keras-3.14")]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(monkey
     seen: list[tuple[list[str], str]] = []
 
     def gather(names: list[str], chosen: Interpreters) -> Facts:
-        seen.append((names, chosen.of("torch")))
+        seen.append((names, chosen.of(Environment("torch"))))
         return cases.load("m1")
 
     monkeypatch.setattr("kerasbench.environments.facts.gather", gather)

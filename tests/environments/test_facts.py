@@ -8,8 +8,11 @@ from kerasbench.backends import Target
 from kerasbench.environments import facts
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
 from tests.environments import cases
+
+JAX, TORCH = Environment("jax"), Environment("torch")
 
 INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"}, [])
 PROBE = ProbeReport("jax", "3.12.1", {"jax": "0.11.2"}, [])
@@ -38,8 +41,8 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
 
     monkeypatch.setattr(questions, "inventory", inventory)
     monkeypatch.setattr(questions, "probe", probe)
-    found = facts.gather(["jax", "torch"], Interpreters({"torch": str(own)}, {"torch": "--python"}))
-    this = Interpreters().of("jax")
+    found = facts.gather(["jax", "torch"], Interpreters({TORCH: str(own)}, {TORCH: "--python"}))
+    this = Interpreters().of(JAX)
     assert sorted(asked) == [
         ("inventory", "jax", this), ("inventory", "torch", str(own)),
         ("probe", "jax", this), ("probe", "torch", str(own)),
@@ -52,7 +55,7 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
 
 @pytest.mark.usefixtures("_no_machine")
 def test_an_interpreter_that_is_not_there_is_not_asked() -> None:
-    found = facts.gather(["jax"], Interpreters({"jax": "/gone/python"}, {"jax": "/here/kerasbench.toml"}))
+    found = facts.gather(["jax"], Interpreters({JAX: "/gone/python"}, {JAX: "/here/kerasbench.toml"}))
     said = Failure(
         Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in /here/kerasbench.toml", "spawn"
     )

@@ -8,8 +8,10 @@ import pytest
 
 from kerasbench.environments.interpreters import Interpreters, find
 from kerasbench.errors import UsageError
+from kerasbench.protocol.columns import Environment
 
 KNOWN = ["jax", "tensorflow", "torch"]
+JAX, TORCH = Environment("jax"), Environment("torch")
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def environment(tmp_path: Path) -> Path:
 
 def test_a_backend_that_nobody_named_has_this_interpreter(tmp_path: Path) -> None:
     found = find([], KNOWN, tmp_path)
-    assert (found.of("torch"), found.source("torch")) == (sys.executable, "")
+    assert (found.of(TORCH), found.source(TORCH)) == (sys.executable, "")
 
 
 @pytest.mark.parametrize(
@@ -41,10 +43,10 @@ def test_a_file_names_interpreters_by_paths_of_its_own_folder(
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     found = find([], KNOWN, below)
-    assert found.of("torch") == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
-    assert found.source("torch") == str(tmp_path / file)
-    assert found.of("jax") == sys.executable
-    found.require(KNOWN)
+    assert found.of(TORCH) == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
+    assert found.source(TORCH) == str(tmp_path / file)
+    assert found.of(JAX) == sys.executable
+    found.require(map(Environment, KNOWN))
 
 
 @pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
@@ -55,12 +57,12 @@ def test_what_is_above_the_project_is_not_looked_at_but_the_home_folder_is(
     below = tmp_path / "project" / "below"
     below.mkdir(parents=True)
     (below.parent / begins).write_text("[project]\nname = 'other'\n")
-    assert find([], KNOWN, below).of("jax") == sys.executable
+    assert find([], KNOWN, below).of(JAX) == sys.executable
     home = tmp_path / "home"
     home.mkdir()
     (home / "kerasbench.toml").write_text('[python]\njax = "/mine/python"\n')
     monkeypatch.setenv("HOME", str(home))
-    assert find([], KNOWN, below).of("jax") == "/mine/python"
+    assert find([], KNOWN, below).of(JAX) == "/mine/python"
 
 
 def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
@@ -69,33 +71,33 @@ def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
     own = tmp_path / "kerasbench.toml"
     own.write_text('[python]\njax = "/somebody/python"\n')
     own.chmod(0o666)
-    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "everybody may change it" in capsys.readouterr().err
     own.chmod(0o644)
-    assert find([], KNOWN, tmp_path).of("jax") == "/somebody/python"
+    assert find([], KNOWN, tmp_path).of(JAX) == "/somebody/python"
     owner = own.stat().st_uid
     monkeypatch.setattr("os.getuid", lambda: owner + 1)
     if owner == 0:
         os.chown(own, 12345, -1)
-    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "another user's" in capsys.readouterr().err
 
 
 def test_a_broken_pyproject_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
-    assert find([], KNOWN, tmp_path).of("jax") == sys.executable
+    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "not TOML" in capsys.readouterr().err
 
 
 def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:
     (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/file/python"\ntorch = "/file/python"\n')
     found = find(["jax=/option/python"], KNOWN, tmp_path)
-    assert (found.of("jax"), found.source("jax")) == ("/option/python", "--python")
-    assert found.of("torch") == "/file/python"
+    assert (found.of(JAX), found.source(JAX)) == ("/option/python", "--python")
+    assert found.of(TORCH) == "/file/python"
 
 
 def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) -> None:
-    assert find(["jax=sh"], KNOWN, tmp_path).of("jax").endswith("/sh")
+    assert find(["jax=sh"], KNOWN, tmp_path).of(JAX).endswith("/sh")
 
 
 @pytest.mark.parametrize(
@@ -137,28 +139,31 @@ def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: 
 
 
 def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> None:
-    found = Interpreters({"torch": "/no/such/python"}, {"torch": "--python"})
-    found.require(["jax"])
+    found = Interpreters({TORCH: "/no/such/python"}, {TORCH: "--python"})
+    found.require([JAX])
     with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
-        found.require(["torch"])
+        found.require([TORCH])
 
 
 def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
     file = tmp_path / "kerasbench.toml"
     file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')
     found = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)
-    assert found.columns(KNOWN) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
+    assert list(map(str, found.columns(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
     assert found.labels() == ["old", "new"]
-    assert [found.of(whom) for whom in ("torch", "torch@old", "torch@new")] == [
+    assert [found.of(Environment("torch", label)) for label in ("", "old", "new")] == [
         "/torch/python",
         "/other/python",
         "/new/python",
     ]
-    assert (found.source("torch@old"), found.source("jax@old")) == ("--python", str(file))
-    assert Interpreters().columns(["jax"]) == ["jax"]
+    assert (found.source(Environment("torch", "old")), found.source(Environment("jax", "old"))) == (
+        "--python",
+        str(file),
+    )
+    assert Interpreters().columns(["jax"]) == [JAX]
 
 
 def test_a_labelled_interpreter_that_is_not_there_is_refused_by_its_whole_name() -> None:
-    found = Interpreters({"torch@old": "/no/such/python"}, {"torch@old": "--python"})
+    found = Interpreters({Environment("torch", "old"): "/no/such/python"}, {Environment("torch", "old"): "--python"})
     with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
-        found.require(["torch@old"])
+        found.require([Environment("torch", "old")])

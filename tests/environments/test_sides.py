@@ -10,9 +10,13 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.environments.sides import Side
 from kerasbench.errors import UsageError
+from kerasbench.protocol.columns import Environment
+from tests import made
 
 BACKENDS = ["jax", "torch"]
-NAMED = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"})
+NAMED = Interpreters(
+    made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"})
+)
 
 
 @pytest.fixture(autouse=True)
@@ -92,8 +96,8 @@ def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], 
 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
     found = sides.sides("old", "new", NAMED, BACKENDS, print)
-    assert (found.labels, found.columns) == (["old", "new"], ["torch@old", "torch@new"])
-    assert [found.interpreters.of(whom) for whom in found.columns] == ["/old/python", "/new/python"]
+    assert (found.labels, [str(one) for one in found.columns]) == (["old", "new"], ["torch@old", "torch@new"])
+    assert [found.interpreters.of(one) for one in found.columns] == ["/old/python", "/new/python"]
 
 
 def test_a_backend_that_has_both_must_be_there() -> None:
@@ -105,20 +109,20 @@ def test_a_backend_that_has_both_must_be_there() -> None:
 
 def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: list[tuple[str, Sequence[str]]]) -> None:
     said: list[str] = []
-    own = Interpreters({"jax": "/jax/python", "torch": "/one/python", "tensorflow": "/one/python"})
+    own = Interpreters(made.by_environment({"jax": "/jax/python", "torch": "/one/python", "tensorflow": "/one/python"}))
     found = sides.sides("keras==3.14", "keras==3.15", own, ["jax", "torch", "tensorflow"], said.append)
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/one/python"] * 2
     assert said == ["made"] * 4
     assert found.labels == ["keras-3.14", "keras-3.15"]
-    assert found.columns[:2] == ["jax@keras-3.14", "jax@keras-3.15"]
-    assert found.interpreters.of("torch@keras-3.15") == "/made/keras==3.15/python"
+    assert found.columns[:2] == [Environment("jax", "keras-3.14"), Environment("jax", "keras-3.15")]
+    assert found.interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
 
 
 def test_the_same_twice_has_two_labels(here: Path) -> None:
     python = environment(here / "old")
     found = sides.sides("old", str(python), Interpreters(), ["torch"], print)
-    assert found.columns == ["torch@old", "torch@old-again"]
-    assert {found.interpreters.of(whom) for whom in found.columns} == {str(python)}
+    assert found.columns == [Environment("torch", "old"), Environment("torch", "old-again")]
+    assert {found.interpreters.of(one) for one in found.columns} == {str(python)}
 
 
 def test_requirements_tell_which_backends_matter() -> None:
@@ -130,5 +134,7 @@ def test_requirements_tell_which_backends_matter() -> None:
 
 
 def test_two_things_of_one_name_are_not_said_to_be_the_same(built: list[tuple[str, Sequence[str]]]) -> None:
-    found = sides.sides("keras>=3.14", "keras==3.14", Interpreters({"torch": "/one/python"}), ["torch"], print)
+    found = sides.sides(
+        "keras>=3.14", "keras==3.14", Interpreters({Environment("torch"): "/one/python"}), ["torch"], print
+    )
     assert found.labels == ["keras-3.14", "keras-3.14-head"]

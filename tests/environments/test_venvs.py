@@ -16,6 +16,7 @@ from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.host import macos, nvidia
 from kerasbench.host.nvidia import Card
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory
 
 INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {}, [])
@@ -325,8 +326,8 @@ def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: P
     assert tomllib.loads(file.read_text()) == {"python": {"jax": ".venvs/jax/bin/python"}}
     venvs.remember({"torch": "/elsewhere/bin/python"}, tmp_path)
     found = interpreters.find([], ["jax", "torch"], tmp_path)
-    assert found.of("jax") == str(tmp_path / ".venvs/jax/bin/python")
-    assert found.of("torch") == "/elsewhere/bin/python"
+    assert found.of(Environment("jax")) == str(tmp_path / ".venvs/jax/bin/python")
+    assert found.of(Environment("torch")) == "/elsewhere/bin/python"
 
 
 def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from kerasbench.errors import MissingBackend
 from kerasbench.plan import cases as plan_cases
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.plan.cases import Probes
+from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.results.record import PUBLISHED, RunConfig
 from tests import made
@@ -14,15 +15,16 @@ TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
 JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
 GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'", FIND)
 BROKEN = Failure(Code.UNAVAILABLE, "ImportError: jaxlib is missing", "reinstall the backend", "import")
+BOTH = {Environment("torch"): TORCH, Environment("jax"): JAX}
 
 
 def make(
-    probes: dict[str, ProbeReport | Failure],
+    probes: Probes,
     devices: tuple[str, ...] = (),
     named: bool = False,
-    interpreters: tuple[str, ...] = (),
+    interpreters: tuple[Environment, ...] = (),
 ) -> plan_cases.Plan:
-    asked = RunConfig(backends=list(probes) if named else [], devices=list(devices))
+    asked = RunConfig(backends=[one.backend for one in probes] if named else [], devices=list(devices))
     return plan_cases.make(asked, [made.selected()], probes, made.MACHINE, interpreters)
 
 
@@ -37,7 +39,7 @@ def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: 
     chosen = made.selected()
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
     asked = RunConfig(named, devices=["cpu"], options=[Options(), Options(native=True)])
-    found = plan_cases.make(asked, [chosen], {"torch": TORCH, "jax": JAX}, made.MACHINE)
+    found = plan_cases.make(asked, [chosen], BOTH, made.MACHINE)
     assert labels([*found.cases, *(case for case, _ in found.absent)]) == expected
 
 
@@ -46,14 +48,14 @@ def labels(cases: list[plan_cases.Case]) -> list[str]:
 
 
 def test_without_devices_every_backend_gets_what_it_sees() -> None:
-    made_plan = make({"torch": TORCH, "jax": JAX})
+    made_plan = make(BOTH)
     assert labels(made_plan.cases) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
     assert made_plan.cases[1].device.name == "NVIDIA H200"
     assert made_plan.absent == []
 
 
 def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
-    made_plan = make({"torch": TORCH, "jax": JAX}, ("gpu",))
+    made_plan = make(BOTH, ("gpu",))
     assert labels(made_plan.cases) == ["dense torch gpu"]
     (absent, failure), *others = made_plan.absent
     assert absent.label == "dense jax gpu"
@@ -67,34 +69,34 @@ def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() ->
 
 def test_a_device_that_nobody_has_is_an_error_that_says_what_was_seen() -> None:
     with pytest.raises(MissingBackend, match=r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n(.|\n)*kerasbench doctor"):
-        make({"jax": JAX}, ("gpu",))
+        make({Environment("jax"): JAX}, ("gpu",))
 
 
 def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
-    assert make({"torch": TORCH, "jax": GONE}).absent == []
-    named = make({"torch": TORCH, "jax": GONE}, named=True)
+    assert make({Environment("torch"): TORCH, Environment("jax"): GONE}).absent == []
+    named = make({Environment("torch"): TORCH, Environment("jax"): GONE}, named=True)
     assert [(case.label, failure.cause) for case, failure in named.absent] == [("dense jax cpu", GONE.cause)]
 
 
 def test_a_backend_whose_interpreter_was_named_is_expected_to_be_there() -> None:
-    found = make({"torch": TORCH, "jax": GONE}, interpreters=("jax",))
+    found = make({Environment("torch"): TORCH, Environment("jax"): GONE}, interpreters=(Environment("jax"),))
     assert labels([case for case, _ in found.absent]) == ["dense jax cpu"]
 
 
 def test_a_backend_that_is_installed_and_does_not_load_is_never_left_out() -> None:
-    found = make({"torch": TORCH, "jax": BROKEN})
+    found = make({Environment("torch"): TORCH, Environment("jax"): BROKEN})
     assert [(case.label, failure.cause) for case, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
 
 
 def test_no_backend_at_all_says_what_to_install() -> None:
     with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
-        make({"jax": GONE})
+        make({Environment("jax"): GONE})
 
 
 def test_a_plan_says_what_each_case_s_trials_measure() -> None:
-    published = plan_cases.make(RunConfig(effort=PUBLISHED), [made.selected()], {"jax": JAX}, made.MACHINE)
+    published = plan_cases.make(RunConfig(effort=PUBLISHED), [made.selected()], {Environment("jax"): JAX}, made.MACHINE)
     assert [case.protocol for case in published.cases] == [PUBLISHED.protocol]
-    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {"jax": JAX}, made.MACHINE).cases
+    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {Environment("jax"): JAX}, made.MACHINE).cases
     assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in found] == [
         ("", "steady", True),
         ("jit=off", "steady", False),
@@ -106,7 +108,7 @@ def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
     asked = RunConfig(options=[Options(threads=3)])
     for cores, measured in ((2, 0), (3, 1)):
         here = dataclasses.replace(made.MACHINE, cores=cores)
-        assert len(plan_cases.make(asked, [made.selected()], {"jax": JAX}, here).cases) == measured
+        assert len(plan_cases.make(asked, [made.selected()], {Environment("jax"): JAX}, here).cases) == measured
 
 
 def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:
@@ -114,15 +116,15 @@ def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run(
         ProbeReport(name, "3.11.7", {"keras": version}, [made.CPU])
         for name, version in (("jax", "3.15.1"), ("torch", "3.16.0"))
     )
-    assert make({"jax": older, "torch": newer}).warnings == [
+    assert make({Environment("jax"): older, Environment("torch"): newer}).warnings == [
         "keras differs: jax has 3.15.1, torch has 3.16.0; what is compared is not the backend alone"
     ]
-    assert make({"jax": older, "torch": BROKEN}).warnings == []
+    assert make({Environment("jax"): older, Environment("torch"): BROKEN}).warnings == []
 
 
 def test_a_control_is_a_second_one_of_the_first_case_of_each_row() -> None:
     asked = RunConfig(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"])
-    found = plan_cases.make(asked, [made.selected()], {"torch": TORCH, "jax": JAX}, made.MACHINE).cases
+    found = plan_cases.make(asked, [made.selected()], BOTH, made.MACHINE).cases
     assert [case.label for case in found if case.options.control] == [
         "dense torch cpu control=on",
         "dense torch cpu control=on batch=8",
@@ -137,16 +139,16 @@ NEW = dataclasses.replace(TORCH, versions={"torch": "2.13.0", "keras": "3.15.1"}
 
 
 def test_each_labelled_interpreter_is_a_column_of_the_same_row_and_meant_to_differ() -> None:
-    found = make({"torch@old": OLD, "torch@new": NEW, "jax": JAX}, ("cpu",))
+    found = make(made.by_environment({"torch@old": OLD, "torch@new": NEW, "jax": JAX}), ("cpu",))
     assert labels(found.cases) == ["dense torch cpu @old", "dense torch cpu @new", "dense jax cpu"]
-    assert [case.subject for case in found.cases] == ["torch@old", "torch@new", "jax"]
+    assert [str(case.column.environment) for case in found.cases] == ["torch@old", "torch@new", "jax"]
     assert len({case.row for case in found.cases}) == 1
     assert found.warnings == []
 
 
 def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a_control_of_the_base() -> None:
     asked = RunConfig(versus=["old", "new"], control=True)
-    probes = {"torch@old": OLD, "torch@new": NEW, "jax@old": JAX, "jax@new": JAX}
+    probes = made.by_environment({"torch@old": OLD, "torch@new": NEW, "jax@old": JAX, "jax@new": JAX})
     found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE).cases
     rows: dict[str, list[str]] = {}
     for case in found:
@@ -156,7 +158,9 @@ def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a
 
 
 def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
-    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {"jax@old": JAX}, made.MACHINE).cases
+    found = plan_cases.make(
+        RunConfig(explain=True), [made.selected()], {Environment("jax", "old"): JAX}, made.MACHINE
+    ).cases
     assert [(case.options.label, case.protocol.parts) for case in found] == [
         ("@old", True),
         ("@old jit=off", False),
@@ -166,22 +170,26 @@ def test_an_explanation_of_a_labelled_column_takes_it_apart() -> None:
 
 def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
     asked = RunConfig(versus=["old", "new"])
-    probes: dict[str, ProbeReport | Failure] = {"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE}
+    probes: Probes = made.by_environment({"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE})
     found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
     assert labels(found.cases) == ["dense torch cpu @old", "dense torch gpu @old"]
     assert labels([case for case, _ in found.absent]) == ["dense torch cpu @new", "dense torch gpu @new"]
     named = plan_cases.make(
         dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
     )
-    assert {case.subject for case, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
+    assert {str(case.column.environment) for case, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
 
 
 @pytest.mark.parametrize("blind", ["old", "new"])
 def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forgotten(blind: str) -> None:
-    probes = {f"torch@{label}": dataclasses.replace(OLD, devices=[made.CPU, CUDA]) for label in ("old", "new")}
-    probes[f"torch@{blind}"] = dataclasses.replace(OLD, devices=[made.CPU])
+    probes = {
+        Environment("torch", label): dataclasses.replace(OLD, devices=[made.CPU, CUDA]) for label in ("old", "new")
+    }
+    probes[Environment("torch", blind)] = dataclasses.replace(OLD, devices=[made.CPU])
     scenarios = [made.selected()]
-    found = plan_cases.make(RunConfig(versus=["old", "new"]), scenarios, {**probes, "jax@old": JAX}, made.MACHINE)
+    found = plan_cases.make(
+        RunConfig(versus=["old", "new"]), scenarios, {**probes, Environment("jax", "old"): JAX}, made.MACHINE
+    )
     ((absent, failure),) = found.absent
     assert (absent.label, failure.code) == (f"dense torch gpu @{blind}", Code.UNAVAILABLE)
     assert failure.cause == "torch 2.13.0 sees cpu, not gpu"
@@ -197,4 +205,4 @@ def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forg
 def test_a_large_workload_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
     chosen = made.selected()
     large = dataclasses.replace(chosen, workload=dataclasses.replace(chosen.workload, large=True), named=named)
-    assert labels(plan_cases.make(RunConfig(), [large], {"torch": TORCH}, made.MACHINE).cases) == expected
+    assert labels(plan_cases.make(RunConfig(), [large], {Environment("torch"): TORCH}, made.MACHINE).cases) == expected

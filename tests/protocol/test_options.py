@@ -9,10 +9,9 @@ from kerasbench.protocol.columns import (
     DEFAULT,
     Column,
     Device,
+    Environment,
     Options,
     Size,
-    parted,
-    subject,
 )
 from kerasbench.settings import Settings
 from tests import made
@@ -166,7 +165,7 @@ def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:
     assert Column("jax", "cpu", options.unsized).label == "jax cpu @keras-3.14 jit=on control=on"
 
 
-@pytest.mark.parametrize(("whom", "parts"), [("torch", ("torch", "")), ("torch@keras-3.14", ("torch", "keras-3.14"))])
-def test_whom_an_interpreter_is_for_is_a_backend_and_perhaps_a_label(whom: str, parts: tuple[str, str]) -> None:
-    assert parted(whom) == parts
-    assert subject(*parts) == whom
+@pytest.mark.parametrize(("text", "backend", "label"), [("torch", "torch", ""), ("jax@3.14", "jax", "3.14")])
+def test_an_environment_is_a_backend_and_perhaps_a_label(text: str, backend: str, label: str) -> None:
+    assert Environment.parse(text) == Environment(backend, label)
+    assert str(Environment(backend, label)) == text

@@ -13,6 +13,7 @@ import pytest
 from kerasbench import backends
 from kerasbench.environments import interpreters
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory
 from tests.real import trials
 
@@ -47,13 +48,15 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
     named = interpreters.find([], backends.names(), folder)
     locked = (folder / ".venvs" / f"{MADE}.lock").read_text().splitlines()
-    found = questions.inventory(MADE, named.of(MADE))
+    found = questions.inventory(MADE, named.of(Environment(MADE)))
     assert isinstance(found, Inventory)
     assert found.prefix == str(folder / ".venvs" / MADE)
     assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
     assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
-    versions = trials.measured(trials.run(faults / "fine.py", MADE, python=named.of(MADE))).resolved.versions
+    versions = trials.measured(
+        trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)))
+    ).resolved.versions
     assert (f"keras=={versions['keras']}", versions[MADE]) == (OTHER_KERAS, found.packages[MADE])
 
 

@@ -6,8 +6,8 @@ import pytest
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import live
-from kerasbench.plan.cases import Plan
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.plan.cases import Plan, Probes
+from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.record import INTERRUPTED, Record, ResumeConfig, RunConfig, TrialRecord, exactly, measuring_code
@@ -18,7 +18,8 @@ from tests import made
 JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
 PLANNED = made.plan(JAX, TORCH, effort=exactly(3))
 HERE = dataclasses.replace(made.MACHINE, identifier="a")
-PROBES = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
+PROBE = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
+PROBES = made.by_environment(PROBE)
 
 
 def interrupted(*trials: TrialRecord) -> Record:
@@ -26,7 +27,7 @@ def interrupted(*trials: TrialRecord) -> Record:
     return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
 
 
-def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: dict[str, ProbeReport] = PROBES) -> list[bool]:
+def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: Probes = PROBES) -> list[bool]:
     record = interrupted(*trials)
     carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
@@ -50,7 +51,7 @@ def test_a_row_goes_on_after_its_last_round_that_all_its_columns_have() -> None:
 
 
 def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> None:
-    newer = PROBES | {"jax": dataclasses.replace(PROBES["jax"], versions={"keras": "3.16.0"})}
+    newer = PROBES | {Environment("jax"): dataclasses.replace(PROBE["jax"], versions={"keras": "3.16.0"})}
     planned = made.plan(JAX, TORCH, made.case("conv"))
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
     assert kept(*trials, planned=planned, probes=newer) == [False, False, True]
@@ -64,8 +65,9 @@ def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_m
     ]
     record = dataclasses.replace(interrupted(), trials=of_blocks, scenarios=made.record(*trials).scenarios)
     assert resume.carry(record, PLANNED, PROBES) == (of_blocks, [])
+    jax = Environment("jax")
     newer = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
-    for probes in (newer, PROBES | {"jax": newer["jax"]}):
+    for probes in (newer, PROBES | {jax: newer[jax]}):
         assert resume.carry(record, PLANNED, probes) == ([], of_blocks)
 
 
@@ -99,7 +101,7 @@ def test_a_changed_twin_is_measured_anew_and_what_it_is_compared_with_too() -> N
 
 
 def test_another_version_is_measured_anew() -> None:
-    newer = {"torch": dataclasses.replace(PROBES["torch"], versions={"keras": "3.16.0"})}
+    newer = {Environment("torch"): dataclasses.replace(PROBE["torch"], versions={"keras": "3.16.0"})}
     assert kept(made.trial(1), probes=newer) == [False]
 
 
@@ -201,21 +203,22 @@ def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> No
     told = dataclasses.replace(resolved, versions=resolved.versions | {"jaxlib": "0.10.2"})
     trial = dataclasses.replace(untold, measurement=dataclasses.replace(untold.measurement, resolved=told))
     for version, counts in (("0.10.2", True), ("0.10.3", False)):
-        there = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jaxlib": version})
-        assert kept(trial, planned=planned, probes={"jax": there}) == [counts]
-        assert kept(untold, planned=planned, probes={"jax": there}) == [False]
-    plugin = dataclasses.replace(PROBES["jax"], versions=PROBES["jax"].versions | {"jax-cuda12-plugin": "0.10.2"})
-    assert kept(untold, planned=planned, probes={"jax": plugin}) == [False]
+        there = dataclasses.replace(PROBE["jax"], versions=PROBE["jax"].versions | {"jaxlib": version})
+        assert kept(trial, planned=planned, probes={Environment("jax"): there}) == [counts]
+        assert kept(untold, planned=planned, probes={Environment("jax"): there}) == [False]
+    plugin = dataclasses.replace(PROBE["jax"], versions=PROBE["jax"].versions | {"jax-cuda12-plugin": "0.10.2"})
+    assert kept(untold, planned=planned, probes={Environment("jax"): plugin}) == [False]
 
 
 def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
     old, new = (Options(environment=label) for label in ("old", "new"))
     planned = made.plan(*(made.case(backend="torch", options=one) for one in (old, new)))
     trials = [made.trial(1, options=old), made.trial(1, options=new)]
-    same = PROBES["torch"]
+    same = PROBE["torch"]
     other = dataclasses.replace(same, versions={"keras": "3.16.0"})
-    assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": same}) == [True, True]
-    assert kept(*trials, planned=planned, probes={"torch@old": same, "torch@new": other}) == [False, False]
+    for version, counts in ((same, True), (other, False)):
+        probes = made.by_environment({"torch@old": same, "torch@new": version})
+        assert kept(*trials, planned=planned, probes=probes) == [counts, counts]
 
 
 def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(

@@ -12,6 +12,7 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, ResultsError, UsageError
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.cases import Plan
+from kerasbench.protocol.columns import Environment
 from kerasbench.report.progress import ConsoleAudience
 from kerasbench.results import record
 from kerasbench.results.record import Effort, Record, ResumeConfig, RunConfig
@@ -84,17 +85,19 @@ def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: P
     audience = ConsoleAudience(Console(file=io.StringIO()))
     with (
         pytest.raises(UsageError, match=r"measured torch@old: name its interpreter again, --python torch@old=PATH"),
-        run.measured(ResumeConfig(), tmp_path, Interpreters({"torch@new": "/python"}), audience),
+        run.measured(ResumeConfig(), tmp_path, Interpreters({Environment("torch", "new"): "/python"}), audience),
     ):
         pytest.fail("it measured")
 
 
 def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have_labels() -> None:
     asked = RunConfig(backends=["torch", "jax"])
-    assert run.with_columns(asked, Interpreters({"torch": "/python"})) == asked
-    found = run.with_columns(asked, Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"}))
+    assert run.with_columns(asked, Interpreters({Environment("torch"): "/python"})) == asked
+    found = run.with_columns(
+        asked, Interpreters(made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python"}))
+    )
     assert found.environments == ["torch@old", "torch@new", "jax"]
-    assert run.with_columns(found, Interpreters({"jax@other": "/python"})) == found
+    assert run.with_columns(found, Interpreters({Environment("jax", "other"): "/python"})) == found
 
 
 def test_the_machine_is_held_until_what_was_measured_has_been_drawn(

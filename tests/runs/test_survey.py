@@ -13,6 +13,7 @@ from kerasbench.errors import UnusableScenario
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.report.progress import Preparation
 from kerasbench.results.record import RunConfig
@@ -44,7 +45,11 @@ def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.Mon
     asked = RunConfig(backends=["jax", "torch"])
     found = run.survey(asked, made.MACHINE, Interpreters(), Preparation(Console(file=out, width=80)))
     assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "published described by torch")
-    assert (found.here, found.probes["jax"], found.selected) == (made.MACHINE, made.FAILURE, [made.selected()])
+    assert (found.here, found.probes[Environment("jax")], found.selected) == (
+        made.MACHINE,
+        made.FAILURE,
+        [made.selected()],
+    )
     assert out.getvalue() == "asking jax, torch what they see\n"
 
 
@@ -87,11 +92,11 @@ def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_t
     monkeypatch.setattr(run, "observe", lambda sample_s: made.state())
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
-    interpreters = Interpreters({"torch@old": "/old/python", "torch@new": "/new/python"})
+    interpreters = Interpreters(made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python"}))
     asked = RunConfig(environments=["torch@old", "torch@new"])
     found = run.survey(asked, made.MACHINE, interpreters, Preparation(Console(file=io.StringIO())))
-    assert found.probes["torch@old"] == made.FAILURE
-    assert found.probes["torch@new"] == ProbeReport("torch", "/new/python", {}, [made.CPU])
+    assert found.probes[Environment("torch", "old")] == made.FAILURE
+    assert found.probes[Environment("torch", "new")] == ProbeReport("torch", "/new/python", {}, [made.CPU])
     assert described == [("/new/python", "torch")]
 
 

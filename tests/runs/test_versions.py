@@ -9,6 +9,7 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.host.lock import machine_lock
+from kerasbench.protocol.columns import Environment
 from kerasbench.runs import run
 from kerasbench.settings import Settings
 
@@ -28,7 +29,7 @@ def asked(base: str, head: str, **said: object) -> list[str]:
         print,
     )
     assert (found.control, found.threshold) == (True, 0.05)
-    assert all(chosen.of(whom) == "/bin/sh" for whom in found.environments)
+    assert all(chosen.of(Environment.parse(one)) == "/bin/sh" for one in found.environments)
     assert found.versus == [whom.partition("@")[2] for whom in found.environments[:2]]
     return found.environments
 
