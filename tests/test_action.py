@@ -10,9 +10,9 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Options
-from kerasbench.report import page
 from kerasbench.results.record import RunConfig
 from tests import made
+from tests.report.table import brief
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
@@ -94,7 +94,7 @@ def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: i
         for options in kinds
     ]
     run = dataclasses.replace(made.record(*trials, rounds=rounds), config=RunConfig(versus=["old", "new"]))
-    job.folder.joinpath("page").write_text(page.brief(findings(run)))
+    job.folder.joinpath("page").write_text(brief(findings(run)))
     job.folder.joinpath("bin", "python").write_text(f'#!/bin/sh\ncat "{job.folder}/page"\n')
     assert job.step("compare.sh", **COMPARE).returncode == 0
     assert job.output.read_text() == f"code=0\ndecided={decided}\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, Verdict
-from kerasbench.analysis.findings import MachineColumn, abreast
+from kerasbench.analysis.findings import Findings, MachineColumn, abreast
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import CONTROL_BOUND
 from kerasbench.analysis.summary import Summary
@@ -159,21 +159,17 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
         yield [*cell, metric.name, metric.unit, *figures, str(one.verdict)]
 
 
-def sections(found: Versus, summary: Summary, briefly: bool = False) -> list[Section]:
-    """Return what a page says of a comparison: the answer, the training step, then what else differs.
+def versions(found: Findings, briefly: bool = False) -> Section | None:
+    """Return the answer, the training step, and what else differs; ``briefly`` only what is significant of much."""
+    sections: list[Section] = []
+    for one in found.versus:
+        parts = (_answer(one), _steps(one), _others(one, found.summary, briefly))
+        sections += [part for part in parts if part is not None]
+    return dataclasses.replace(sections[0], parts=sections[1:]) if sections else None
 
-    ``briefly``: where there is much else, only what is significant.
-    """
-    parts = (_answer(found), _steps(found), _others(found, summary, briefly))
-    return [one for one in parts if one is not None]
 
-
-def whole(found: Sequence[Versus], summary: Summary) -> Section | None:
-    """Return all of it as one section, for a page that quotes it; None where no versions were compared."""
-    if not found:
-        return None
-    first, *parts = [section for one in found for section in sections(one, summary)]
-    return dataclasses.replace(first, parts=parts)
+def versions_in_brief(found: Findings) -> Section | None:
+    return versions(found, briefly=True)
 
 
 def sentences(found: Versus) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from kerasbench.analysis.cases import Row
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Concern, Summary, concerns
 from kerasbench.host import Machine
 from kerasbench.host.noise import WORDS, Warned
@@ -21,17 +22,16 @@ from kerasbench.results.record import Record
 from kerasbench.text import count, printable, whole_gib
 
 
-def title(summary: Summary) -> str:
+def title(found: Findings) -> str:
     """Return what the page is called."""
-    return f"kerasbench on {summary.record.machine.chip}"
+    return f"kerasbench on {found.record.machine.chip}"
 
 
-def heading(summary: Summary) -> Section:
+def heading(found: Findings) -> Section:
     """Return the machine, the run, the versions, and on which terms each column was measured."""
-    table = Table(
-        ["column", "terms"], [texts(column_name(one), "; ".join(terms)) for one, terms in summary.terms.items()]
-    )
-    return Section("How this was measured", list(_run(summary)), table if table.rows else None)
+    rows = [texts(column_name(column), "; ".join(terms)) for column, terms in found.summary.terms.items()]
+    table = Table(["column", "terms"], rows) if rows else None
+    return Section("How this was measured", list(_run(found.summary)), table)
 
 
 def _run(summary: Summary) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _run(summary: Summary) -> Iterator[str]:
         f"{machine.cores} cores{_kinds(machine)}, {whole_gib(machine.memory_bytes)}{_gpus(machine)}, {machine.system} "
         f"{machine.architecture}."
     )
-    yield f"Begun {record.started}{_resumed(record.resumed)}, {rounds}, seed {record.config.seed}."
+    yield f"Started {record.started}{_resumed(record.resumed)}, {rounds}, seed {record.config.seed}."
     if record.stopped_because:
         yield f"Stopped because {record.stopped_because}."
     if record.runs > 1:
@@ -64,9 +64,9 @@ def _resumed(times: Sequence[str]) -> str:
             return f", resumed {often} times, last {times[-1]}"
 
 
-def measured(summary: Summary) -> Section | None:
+def measured(found: Findings) -> Section | None:
     """Return what each row is: its data, its batch, and the steps of an epoch."""
-    rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.workload.steps)] for row in summary.plain.rows]
+    rows = [[Cell(row.label), Cell(_data(row)), _batch(row), number(row.workload.steps)] for row in found.plain.rows]
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
 
 
@@ -105,7 +105,7 @@ def _let_in(summary: Summary) -> Iterator[str]:
         )
     said = [f"{one} ({', '.join(labels)})" if len(rows) > 1 else one for one, labels in rows.items() if one]
     if said:
-        yield f"Let in from the shell (--keep-env): {'; '.join(said)}."
+        yield f"Passed through from the shell (--keep-env): {'; '.join(said)}."
 
 
 def _kinds(machine: Machine) -> str:
@@ -174,23 +174,23 @@ _FRAME = re.compile(
 )
 
 
-def failures(summary: Summary) -> Section | None:
-    """Return every cell without a number, with cause and remedy, and below the last words of those that left some."""
+def failures(found: Findings) -> Section | None:
+    """Return every case without a number, with cause and remedy, and the last output of those that left some."""
     rows = [
         texts(row.label, column_name(column), failure.code, failure.cause, failure.remedy)
-        for row, column, failure in summary.failures
+        for row, column, failure in found.summary.failures
     ]
     if not rows:
         return None
     table = Table(["scenario", "column", "code", "cause", "remedy"], rows)
-    return Section("Failures", table=table, lines=list(_last_words(summary)))
+    return Section("Failures", table=table, lines=list(_last_words(found.summary)))
 
 
 def _last_words(summary: Summary) -> Iterator[str]:
     for row, column, failure in summary.failures:
         words = "" if _is_told(failure) else last_words(failure.detail)
         if words:
-            yield f"{row.label} {column_name(column)} said last: {words}"
+            yield f"{row.label} {column_name(column)}: last output: {words}"
 
 
 def _is_told(failure: Failure) -> bool:
@@ -224,19 +224,19 @@ def _bounded(text: str) -> str:
 LONGEST = 200  # characters of a line: two of a terminal
 
 
-def warnings(summary: Summary) -> Section | None:
-    """Return one line for each kind of warning: the cells that it is about, or their number, and what to do."""
-    lines = list(_lines(concerns(summary)))
+def warnings(found: Findings) -> Section | None:
+    """Return one line for each kind of warning: the cases that it is about, or their number, and what to do."""
+    lines = list(_lines(concerns(found.summary)))
     return Section("Warnings", lines=lines) if lines else None
 
 
-def warned_cells(summary: Summary) -> Section | None:
-    """Return a table of each warning with its cells."""
-    rows = [_row(one) for one in concerns(summary)]
+def warned_cases(found: Findings) -> Section | None:
+    """Return a table of each warning with its cases."""
+    rows = [_row(one) for one in concerns(found.summary)]
     if not rows:
         return None
     table = Table(["scenario", "column", "warning", "what to do"], rows)
-    return Section("Warnings by case", table=table, folded=True)
+    return Section("Warnings by case", table=table)
 
 
 def advice(signal: str) -> str:

@@ -16,14 +16,15 @@ WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts ar
 MS_PER_S = 1000.0
 
 
-def section(found: Sequence[StepBreakdown]) -> Section | None:
-    """Return a part for each cell; None where there is none."""
-    if not found:
+def section(breakdowns: Sequence[StepBreakdown]) -> Section | None:
+    """Return a part for each case that was explained."""
+    if not breakdowns:
         return None
-    cells = [
-        Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True) for one in found
+    parts = [
+        Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True)
+        for one in breakdowns
     ]
-    return Section("Where the time goes", parts=cells, chart=charts.epoch_chart(found))
+    return Section("Where the time goes", parts=parts, chart=charts.epoch_chart(breakdowns))
 
 
 def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:

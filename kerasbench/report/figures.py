@@ -227,7 +227,7 @@ def metric_section(
     if not rows:
         return None
     table = Table(["scenario", "figure", *column_names(summary.columns)], rows)
-    return Section(title, table=table, notes=notes, folded=True)
+    return Section(title, table=table, notes=notes)
 
 
 def title_of(name: str) -> str:

@@ -1,107 +1,105 @@
-"""The pages of a run: all that is known, and what a terminal shows. Both begin with the answer."""
+"""The sections of a page, in their order, and the pages made of them: the whole one, a terminal's, an explanation's."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import comparisons, explanation, markdown, sweep, tables
+from kerasbench.report import comparisons, conditions, explanation, markdown, sweep, tables
 from kerasbench.report.answer import answer
-from kerasbench.report.conditions import failures, heading, measured, title, warned_cells, warnings
-from kerasbench.report.sections import Page, Section, page
-from kerasbench.report.tables import (
-    beside_published,
-    controls,
-    each_sitting,
-    training,
-    verdicts,
-    what_busy_cores_cost,
-    what_keras_costs,
+from kerasbench.report.sections import Page, Section
+
+Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
+
+
+@dataclass(frozen=True)
+class SectionSpec:
+    """A section, and where it is shown."""
+
+    name: str  # README and docs quote it by this name
+    build: Builder
+    screen: bool = False  # a terminal shows it too
+    brief: Builder | None = None  # builds what a terminal shows, where that is less
+    of_versions: bool = True  # shown too if nothing but versions was compared
+    folded: bool = False  # details, which an HTML page shows on a click
+
+
+# To add a section: its builder, and its line here.
+SECTIONS = (
+    SectionSpec("answer", answer, screen=True, of_versions=False),
+    SectionSpec("training", tables.training, screen=True, of_versions=False),
+    SectionSpec("versus", comparisons.versions, screen=True, brief=comparisons.versions_in_brief),
+    SectionSpec("explained", lambda found: explanation.section(found.breakdowns)),
+    SectionSpec("sweep", sweep.steps, screen=True),
+    SectionSpec("crossovers", sweep.crossovers, screen=True),
+    SectionSpec("costs", sweep.costs, screen=True),
+    SectionSpec("by_size", sweep.by_size, folded=True),
+    SectionSpec("native", tables.what_keras_costs, screen=True),
+    SectionSpec("busy_cores", tables.what_busy_cores_cost, screen=True),
+    SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),
+    SectionSpec("devices", tables.devices),
+    SectionSpec("failures", conditions.failures, screen=True),
+    SectionSpec("warnings", conditions.warnings, screen=True),
+    SectionSpec("warned_cases", conditions.warned_cases, folded=True),
+    SectionSpec("controls", tables.controls, screen=True),
+    SectionSpec("sittings", tables.each_sitting, screen=True),
+    SectionSpec("heading", conditions.heading, screen=True),
+    SectionSpec("measured", conditions.measured),
+    SectionSpec("verdicts", tables.verdicts, of_versions=False, folded=True),
+    SectionSpec("predicted", tables.predicted, folded=True),
+    SectionSpec("beside_published", tables.beside_published, folded=True),
+    SectionSpec("epochs", tables.epochs, folded=True),
+    SectionSpec("prediction", tables.prediction, folded=True),
+    SectionSpec("cold_start", tables.cold_start, folded=True),
+    SectionSpec("repaid", tables.repaid, of_versions=False, folded=True),
+    SectionSpec("learning", tables.learning, folded=True),
+    SectionSpec("phases", tables.phases, folded=True),
+    SectionSpec("noise", tables.noise, folded=True),
 )
+BY_NAME = {spec.name: spec for spec in SECTIONS}
+CONDITIONS = ("failures", "warnings", "heading")  # what to know of a run beside its figures
+
+
+def section(name: str, found: Findings) -> Section | None:
+    """Return one section, None if it has nothing to say."""
+    return BY_NAME[name].build(found)
 
 
 def whole(found: Findings) -> Page:
     """Return the whole page: the answer, every table, what failed, what was measured on."""
-    summary, published = found.summary, found.plain
-    return page(
-        title(summary),
-        [
-            *([] if found.is_versus else _steps(found)),
-            *_versions(found),
-            explanation.section(found.breakdowns),
-            *sweep.sections(found),
-            what_keras_costs(found),
-            what_busy_cores_cost(found),
-            tables.devices(found),
-            failures(summary),
-            warnings(summary),
-            warned_cells(summary),
-            controls(summary),
-            each_sitting(found),
-            heading(summary),
-            measured(summary),
-            None if found.is_versus else verdicts(published),
-            tables.full_epochs(published),
-            tables.predicted(published),
-            beside_published(published),
-            tables.epochs(published),
-            tables.prediction(published),
-            tables.cold_start(published),
-            None if found.is_versus else tables.repaid(found),
-            tables.learning(published),
-            tables.phases(summary),
-            tables.disturbances(summary),
-        ],
-    )
+    return _page(conditions.title(found), found, SECTIONS)
 
 
 def screen(found: Findings) -> Page:
     """Return what a terminal shows: the answer, the headline, what failed, what was measured on."""
-    summary = found.summary
-    return page(
-        title(summary),
-        [
-            *([] if found.is_versus else _steps(found)),
-            *_versions(found, briefly=True),
-            *sweep.brief(found),
-            what_keras_costs(found),
-            what_busy_cores_cost(found),
-            tables.full_epochs(found.plain),
-            failures(summary),
-            warnings(summary),
-            controls(summary),
-            each_sitting(found),
-            heading(summary),
-        ],
-    )
+    brief = (dataclasses.replace(spec, build=spec.brief or spec.build) for spec in SECTIONS if spec.screen)
+    return _page(conditions.title(found), found, brief)
 
 
 def explained(found: Findings) -> Page:
     """Return what an explanation shows on a terminal: where the time goes, and what to know of the run."""
-    return page("", [explanation.section(found.breakdowns), *beside(found).sections])
+    return _page("", found, [BY_NAME[name] for name in ("explained", *CONDITIONS)])
 
 
 def beside(found: Findings) -> Page:
     """Return what to say beside an explanation: what failed, what to doubt, and what was measured on.
 
-    All of a run, where nothing could be explained.
+    If nothing could be explained, all that a terminal shows of a run.
     """
-    summary = found.summary
-    return page("", [failures(summary), warnings(summary), heading(summary)]) if found.breakdowns else screen(found)
+    return _page("", found, [BY_NAME[name] for name in CONDITIONS]) if found.breakdowns else screen(found)
 
 
 def document(found: Findings) -> str:
-    """Return the whole page as markdown."""
+    """Return the whole page as the markdown of a file."""
     return markdown.file(whole(found))
 
 
-def brief(found: Findings) -> str:
-    """Return what a terminal shows, as markdown."""
-    return markdown.rendered(screen(found))
-
-
-def _versions(found: Findings, briefly: bool = False) -> list[Section]:
-    """Return what is said of versions that were compared, whose answer is another than who is fastest."""
-    return [section for one in found.versus for section in comparisons.sections(one, found.summary, briefly)]
-
-
-def _steps(found: Findings) -> list[Section | None]:
-    """Return the answer and the headline table, also of nothing at all; no table where sizes alone were measured."""
-    has_steps = bool(found.plain.rows or not found.summary.rows)
-    return [answer(found), training(found.plain) if has_steps else None]
+def _page(title: str, found: Findings, specs: Iterable[SectionSpec]) -> Page:
+    sections = []
+    for spec in specs:
+        if found.is_versus and not spec.of_versions:
+            continue
+        section = spec.build(found)
+        if section is not None:
+            sections.append(dataclasses.replace(section, folded=spec.folded))
+    return Page(title, sections)

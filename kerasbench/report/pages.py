@@ -9,7 +9,7 @@ import dataclasses
 import gc
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +19,11 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
-from kerasbench.report import charts, comparisons, explanation, markdown, page, plot, sweep, tables
+from kerasbench.report import charts, markdown, page, plot
 from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
-from kerasbench.report.conditions import failures, warnings
 from kerasbench.report.figures import names
-from kerasbench.report.sections import NOTHING, Page, Section
-from kerasbench.report.tables import beside_published, what_busy_cores_cost, what_keras_costs
+from kerasbench.report.sections import NOTHING, Page
 from kerasbench.results.folder import (
     Outline,
     Rank,
@@ -93,35 +91,11 @@ def _plot(store: Store, found: Findings) -> Path | None:
 
 INDEX = "README.md"
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
-SECTIONS: dict[str, Callable[[Findings], Section | None]] = {
-    "answer": answer,
-    "training": lambda found: tables.training(found.plain),
-    "native": what_keras_costs,
-    "busy_cores": what_busy_cores_cost,
-    "verdicts": lambda found: tables.verdicts(found.plain),
-    "devices": tables.devices,
-    "full_epochs": lambda found: tables.full_epochs(found.plain),
-    "predicted": lambda found: tables.predicted(found.plain),
-    "beside_published": lambda found: beside_published(found.plain),
-    "epochs": lambda found: tables.epochs(found.plain),
-    "prediction": lambda found: tables.prediction(found.plain),
-    "cold_start": lambda found: tables.cold_start(found.plain),
-    "repaid": tables.repaid,
-    "learning": lambda found: tables.learning(found.plain),
-    "explained": lambda found: explanation.section(found.breakdowns),
-    "sweep": sweep.steps,
-    "crossovers": sweep.crossovers,
-    "costs": sweep.costs,
-    "phases": lambda found: tables.phases(found.summary),
-    "failures": lambda found: failures(found.summary),
-    "warnings": lambda found: warnings(found.summary),
-    "versus": lambda found: comparisons.whole(found.versus, found.summary),
-}
 
 
 def quotable(name: str, found: Findings, level: int = 2) -> str:
     """Return a section that may be quoted, as markdown below a heading of that level; empty where it has nothing."""
-    section = SECTIONS[name](found)
+    section = page.section(name, found)
     return "" if section is None else markdown.section(section, level)
 
 
@@ -321,8 +295,8 @@ def _index(machines: Sequence[_Index]) -> str:
 def _quotation(place: Path, data: str, wanted: str) -> str:
     names = [name.strip() for name in wanted.split(",")]
     for name in names:
-        if name not in SECTIONS:
-            raise UsageError(f"{place}: a marker names {name!r}; there are: {', '.join(SECTIONS)}")
+        if name not in page.BY_NAME:
+            raise UsageError(f"{place}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
     file = next(
         (root / data for root in (place.parent, place.parent.parent) if (root / data).is_file()), place.parent / data
     )

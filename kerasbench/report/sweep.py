@@ -31,16 +31,6 @@ STEP = (
 )
 
 
-def sections(found: Findings) -> list[Section | None]:
-    """Return all sections of what was swept."""
-    return [*brief(found), _besides(found.sized)]
-
-
-def brief(found: Findings) -> list[Section | None]:
-    """Return what a terminal shows."""
-    return [steps(found), crossovers(found), costs(found)]
-
-
 def steps(found: Findings) -> Section | None:
     """Return the time of a step: a line for each size, a column for each backend, device and options."""
     if not found.sized.rows:
@@ -160,10 +150,11 @@ def _parameter(found: Parameter, factor: float = 1.0) -> Cell:
     return Cell(f"{said} ({low} to {high})", found.value * factor if said == value else None)
 
 
-def _besides(sized: Summary) -> Section | None:
+def by_size(found: Findings) -> Section | None:
+    """Return what else was measured at each size."""
     return metric_section(
-        sized,
+        found.sized,
         "Throughput and memory by size",
         ("train_samples_per_s", "first_step_ms", "peak_rss_mib", "peak_device_mib"),
-        ["Throughput follows from the step inside an epoch.", *first_step(sized)],
+        ["Throughput follows from the step inside an epoch.", *first_step(found.sized)],
     )

@@ -1,13 +1,4 @@
-"""The tables of the training step: who is fastest, the verdicts, the table while a run goes on.
-
-The further tables of a page: epochs, prediction, cold start, devices, learning, time, disturbances, versions.
-
-What Keras costs, where native twins were measured, and what busy processors cost: a section each.
-
-The published figures beside what is measured here.
-
-Sittings of a run that was continued later: the ratios that each of them found.
-"""
+"""The tables of a page: steps, verdicts, epochs, prediction, cold start, devices, twins, sittings, phases, noise."""
 
 from collections.abc import Sequence
 
@@ -16,7 +7,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, Sittings, sittings
-from kerasbench.analysis.summary import Summary
+from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Column
 from kerasbench.report.conditions import advice
 from kerasbench.report.figures import (
@@ -36,22 +27,25 @@ from kerasbench.report.figures import (
     whole_steps,
     with_interval,
 )
-from kerasbench.report.sections import EMPTY, NOTHING, Cell, Section, Table, number, texts
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import label
 
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
-def training(summary: Summary) -> Section:
+def training(found: Findings) -> Section | None:
     """Return the headline table: what a training step costs, its share of the epoch's overhead included.
 
-    Of a model that is not trained it has a prediction.
+    For a model that is not trained it has a prediction. None where sizes of a sweep alone were measured.
     """
+    summary = found.plain
     what = timed_in(summary.rows)
     title = "Time of a prediction" if what == "prediction" else what.capitalize()
-    if not summary.rows:
+    if not found.summary.rows:
         return Section(title, lines=["Nothing was measured."])
+    if not summary.rows:
+        return None
     body = [
         [Cell(row.label), *(timed(row, column, ranking) for column in summary.columns)]
         for row, ranking in zip(summary.rows, summary.rankings, strict=True)
@@ -60,8 +54,9 @@ def training(summary: Summary) -> Section:
     return Section(title, table=table, notes=training_notes(summary), picture="step_times")
 
 
-def verdicts(summary: Summary) -> Section | None:
+def verdicts(found: Findings) -> Section | None:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
+    summary = found.plain
     rows = [
         [*texts(row.label, column_name(ranking.fastest)), *_compared(comparison)]
         for row, ranking in zip(summary.rows, summary.rankings, strict=True)
@@ -71,49 +66,47 @@ def verdicts(summary: Summary) -> Section | None:
     if not rows:
         return None
     table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
-    effect = f"{summary.record.minimal_effect:.0%}"
     notes = [
         f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
-        f"Faster: significantly, by more than {effect}. Same: significantly within {effect}.",
+        f"Faster: significantly, by more than {found.effect:.0%}. Same: significantly within {found.effect:.0%}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
     ]
-    return Section("Verdicts", table=table, notes=notes, folded=True)
-
-
-def controls(summary: Summary) -> Section | None:
-    """Return what this machine cannot tell apart: each row's control against the column that it repeats."""
-    lines = [
-        f"{row.label}: {column_name(one.column)} against itself: {with_interval(one.ratio)}"
-        f"{'; this is not 1, so the row has no verdicts' if one.is_off else ''}."
-        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
-        if (one := ranking.control) is not None
-    ]
-    if not lines:
-        return None
-    notes = [
-        "One column of each row was measured twice in every block. The ratio of the two should be 1; its interval is "
-        "what cannot be told apart here.",
-        f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
-    ]
-    return Section("What this machine cannot tell apart", lines=lines, notes=notes)
+    return Section("Verdicts", table=table, notes=notes)
 
 
 def _compared(one: Comparison) -> list[Cell]:
     made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
-        rounds = Cell(str(made), made)
+        rounds = number(made)
     elif decides is None or decides > SCARCE_ROUNDS:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
     else:
-        needed = max(decides, made + 1)  # one that Holm's correction took back needs more than it has
-        rounds = Cell(str(needed), needed)
+        rounds = number(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
     return [Cell(column_name(one.rival)), estimated(one.ratio), Cell(one.verdict), rounds]
 
 
-def epochs(summary: Summary) -> Section | None:
-    """Return what the headline is made of: a (each epoch), b (each step), and the epoch a + b * steps."""
+def controls(found: Findings) -> Section | None:
+    """Return each row's control against the column that it repeats."""
+    summary = found.summary
+    lines = []
+    for row, ranking in zip(summary.rows, summary.rankings, strict=True):
+        if ranking.control is not None:
+            ratio = with_interval(ranking.control.ratio)
+            off = "; this is not 1, so the row has no verdicts" if ranking.control.is_off else ""
+            lines.append(f"{row.label}: {column_name(ranking.control.column)} against itself: {ratio}{off}.")
+    if not lines:
+        return None
+    notes = [
+        "One column of each row was measured twice in every block. The ratio of the two should be 1; smaller "
+        "differences than its interval cannot be distinguished here.",
+        f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
+    ]
+    return Section("A/A control: what this machine cannot distinguish", lines=lines, notes=notes)
+
+
+def epochs(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "Epoch",
         ("train_step_ms", "epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
         [
@@ -126,28 +119,19 @@ def epochs(summary: Summary) -> Section | None:
     )
 
 
-def full_epochs(summary: Summary) -> Section | None:
-    """Return what the published protocol adds: all epochs, run in full."""
+def full_epochs(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "All published epochs",
-        (
-            "total_s",
-            "epoch_s",
-            "train_loss",
-            "train_accuracy",
-            "val_accuracy",
-            "predict_s",
-        ),
+        ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s"),
         ["Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch."],
         needed="total_s",
     )
 
 
-def predicted(summary: Summary) -> Section | None:
-    """Return real epochs beside what a + b * steps says of them."""
+def predicted(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "Real epochs and a + b · steps",
         ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
         [
@@ -158,9 +142,9 @@ def predicted(summary: Summary) -> Section | None:
     )
 
 
-def prediction(summary: Summary) -> Section | None:
+def prediction(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "Prediction",
         (
             "predict_p50_ms",
@@ -184,12 +168,12 @@ MEMORY = (
 )
 
 
-def cold_start(summary: Summary) -> Section | None:
+def cold_start(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
-        ["Start-up: from starting the process to a first operation on the device.", *first_step(summary), MEMORY],
+        ["Start-up: from starting the process to a first operation on the device.", *first_step(found.plain), MEMORY],
     )
 
 
@@ -206,7 +190,7 @@ def repaid(found: Findings) -> Section | None:
         "Steps: the extra time of the first step, over the time that each later step saves. Only where both are "
         "significant, corrected for the number of pairs by Holm's method."
     )
-    return Section("When compiling has paid", lines=lines, notes=[explanation], folded=True)
+    return Section("When compiling has paid", lines=lines, notes=[explanation])
 
 
 def devices(found: Findings) -> Section | None:
@@ -216,7 +200,7 @@ def devices(found: Findings) -> Section | None:
     rows = [
         [
             *texts(one.row.label, column_name(one.cpu)),
-            Cell(column_name(one.gpu) + _named(one.row.cases[one.gpu].device_title)),
+            Cell(", ".join(filter(None, (column_name(one.gpu), one.row.cases[one.gpu].device_title)))),
             estimated(one.ratio),
             Cell(f"GPU {one.verdict}"),
         ]
@@ -227,13 +211,9 @@ def devices(found: Findings) -> Section | None:
     return Section("CPU against GPU", table=table, notes=[note], picture="speed_ups")
 
 
-def _named(title: str) -> str:
-    return f", {title}" if title else ""
-
-
-def learning(summary: Summary) -> Section | None:
+def learning(found: Findings) -> Section | None:
     return metric_section(
-        summary,
+        found.plain,
         "Learning",
         ("final_loss", "final_accuracy"),
         [
@@ -245,8 +225,9 @@ def learning(summary: Summary) -> Section | None:
     )
 
 
-def phases(summary: Summary) -> Section | None:
+def phases(found: Findings) -> Section | None:
     """Return where the time of a trial went, on average, by column."""
+    summary = found.summary
     if not summary.phases_s:
         return None
     rows = [
@@ -255,36 +236,35 @@ def phases(summary: Summary) -> Section | None:
     ]
     table = Table(["phase (s)", *column_names(summary.columns)], rows)
     notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
-    return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases", folded=True)
+    return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases")
 
 
 def _seconds(duration_s: float | None) -> Cell:
     return EMPTY if duration_s is None else Cell(f"{duration_s:.3f}", duration_s)
 
 
-def disturbances(summary: Summary) -> Section | None:
-    """Return every trial that something disturbed, and what it was."""
-    rows = [
-        [
-            Cell(" ".join(filter(None, (label(trial.scenario, trial.workload), _size(trial))))),
-            Cell(column_name(trial.column)),
-            number(trial.round),
-            Cell("; ".join(signal.reason for signal in trial.noise)),
-            Cell("badly" if trial.disturbed else NOTHING),
-        ]
-        for trial in summary.record.trials
-        if trial.noise
-    ]
-    if not rows:
+def noise(found: Findings) -> Section | None:
+    """Return what disturbed trials: each signal with how many trials had it, one of the worst, and what helps."""
+    trials = found.record.trials
+    signals: dict[str, list[tuple[TrialRecord, Signal]]] = {}
+    for trial in trials:
+        for signal in trial.noise:
+            signals.setdefault(signal.name, []).append((trial, signal))
+    if not signals:
         return None
-    table = Table(["scenario", "column", "round", "what disturbed it", ""], rows)
-    selected = "No trial is repeated or left out for its noise: the others of its block had it too."
-    found = dict.fromkeys(signal.name for trial in summary.record.trials for signal in trial.noise)
-    return Section("Noise", table=table, lines=[advice(name) for name in found], notes=[selected], folded=True)
-
-
-def _size(trial: TrialRecord) -> str:
-    return trial.options.size.label if trial.options.size else ""
+    rows = []
+    for name, disturbed in signals.items():
+        badly = [each for each in disturbed if each[1].severity is Severity.INVALID]
+        trial, signal = (badly or disturbed)[0]
+        case = f"{label(trial.scenario, trial.workload)} {column_name(trial.column)}"
+        example = f"{signal.reason} ({case}, round {trial.round})"
+        rows.append([Cell(name), number(len(disturbed)), number(len(badly)), Cell(example)])
+    table = Table(["what disturbed", "trials", "of these badly", "for example"], rows)
+    notes = [
+        f"Of {len(trials)} trials. The data file has the signals of each.",
+        "No trial is repeated or left out for its noise: the others of its block had it too.",
+    ]
+    return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes)
 
 
 TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
@@ -348,9 +328,9 @@ def _meaning(found: Sequence[Overhead], effect: float) -> str:
     return f"Slower or faster: significantly, by more than {effect:.0%}. Same: significantly within {effect:.0%}{many}."
 
 
-def beside_published(summary: Summary) -> Section | None:
+def beside_published(found: Findings) -> Section | None:
     """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
-    known = figures()
+    summary, known = found.plain, figures()
     shown = [
         (row, figure)
         for row in summary.rows
@@ -368,7 +348,7 @@ def beside_published(summary: Summary) -> Section | None:
         "epoch is divided by its steps.",
         "GPU / CPU above 1: the author's GPU was the slower one. ⚠ at a published figure: it cannot be right.",
     ]
-    return Section("Published figures", table=table, lines=lines, notes=notes, folded=True)
+    return Section("Published figures", table=table, lines=lines, notes=notes)
 
 
 def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[Cell]:

@@ -5,9 +5,10 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.rankings import of_keras
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report.page import brief, document
+from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
+from tests.report.table import brief
 
 SCATTER = (1.0, 1.001, 0.999)
 

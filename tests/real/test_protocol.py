@@ -10,10 +10,10 @@ from kerasbench.analysis.findings import findings
 from kerasbench.plan import catalog
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code
-from kerasbench.report.page import brief
 from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from tests import made
 from tests.real import trials
+from tests.report.table import brief
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 

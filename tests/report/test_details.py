@@ -87,11 +87,11 @@ def test_the_time_of_a_trial_is_the_mean_of_its_phases() -> None:
     assert rows == [["phase (s)", "torch cpu"], ["spawn", "0.001"], ["import", "0.003"]]
 
 
-def test_a_disturbed_trial_is_named_with_what_disturbed_it() -> None:
+def test_a_signal_has_its_trials_and_an_example() -> None:
     trials = rounds(1.0)
     trials[1] = dataclasses.replace(trials[1], noise=[made.DISTURBED])
     (row,) = table.rows(table.section(page(*trials), "Noise"))[1:]
-    assert row == ["dense", "torch cpu", "2", "other processes used 40% of the CPU", "badly"]
+    assert row == ["others", "1", "1", "other processes used 40% of the CPU (dense torch cpu, round 2)"]
     assert "## Noise" not in page(*rounds(1.0))
 
 

@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html
 from kerasbench.report.conditions import LAST_CHARACTERS, failures, last_words
@@ -51,19 +50,19 @@ def test_the_last_words_are_bounded() -> None:
 
 def section(code: Code, detail: str) -> str:
     failure = Failure(code, "because", "mend it", "build", detail)
-    return drawn(failures(summarize(made.record(made.trial(failure=failure)))))
+    return drawn(failures(findings(made.record(made.trial(failure=failure)))))
 
 
 @pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
 def test_the_last_words_of_a_child_that_was_ended_stand_below_the_table(code: Code) -> None:
-    assert section(code, "a | <b>\n").endswith("|\n\n- dense torch cpu said last: a \\| \\<b\\>")
+    assert section(code, "a | <b>\n").endswith("|\n\n- dense torch cpu last output: a \\| \\<b\\>")
 
 
 @pytest.mark.parametrize(
     ("code", "detail"), [(Code.ERROR, TRACEBACK), (Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
 )
 def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> None:
-    assert "said last" not in section(code, detail)
+    assert "last output" not in section(code, detail)
     assert section(code, detail).count("because") == 1
 
 
@@ -75,4 +74,4 @@ def test_the_last_words_are_no_markup_on_a_web_page() -> None:
 
 
 def test_no_failure_no_section() -> None:
-    assert failures(summarize(made.record(dataclasses.replace(made.trial())))) is None
+    assert failures(findings(made.record(dataclasses.replace(made.trial())))) is None

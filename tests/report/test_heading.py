@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import findings
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement
@@ -16,7 +16,7 @@ from tests.report.table import drawn
 
 def headed(*trials: TrialRecord, **said: object) -> str:
     record = made.record(*trials)
-    return drawn(heading(summarize(Record(**(vars(record) | said)))))
+    return drawn(heading(findings(Record(**(vars(record) | said)))))
 
 
 def of_version(package: str, version: str) -> Measurement:
@@ -35,7 +35,7 @@ def test_the_machine_is_named_with_all_that_it_has() -> None:
         driver="580.1",
     )
     run = headed(machine=machine).split("\n\n")[1]
-    assert title(summarize(dataclasses.replace(made.record(), machine=machine))) == "kerasbench on Chip <9>"
+    assert title(findings(dataclasses.replace(made.record(), machine=machine))) == "kerasbench on Chip <9>"
     assert run.startswith("12 cores (4 super, 8 performance), 16 GiB, NVIDIA H200 (driver 580.1), ")
 
 
@@ -46,16 +46,16 @@ def test_a_machine_without_kinds_of_cores_and_gpus_says_nothing_of_them() -> Non
 
 def test_a_run_says_when_it_began_and_why_it_ended() -> None:
     text = headed(made.trial(), started="2026-01-02T03:04:05Z", rounds_completed=1)
-    assert "Begun 2026-01-02T03:04:05Z, 1 complete round, seed 0.\n\nStopped because the test is over." in text
+    assert "Started 2026-01-02T03:04:05Z, 1 complete round, seed 0.\n\nStopped because the test is over." in text
     assert "Stopped because" not in headed(made.trial(), stopped_because="")
 
 
 @pytest.mark.parametrize(
     ("times", "text"),
     [
-        ([], "Begun one, 1 "),
-        (["two"], "Begun one, resumed two, 1 "),
-        (["two", "three"], "Begun one, resumed 2 times, last three, 1 "),
+        ([], "Started one, 1 "),
+        (["two"], "Started one, resumed two, 1 "),
+        (["two", "three"], "Started one, resumed 2 times, last three, 1 "),
     ],
 )
 def test_a_run_that_was_resumed_says_when(times: list[str], text: str) -> None:

@@ -18,10 +18,10 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import comparisons, html, listing, plot
 from kerasbench.report import csv as report_csv
-from kerasbench.report.page import brief, document
+from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import hostile
-from tests.report.table import drawn
+from tests.report.table import brief, drawn
 from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.

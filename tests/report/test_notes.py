@@ -5,17 +5,16 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.report.conditions import warned_cells
+from kerasbench.report.conditions import warned_cases
 from kerasbench.report.markdown import escape
-from kerasbench.report.page import brief, document
+from kerasbench.report.page import document
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.report import table
-from tests.report.table import drawn
+from tests.report.table import brief, drawn
 
 M1 = Device("mps", 0, "Apple M1")
 
@@ -27,7 +26,7 @@ def with_versions(**versions: str) -> Measurement:
 
 
 def notes_of(*trials: TrialRecord) -> str:
-    return drawn(warned_cells(summarize(made.record(*trials))))
+    return drawn(warned_cases(findings(made.record(*trials))))
 
 
 @pytest.mark.parametrize(("package", "version"), [("keras", "3.9.2"), ("python", "3.12.1")])
@@ -112,14 +111,14 @@ def with_let_in(record: Record, **variables: str) -> Record:
 
 def test_what_was_let_in_from_the_shell_stands_in_the_heading_and_is_no_markup() -> None:
     found = findings(with_let_in(made.record(made.trial()), OMP_PROC_BIND="true", LD_PRELOAD="<b>"))
-    said = "Let in from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
+    said = "Passed through from the shell (--keep-env): OMP_PROC_BIND=true, LD_PRELOAD=<b>."
     for page in (document(found), brief(found)):
         assert f"\n\n{escape(said)}\n\n" in page
-    assert "Let in" not in document(findings(made.record(made.trial())))
+    assert "Passed through" not in document(findings(made.record(made.trial())))
 
 
 def test_of_several_runs_each_row_s_own_variables_are_named() -> None:
     plain = made.record(made.trial(name="dense"))
     bound = with_let_in(made.record(made.trial(name="wide")), OMP_PROC_BIND="true")
     found = findings(merge([plain, bound]))
-    assert escape("Let in from the shell (--keep-env): OMP_PROC_BIND=true (wide).") in document(found)
+    assert escape("Passed through from the shell (--keep-env): OMP_PROC_BIND=true (wide).") in document(found)

@@ -1,7 +1,6 @@
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.page import document, explained
 from kerasbench.report.tables import epochs
@@ -62,7 +61,7 @@ def test_a_disturbed_trial_is_marked_and_its_reason_stands_below() -> None:
     assert cells_of(text, "dense")[1:] == ["2.10 ms ⚠"]
     assert "Other load disturbed at least one round: dense torch cpu. Remedy: " in text
     below = text[text.index("## Noise") :]
-    assert cells_of(below, "dense")[1:] == ["torch cpu", "1", "other processes used 40% of the CPU", "badly"]
+    assert cells_of(below, "others")[1:3] == ["1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_an_overhead_is_a_number_only_where_it_is_above_zero(overheads_ms: tuple
         made.trial(index, found=made.measurement(30.0, overhead))
         for index, overhead in enumerate(overheads_ms, start=1)
     ]
-    table = drawn(epochs(summarize(made.record(*trials, rounds=len(trials)))))
+    table = drawn(epochs(findings(made.record(*trials, rounds=len(trials)))))
     (line,) = [line for line in table.splitlines() if "Epoch overhead" in line]
     assert line.split("|")[3].strip() == said
 

@@ -198,7 +198,7 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("training,", "trainings,"))
-    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: answer, training, native"):
+    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: answer, training, versus"):
         made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):

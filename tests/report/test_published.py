@@ -2,8 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.findings import Figure, Side
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import Figure, Side, findings
 from kerasbench.report import tables
 from kerasbench.report.sections import NOTHING
 from kerasbench.report.tables import beside_published
@@ -23,7 +22,7 @@ def page(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense")
         known.setdefault((figure.scenario, figure.workload), []).append(figure)
     monkeypatch.setattr(tables, "figures", lambda: known)
     trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
-    return drawn(beside_published(summarize(made.record(*trials))))
+    return drawn(beside_published(findings(made.record(*trials))))
 
 
 def test_both_devices_their_ratio_and_what_is_measured_stand_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +79,7 @@ def test_nothing_was_published_of_one_s_own_scenario_of_the_same_name(
     monkeypatch.setattr(tables, "figures", lambda: {("dense", "default"): [FIGURE]})
     record = made.record(made.trial())
     record.scenarios = [dataclasses.replace(one, suite=suite) for one in record.scenarios]
-    assert (beside_published(summarize(record)) is not None) is shown
+    assert (beside_published(findings(record)) is not None) is shown
 
 
 def test_each_machine_has_a_line_with_its_batch_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:

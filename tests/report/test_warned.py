@@ -1,13 +1,13 @@
 import pytest
 
-from kerasbench.analysis.summary import summarize
-from kerasbench.report.conditions import LONGEST, advice, warned_cells, warnings
+from kerasbench.analysis.findings import findings
+from kerasbench.report.conditions import LONGEST, advice, warned_cases, warnings
 from tests import made
 
 
 def test_one_line_for_each_kind_names_its_cells_and_the_remedy() -> None:
     found = warnings(
-        summarize(made.record(made.trial(noise=(made.DISTURBED,)), made.trial(name="conv", noise=(made.DISTURBED,))))
+        findings(made.record(made.trial(noise=(made.DISTURBED,)), made.trial(name="conv", noise=(made.DISTURBED,))))
     )
     assert found is not None
     assert found.lines == [
@@ -17,10 +17,10 @@ def test_one_line_for_each_kind_names_its_cells_and_the_remedy() -> None:
 
 
 def test_many_cells_are_counted_and_stand_in_a_table() -> None:
-    summary = summarize(
+    run = findings(
         made.record(*(made.trial(name=f"scenario_{number}", noise=(made.DISTURBED,)) for number in range(30)))
     )
-    found, table = warnings(summary), warned_cells(summary)
+    found, table = warnings(run), warned_cases(run)
     assert found is not None and table is not None and table.table is not None
     (line,) = found.lines
     assert "30 rows (the page lists them by case)" in line and len(line) <= LONGEST
@@ -28,8 +28,8 @@ def test_many_cells_are_counted_and_stand_in_a_table() -> None:
 
 
 def test_nothing_wrong_is_no_section() -> None:
-    summary = summarize(made.record(made.trial()))
-    assert (warnings(summary), warned_cells(summary)) == (None, None)
+    run = findings(made.record(made.trial()))
+    assert (warnings(run), warned_cases(run)) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["others", "gpu clock"])

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from kerasbench.analysis.cases import Row
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
@@ -110,14 +111,15 @@ def test_only_runs_that_something_is_taken_from_are_read() -> None:
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
-    summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
+    found = findings(merge([run(1.0), run(1.0, "conv", 1)]))
+    summary = found.summary
     assert {row.label: place.first for row, place in zip(summary.rows, summary.rankings, strict=True)} == {
         "conv": None,
         "dense": Column("torch", "cpu"),
     }
-    assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(summary))
-    alone = summarize(merge([run(1.0, "conv", 1)]))
-    assert alone.rankings[0].first == Column("torch", "cpu")
+    assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(found))
+    alone = findings(merge([run(1.0, "conv", 1)]))
+    assert alone.summary.rankings[0].first == Column("torch", "cpu")
     assert "nothing is proven" in drawn(tables.training(alone))
 
 
@@ -129,10 +131,10 @@ def test_a_round_that_was_left_open_stays_left_out() -> None:
 
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
     sweep = run(1.0, rounds=12, options=BATCH, effort=SWEEP, day=2)
-    said = drawn(heading(summarize(merge([run(1.0), sweep]))))
-    assert "Begun 2026-01-02, 12 complete rounds" in said
+    said = drawn(heading(findings(merge([run(1.0), sweep]))))
+    assert "Started 2026-01-02, 12 complete rounds" in said
     assert "The rows come from 2 runs, of which this is one." in said
-    assert "of which this is one" not in drawn(heading(summarize(merge([run(1.0), run(1.0, day=2)]))))
+    assert "of which this is one" not in drawn(heading(findings(merge([run(1.0), run(1.0, day=2)]))))
 
 
 def test_each_row_says_which_data_it_was_fed() -> None:
@@ -144,7 +146,7 @@ def test_each_row_says_which_data_it_was_fed() -> None:
             real_data = dataclasses.replace(workload, data="MNIST", has_real_data=True)
             description = dataclasses.replace(scenario.description, workloads=[real_data])
             record.scenarios[index] = dataclasses.replace(scenario, description=description)
-    lines = drawn(measured(summarize(merge([real, fed])))).splitlines()
+    lines = drawn(measured(findings(merge([real, fed])))).splitlines()
     assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
 
 
