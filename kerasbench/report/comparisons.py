@@ -160,12 +160,28 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
 
 
 def versions(found: Findings, briefly: bool = False) -> Section | None:
-    """Return the answer, the training step, and what else differs; ``briefly`` only what is significant of much."""
-    sections: list[Section] = []
-    for one in found.versus:
-        parts = (_answer(one), _steps(one), _others(one, found.summary, briefly))
-        sections += [part for part in parts if part is not None]
-    return dataclasses.replace(sections[0], parts=sections[1:]) if sections else None
+    """Return the answer and the training step, and as a part what else differs.
+
+    ``briefly``: of many figures only those that differ significantly.
+    """
+    sections = [_versions(one, found.summary, briefly) for one in found.versus]
+    if not sections:
+        return None
+    first, *others = sections
+    return dataclasses.replace(first, parts=[*first.parts, *others])
+
+
+def _versions(found: Versus, summary: Summary, briefly: bool) -> Section:
+    steps = _table(found.of(HEADLINE), found)
+    others = _others(found, summary, briefly)
+    return Section(
+        f"{found.head} against {found.base}",
+        [blanked(_overall(found))],
+        table=steps,
+        lines=[blanked(one) for one in _details(found)],
+        notes=list(_notes(found)) if steps else [],
+        parts=[others] if others else [],
+    )
 
 
 def versions_in_brief(found: Findings) -> Section | None:
@@ -185,11 +201,6 @@ def worse(found: Versus) -> list[str]:
     """Return a sentence for each figure of the head that is worse, and for each cell that it has no figure of."""
     said = [f"{_where(one.pair)}: {SAYING[one.metric].format(times(one.ratio))}." for one in found.regressions]
     return [*said, *(f"{_where(pair)}: {_broken(found, failure)}" for pair, failure in found.broken)]
-
-
-def _answer(found: Versus) -> Section:
-    lines = [blanked(one) for one in _details(found)]
-    return Section(f"{found.head} against {found.base}", [blanked(_overall(found))], lines=lines)
 
 
 def _overall(found: Versus) -> str:
@@ -244,13 +255,6 @@ def _not_compared(found: Versus) -> Iterator[str]:
             yield f"{_where(pair)}: not compared, {found.base} has no figure: {failure.code}: {failure.cause}."
 
 
-def _steps(found: Versus) -> Section | None:
-    table = _table(found.of(HEADLINE), found)
-    if table is None:
-        return None
-    return Section("Training step, base and head", table=table, notes=list(_notes(found)))
-
-
 def _notes(found: Versus) -> Iterator[str]:
     steps = found.of(HEADLINE)
     yield (
@@ -261,8 +265,9 @@ def _notes(found: Versus) -> Iterator[str]:
     many = f" ({len(steps)} verdicts corrected by Holm's method)" if len(steps) > 1 else ""
     yield (f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}.")
     yield (
-        f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; its interval is what "
-        f"cannot be told apart here. Where it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no verdict."
+        f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; smaller differences "
+        f"than its interval cannot be distinguished. If it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no "
+        "verdict."
     )
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
         yield "Fewer than three rounds: intervals come from each round's slices, widened by what base / base shows."
@@ -281,7 +286,7 @@ def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
         "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
         "three rounds.",
     ]
-    return Section("First step, prediction and memory, base and head", table=table, notes=notes)
+    return Section("First step, prediction and memory", table=table, notes=notes, folded=True)
 
 
 def _table(shown: Sequence[Difference], found: Versus, named: Sequence[str] = ()) -> Table | None:

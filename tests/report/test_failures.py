@@ -55,7 +55,7 @@ def section(code: Code, detail: str) -> str:
 
 @pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
 def test_the_last_words_of_a_child_that_was_ended_stand_below_the_table(code: Code) -> None:
-    assert section(code, "a | <b>\n").endswith("|\n\n- dense torch cpu last output: a \\| \\<b\\>")
+    assert section(code, "a | <b>\n").endswith("|\n\n- dense torch cpu: last output: a \\| \\<b\\>")
 
 
 @pytest.mark.parametrize(

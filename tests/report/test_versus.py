@@ -12,6 +12,7 @@ from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, record, t
 from tests.report.table import drawn, rows, section
 
 WORSE = SLOWER | {NEW: {"step_ms": 2.2, "first_ms": 600, "mib": 1024, "rate": 0.5}}
+TITLE = "new against old"
 
 
 def of(found: Record) -> Findings:
@@ -20,7 +21,7 @@ def of(found: Record) -> Findings:
 
 def test_the_answer_counts_and_names_what_is_worse() -> None:
     text = drawn(page.screen(of(record(*trials(WORSE), *trials(ALIKE, "jax")))))
-    answer = section(text, "new against old")
+    answer = section(text, TITLE)
     assert "Training step of new against old, 2 rows: slower in 1, the same in 1; geometric mean" in answer
     said = [line for line in answer.splitlines() if line.startswith("- ")]
     assert [line.partition(": ")[2].partition("×")[0] for line in said] == [
@@ -35,11 +36,11 @@ def test_the_answer_counts_and_names_what_is_worse() -> None:
 
 def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
     text = drawn(page.screen(of(record(*trials(WORSE)))))
-    head, line = rows(section(text, "Training step, base and head"))
+    head, line = rows(section(text, TITLE))
     assert head == ["scenario", "column", "@old", "@new", "head / base", "base / base", "verdict"]
     assert line[:2] == ["dense", "torch cpu"] and line[-1] == "**slower**"
     assert line[4] == "1.10 ±0.0 %"
-    others = rows(section(text, "First step, prediction and memory, base and head"))
+    others = rows(section(text, "First step, prediction and memory"))
     assert [(one[2], one[-1]) for one in others[1:]] == [
         ("First step", "**slower**"),
         ("One sample, median", "same"),
@@ -59,7 +60,7 @@ def test_every_backend_has_its_own_mean() -> None:
 def test_a_terminal_shows_of_many_figures_those_that_differ() -> None:
     names = ("dense", "conv", "deep", "wide")
     many = of(record(*trials(WORSE), *(one for name in names[1:] for one in trials(ALIKE, name=name))))
-    title = "First step, prediction and memory, base and head"
+    title = "First step, prediction and memory"
     brief = section(drawn(page.screen(many)), title)
     assert [one[0] for one in rows(brief)[1:]] == ["dense"] * 3
     assert "Not shown: 13 figures without a significant difference." in brief
@@ -72,18 +73,18 @@ def test_a_terminal_shows_of_many_figures_those_that_differ() -> None:
 
 def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> None:
     text = drawn(page.screen(of(record(*trials(SLOWER), *trials(ALIKE | {AGAIN: {"step_ms": 2.5}}, "jax")))))
-    head, jax, torch = rows(section(text, "Training step, base and head"))
+    head, jax, torch = rows(section(text, TITLE))
     place = head.index("base / base")
     assert (jax[place], jax[-1]) == ("1.24 ±0.0 %", "–")
     assert (torch[place], torch[-1]) == ("1.00 ±0.0 %", "**slower**")
-    said = section(text, "new against old")
+    said = section(text, TITLE)
     assert "- dense jax cpu: no verdict, old differs from itself: 1.24 ±0.0 %." in said
     assert "A/A control" not in text
 
 
 def test_a_threshold_and_few_rounds_are_said() -> None:
     text = drawn(page.whole(of(record(*trials(ALIKE, blocks=1), threshold=0.05))))
-    notes = section(text, "Training step, base and head")
+    notes = section(text, TITLE)
     assert "by more than 5 %. Same: significantly within 5 %." in notes
     assert "Fewer than three rounds" in notes
     assert "## Training step\n" not in text  # which would compare backends, whose blocks were others
@@ -130,10 +131,7 @@ def test_it_can_be_quoted_as_one_section() -> None:
     found = of(record(*trials(SLOWER)))
     whole = comparisons.versions(found)
     assert whole is not None
-    assert [part.title for part in whole.parts] == [
-        "Training step, base and head",
-        "First step, prediction and memory, base and head",
-    ]
+    assert [part.title for part in whole.parts] == ["First step, prediction and memory"]
     assert comparisons.versions(of(made.record())) is None
 
 
