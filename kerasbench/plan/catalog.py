@@ -23,7 +23,7 @@ import platformdirs
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
 from kerasbench.protocol.messages import Code, Description, WorkloadDescription
-from kerasbench.protocol.requests import NOTHING, ModelConfig
+from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
     ScenarioError,
     content_hash,
@@ -404,9 +404,8 @@ def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
 def _read_cached(file: Path) -> Description | None:
     # What was written here, under a name that says all of its contents, needs no msgspec, which is slow to load.
     try:
-        fields = json.loads(file.read_bytes())
-        return Description(**fields | {"workloads": [WorkloadDescription(**one) for one in fields["workloads"]]})
-    except (OSError, ValueError, TypeError, LookupError):
+        return from_dict(Description, json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 

@@ -1,10 +1,6 @@
-"""Devices as kerasbench names them, and how CUDA devices are hidden or shown.
+"""What a column is: a device as kerasbench names it, and options (compilation, precision, threads, size).
 
-Imported by the worker: standard library only.
-
-What a case's number depends on beside its scenario, backend and device: compilation, precision, threads, size.
-
-Imported by the worker: standard library only.
+And how CUDA devices are hidden or shown. Imported by the worker: standard library only.
 """
 
 import dataclasses
@@ -27,15 +23,11 @@ LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
 
 @dataclass(frozen=True)
 class Device:
-    """One device of one backend.
+    """One device of one backend."""
 
-    ``platform`` is what the backend calls it (``cpu``, ``cuda``, ``rocm``, ``mps``, ``metal``),
-    ``index`` counts within the platform, ``name`` is the chip (``NVIDIA H200``) where it is known.
-    """
-
-    platform: str
-    index: int = 0
-    name: str = ""
+    platform: str  # what the backend calls it: cpu, cuda, rocm, mps, metal
+    index: int = 0  # counts within the platform
+    name: str = ""  # the chip, such as NVIDIA H200
 
     @property
     def kind(self) -> str:
@@ -86,12 +78,12 @@ def parse_label(text: str) -> tuple[str, int]:
     """Split ``cpu``, ``gpu`` or ``gpu:1`` into kind and index.
 
     Raises:
-        ValueError: the text is none of these.
+        ValueError: the text is something else.
     """
-    found = LABEL.fullmatch(text)
-    if found is None:
+    match = LABEL.fullmatch(text)
+    if match is None:
         raise ValueError(f"no device label: {text!r}")
-    return found["kind"], int(found["index"] or 0)
+    return match["kind"], int(match["index"] or 0)
 
 
 def processors() -> int:
@@ -136,27 +128,18 @@ class Size:
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a case.
+    """How a case is measured."""
 
-    ``jit``: compile the training step or not; None is the backend's normal default on the device. ``dtype``: the
-    Keras dtype policy; None is Keras' default, float32, or what the scenario sets. ``fp32``: whether a GPU may round
-    the factors of float32 products to TF32's ten bits. ``threads``: how many processors the child may use; None is all.
-    ``batch`` and ``width`` are the size at which a sweep measures the case. ``native``: the scenario's twin in the
-    backend's own framework, without Keras. ``control``: the same case a second time, which should measure the same.
-    ``busy_cores``: how many processors kerasbench itself keeps busy in the case's turns.
-    ``environment``: the label of the interpreter that runs it; empty where that has none.
-    """
-
-    jit: bool | None = None
-    dtype: str | None = None
-    fp32: Fp32 = "ieee"
-    threads: int | None = None
-    batch: int | None = None
+    jit: bool | None = None  # whether the training step is compiled; None: the backend's default on the device
+    dtype: str | None = None  # the Keras dtype policy; None: Keras' default, float32, or what the scenario sets
+    fp32: Fp32 = "ieee"  # whether a GPU may round the factors of float32 products to TF32's ten bits
+    threads: int | None = None  # how many processors the child may use; None: all
+    batch: int | None = None  # the size in a sweep, with width
     width: float | None = None
-    native: bool = False
-    control: bool = False
-    environment: str = ""
-    busy_cores: int = 0
+    native: bool = False  # the scenario's twin in the backend's own framework, without Keras
+    control: bool = False  # the same case a second time, which should measure the same
+    environment: str = ""  # the label of the interpreter that runs it, if it has one
+    busy_cores: int = 0  # how many processors kerasbench itself keeps busy in the case's turns
 
     @property
     def label(self) -> str:

@@ -1,8 +1,7 @@
 """What a trial measured, raw: slices in ns, losses, where things lived, what was really in force.
 
-How a parent lets the columns of a block measure in turn: lines on a child's standard input.
-
-A child that has said ``ready`` or ``slice`` waits for such a line. Imported by the worker: standard library only.
+And the turns that a parent gives the children of a block: a child that has said ``ready`` or ``slice`` waits for one,
+a line on its standard input. Imported by the worker: standard library only.
 """
 
 import json
@@ -15,32 +14,22 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Slice:
-    """``count`` training steps (or epochs, or calls) between two synchronisations.
-
-    ``cycle`` and ``position`` tell when it was measured: in which cycle of its stage, as the how-manieth column of the
-    block, both from 0 on. ``cpu_ns`` is the processor time of the process and its helpers meanwhile. All three are None
-    for a warm-up.
-
-    ``others_ns`` is the processor time of all other processes meanwhile, ``steal_ns`` what a hypervisor kept, both on
-    the processors that the process may use; ``throttled`` counts how often heat slowed them down. None: not told.
-    ``card_share`` is what they used of an NVIDIA card at most. ``disturbed``: others took so much that the slice is not
-    counted where enough others are left.
-    """
+    """Training steps (or epochs, or calls) between two synchronisations."""
 
     count: int
     ns: int
-    cycle: int | None = None
-    position: int | None = None
-    cpu_ns: int | None = None
-    others_ns: int | None = None
-    steal_ns: int | None = None
-    throttled: int | None = None
-    disturbed: bool = False
-    card_share: float | None = None
+    cycle: int | None = None  # of its stage, from 0; None for a warm-up, as the next two
+    position: int | None = None  # the column's place in the cycle, from 0
+    cpu_ns: int | None = None  # processor time of the process and its helpers
+    others_ns: int | None = None  # processor time of all other processes, on the processors that this one may use
+    steal_ns: int | None = None  # what a hypervisor kept of these processors
+    throttled: int | None = None  # how often heat slowed them down
+    disturbed: bool = False  # others took so much that it does not count if enough slices are left
+    card_share: float | None = None  # the most that other processes used of an NVIDIA card
 
     @property
     def unit_ns(self) -> float:
-        """The time of one of them."""
+        """The time of one step, epoch or call."""
         return self.ns / self.count
 
 
@@ -51,41 +40,28 @@ def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Blocks of steps in turn: fed from arrays, fed with a batch that lies ready on the device, and without ``fit``.
+    """What a step is made of: slices of steps that are fed in three ways, measured in turn."""
 
-    ``bare`` is the compiled step alone (torch: the eager one). ``peak_flops`` is the highest rate of square matrix
-    products on the device, in operations a second, in the same dtype and rounding mode.
-    """
-
-    arrays: list[Slice]
-    ready: list[Slice]
-    bare: list[Slice]
-    peak_flops: float
+    arrays: list[Slice]  # fed from arrays
+    ready: list[Slice]  # fed with a batch that lies ready on the device
+    bare: list[Slice]  # without fit: the compiled step alone (torch: the eager one)
+    peak_flops: float  # the highest rate of square matrix products on the device, in the same dtype and rounding mode
 
 
 @dataclass(frozen=True)
 class Training:
-    """Raw readings of the training phases.
+    """Raw readings of the training phases. None: not measured."""
 
-    ``unit`` says what a slice counts: ``step``, or ``epoch`` where an epoch has too few steps to hold a slice.
-    ``first_step_ns`` is one `fit` of one batch, cold, None where the published epochs went before; ``again_ns`` is the
-    same call right after it, several times. ``slices`` are the measured slices. ``epochs`` count short epochs of
-    ``epoch_steps`` full steps, the published validation pass and the published partial last batch, from which the
-    cost per epoch follows; empty where the unit is the epoch, and in a sweep. ``shuffle_ns`` is by how much longer an
-    epoch of the published rows takes to draw their order than a short one: each of ``epochs`` has it added. None: not
-    measured.
-    """
-
-    unit: Literal["step", "epoch"]
-    first_step_ns: int | None
+    unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
+    first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
     steps_per_slice: int
     warmup: list[Slice]
     slices: list[Slice]
-    epoch_steps: int
-    epochs: list[Slice]
-    again_ns: list[int] = field(default_factory=list)
+    epoch_steps: int  # the full steps of a short epoch
+    epochs: list[Slice]  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
+    again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
     parts: Parts | None = None
-    shuffle_ns: int | None = None
+    shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
 
     @cached_property
     def median_ns(self) -> float:
@@ -95,14 +71,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Latency:
-    """Durations of single ``predict_on_batch`` calls at one batch size, in the order of the calls.
-
-    ``slices`` tell which of them were made in one turn: each counts its calls.
-    """
+    """Single ``predict_on_batch`` calls at one batch size."""
 
     batch: int
-    calls_ns: list[int]
-    slices: list[Slice] = field(default_factory=list)
+    calls_ns: list[int]  # in the order of the calls
+    slices: list[Slice] = field(default_factory=list)  # which of them were made in one turn: each counts its calls
 
     @cached_property
     def ordered_ns(self) -> list[int]:
@@ -112,59 +85,45 @@ class Latency:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Durations of whole passes of `predict` over the same samples, without the first, which compiles.
-
-    ``slices`` tell which of them were made in one turn: each counts its passes.
-    """
+    """Whole passes of ``predict`` over the same samples, without the first, which compiles."""
 
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: list[Slice] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)  # which of them were made in one turn: each counts its passes
 
 
 @dataclass(frozen=True)
 class Parity:
-    """The losses of the first training steps, from the shared weights, on the shared batches in their given order.
-
-    ``silenced`` names the layers whose random numbers (dropout, noise) were switched off for it, in a model of its
-    own. ``outputs`` has of each output some numbers of the first batch's prediction, before any training, where a model
-    brings its own weights. ``sensitive`` names the kinds of layers by which backends may differ more than others do.
-    """
+    """What the first training steps computed from the shared weights, on the shared batches in their given order."""
 
     losses: list[float]
-    silenced: list[str]
-    outputs: list[list[float]] = field(default_factory=list)
-    sensitive: list[str] = field(default_factory=list)
+    silenced: list[str]  # layers whose random numbers (dropout, noise) were switched off for it
+    outputs: list[list[float]] = field(default_factory=list)  # of models with weights: a few numbers of each output
+    sensitive: list[str] = field(default_factory=list)  # kinds of layers by which backends may differ more
 
 
 @dataclass(frozen=True)
 class Learning:
-    """What a number of steps did to the loss.
-
-    ``first_loss`` is the first step's, as `fit` reports it, or the first epoch's where the published ones were run.
-    ``batch_loss_before`` and ``batch_loss_after`` are the loss of the first batch after that step (before any, where
-    the published epochs were run) and at the end: equal, if nothing was learned. ``loss`` and ``accuracy`` (None for
-    a regression) are of samples that were not trained on, where the publication had any.
-    """
+    """What a number of steps did to the loss. The two of the first batch are equal if nothing was learned."""
 
     steps: int
-    first_loss: float
-    batch_loss_before: float
-    batch_loss_after: float
-    loss: float
-    accuracy: float | None
+    first_loss: float  # of the first step, as fit reports it, or of the first published epoch
+    batch_loss_before: float  # of the first batch after that step; before any if published epochs were run
+    batch_loss_after: float  # of the first batch at the end
+    loss: float  # of samples that were not trained on, if the publication had any
+    accuracy: float | None  # of the same samples; None for a regression
 
 
 @dataclass(frozen=True)
 class Published:
-    """All published epochs. ``history`` has each epoch's logs by name; ``predict_ns`` is the test set, twice."""
+    """All published epochs."""
 
     total_ns: int
     epochs_ns: list[int]
-    history: dict[str, list[float]]
+    history: dict[str, list[float]]  # the logs of each epoch by name
     predict_samples: int
-    predict_ns: list[int]
+    predict_ns: list[int]  # the test set, twice
 
 
 @dataclass(frozen=True)
@@ -177,56 +136,40 @@ class Batch:
 
 @dataclass(frozen=True)
 class Proof:
-    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``).
-
-    ``cards`` are the UUIDs of the cards that CUDA showed to the process; empty: not on CUDA, or not told.
-    """
+    """Where things were found to live at the end of a trial, in the backend's own words (``cpu:0``, ``cuda:0``)."""
 
     weights: list[str]
     optimizer: list[str]
     output: list[str]
     runtime: list[str]
-    cards: list[str] = field(default_factory=list)
+    cards: list[str] = field(default_factory=list)  # UUIDs of the cards that CUDA showed to the process
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """The configuration that was really in force.
-
-    ``compute_dtypes`` are those of all layers that have weights, ``weight_dtypes`` those of the weights' real arrays;
-    ``fp32`` is how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, ``mixed`` (by operation) or
-    ``framework-default``; ``memory_grows`` is whether the GPU's memory was taken as it was needed, None on the CPU;
-    ``processors`` are the logical ones that the process might run on, as Linux writes lists (``0,2`` or ``0-3``), empty
-    where the system knows no affinity; ``recurrent`` is how recurrent layers were
-    computed: ``lstm: cudnn``, ``lstm: backend`` (the backend's own code without cuDNN) or ``lstm: keras`` (Keras' loop
-    over time); ``busy_cores`` is how many processors kerasbench kept busy beside it on average, None where it was to
-    keep none.
-    """
+    """The configuration that was really in force."""
 
     jit: bool
     dtype_policy: str
-    compute_dtypes: list[str]
-    weight_dtypes: list[str]
-    fp32: str
+    compute_dtypes: list[str]  # of all layers that have weights
+    weight_dtypes: list[str]  # of the weights' real arrays
+    fp32: str  # how a GPU rounds the factors of float32 products: ieee, tf32, mixed (by operation), framework-default
     image_data_format: str
     threads: int | None
     versions: dict[str, str]
-    memory_grows: bool | None = None
-    processors: str = ""
-    recurrent: list[str] = field(default_factory=list)
-    busy_cores: float | None = None
+    memory_grows: bool | None = None  # whether the GPU's memory was taken as it was needed; None on the CPU
+    processors: str = ""  # the logical ones that the process might run on, as Linux writes lists: 0,2 or 0-3
+    recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
+    busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the process used while steps were measured, in its own turns.
-
-    ``involuntary_switches`` count how often the kernel took a processor away from it; None where it was not counted.
-    """
+    """What the process used while steps were measured, in its own turns."""
 
     cpu_ns: int
     wall_ns: int
-    involuntary_switches: int | None
+    involuntary_switches: int | None  # how often the kernel took a processor away from it; None: not counted
 
     @property
     def processors(self) -> float:
@@ -236,17 +179,12 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that a trial that succeeded has to say.
+    """Everything that a trial that succeeded has to say."""
 
-    A trial of a sweep has no prediction. One of a model that is not trained has no ``training`` and no ``learning``.
-
-    ``fallbacks`` are the operations of one training step that the GPU lacks and the CPU did, with their numbers.
-    """
-
-    training: Training | None
+    training: Training | None  # None, as learning, for a model that is not trained
     published: Published | None
     batch: Batch
-    prediction: list[Latency]
+    prediction: list[Latency]  # empty in a sweep
     throughput: Throughput | None
     learning: Learning | None
     parity: Parity | None
@@ -259,7 +197,7 @@ class Measurement:
     peak_rss_bytes: int
     peak_device_bytes: int | None
     usage: Usage
-    fallbacks: dict[str, int] = field(default_factory=dict)
+    fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
 
     @property
     def slices(self) -> list[Slice]:
@@ -325,15 +263,11 @@ STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "part
 
 @dataclass(frozen=True)
 class Turn:
-    """Measure one slice.
+    """Measure one slice."""
 
-    ``cycle`` is the stage's, ``position`` the column's place in it, both from 0. ``lead_ns``: keep the device busy for
-    so long first, which is not measured.
-    """
-
-    cycle: int
-    position: int
-    lead_ns: int = 0
+    cycle: int  # of the stage, from 0
+    position: int  # the column's place in the cycle, from 0
+    lead_ns: int = 0  # keep the device busy for so long first, which is not measured
 
 
 def encode_turn(turn: Turn | None) -> bytes:
@@ -343,5 +277,5 @@ def encode_turn(turn: Turn | None) -> bytes:
 
 def decode_turn(line: bytes) -> Turn | None:
     """Rebuild what the parent wrote."""
-    found = json.loads(line)
-    return None if found is None else Turn(**found)
+    fields = json.loads(line)
+    return None if fields is None else Turn(**fields)

@@ -1,6 +1,4 @@
-"""What a scenario file says of itself: a message's part that is remembered, and listed without all the others.
-
-What a child says to its parent: JSON lines, each one message.
+"""What a child says to its parent: JSON lines, each one message.
 
 The child builds these from standard-library types; the parent validates every line against them. Times are
 nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
@@ -17,13 +15,7 @@ from kerasbench.protocol.measurement import Measurement, Slice
 
 @dataclass(frozen=True)
 class WorkloadDescription:
-    """One workload. ``keras_only`` is what it needs that no twin without Keras has, empty where there is nothing.
-
-    ``predicts_only``: its model is not trained, because it was saved without what training takes.
-    ``parameters`` is the count of its own model, and ``operations`` are a training step's, None where nobody said it.
-    ``large``: it is for a GPU, and measured on a CPU only if it is named. ``predict_batch`` is what a prediction takes
-    at once.
-    """
+    """One workload of a scenario."""
 
     name: str
     train: int
@@ -35,12 +27,12 @@ class WorkloadDescription:
     test: int
     data: str
     has_real_data: bool
-    keras_only: str = ""
-    predicts_only: bool = False
-    parameters: int | None = None
-    operations: int | None = None
-    large: bool = False
-    predict_batch: int | None = None
+    keras_only: str = ""  # what it needs that no twin without Keras has
+    predicts_only: bool = False  # its model is not trained, because it was saved without what training takes
+    parameters: int | None = None  # of its own model
+    operations: int | None = None  # of a training step
+    large: bool = False  # for a GPU, and measured on a CPU only if it is named
+    predict_batch: int | None = None  # what a prediction takes at once
 
     @property
     def predicts_batches(self) -> bool:
@@ -50,7 +42,7 @@ class WorkloadDescription:
 
 @dataclass(frozen=True)
 class Description:
-    """What a scenario file says of itself."""
+    """What a scenario file says of itself: remembered, so that it is loaded once."""
 
     name: str
     title: str
@@ -83,15 +75,12 @@ class Code(StrEnum):
 
 @dataclass(frozen=True)
 class Phase:
-    """One span of a trial. ``start_ns`` and ``end_ns`` are readings of the monotonic clock.
-
-    ``waited_ns`` of it went by while other columns had their turns.
-    """
+    """One span of a trial, by the monotonic clock."""
 
     name: str
     start_ns: int
     end_ns: int
-    waited_ns: int = 0
+    waited_ns: int = 0  # what of it went by while other columns had their turns
 
     @property
     def duration_ns(self) -> int:
@@ -101,17 +90,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no measurement: a code, one line each of cause and remedy, and what the child said last.
-
-    ``own_limit``: it passed a limit that was set for it alone, whatever the machine had left.
-    """
+    """Why there is no measurement."""
 
     code: Code
-    cause: str
-    remedy: str
+    cause: str  # one line
+    remedy: str  # one line
     phase: str = ""
-    detail: str = ""
-    own_limit: bool = False
+    detail: str = ""  # the last lines of the child
+    own_limit: bool = False  # it passed a limit that was set for it alone, whatever the machine had left
 
 
 @dataclass(frozen=True)
@@ -126,30 +112,23 @@ class ProbeReport:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What an interpreter is and has installed. ``packages`` has versions by normalised name.
-
-    ``tags`` say for which interpreters and systems the backend's own wheel was built.
-    """
+    """What an interpreter is and has installed."""
 
     python: str
     prefix: str
     architecture: str
-    packages: dict[str, str]
-    tags: list[str]
+    packages: dict[str, str]  # versions by normalised name
+    tags: list[str]  # for which interpreters and systems the backend's own wheel was built
 
 
 @dataclass(frozen=True)
 class Message:
-    """One line on the pipe: exactly one of its fields is set.
+    """One line on the pipe: exactly one of its fields is set. After the first two, a child waits for its next turn."""
 
-    ``ready`` names the stage (``turns.STAGES``) whose slices a child can measure now; ``slice`` is one that it has
-    measured. After each of the two it waits for its next turn.
-    """
-
-    ready: str | None = None
-    slice: Slice | None = None
-    phase: Phase | None = None
-    begun: str | None = None
+    ready: str | None = None  # the stage (measurement.STAGES) whose slices it can measure now
+    slice: Slice | None = None  # one that it has measured
+    phase: Phase | None = None  # one that is over
+    begun: str | None = None  # the name of the next phase
     measurement: Measurement | None = None
     failure: Failure | None = None
     descriptions: list[Description] | None = None
@@ -160,6 +139,6 @@ class Message:
 
     def encode(self) -> bytes:
         """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
-        said = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
-        line = json.dumps(said, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        fields = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
+        line = json.dumps(fields, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return line.encode("utf-8", "replace") + b"\n"  # a file name that is no text has lone surrogates, JSON has none

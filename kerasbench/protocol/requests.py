@@ -1,8 +1,6 @@
-"""What a user says of a model that comes from a file or by its name: its open dimensions, its batch, its layers.
+"""What the parent asks of a child: one JSON line on its standard input.
 
 Imported by the worker: standard library only.
-
-What the parent asks of a child: one JSON line on its standard input.
 """
 
 import dataclasses
@@ -10,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
@@ -22,14 +20,11 @@ UNFIT = re.compile(r"[^\w.-]")  # letters and digits of all scripts are fit
 
 @dataclass(frozen=True)
 class Input:
-    """The shape of one input, as ``--input tokens=128:int32`` has it: without the samples, or with 1 for them.
+    """The shape of one input, as ``--input tokens=128:int32`` has it."""
 
-    ``name`` is empty for the only input, ``dtype`` where the model is to say it.
-    """
-
-    name: str
-    shape: list[int]
-    dtype: str = ""
+    name: str  # empty for the only input
+    shape: list[int]  # without the samples, or with 1 for them
+    dtype: str = ""  # empty: the model says it
 
     @property
     def label(self) -> str:
@@ -40,23 +35,19 @@ class Input:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What is said of a model that is no scenario file. ``batch`` None: 32.
+    """How a model is measured that comes from a file or by its name, and not from a scenario file."""
 
-    ``custom`` is a Python file with its own layers, ``rows`` a file with its rows, of which there are ``samples``;
-    empty where there is none. ``trust``: load what may run code of its own.
-    """
-
-    inputs: list[Input] = field(default_factory=list)
-    batch: int | None = None
-    custom: str = ""
-    trust: bool = False
-    rows: str = ""
-    samples: int = 0
+    inputs: list[Input] = field(default_factory=list)  # the sizes of its open dimensions
+    batch: int | None = None  # None: 32
+    custom: str = ""  # a Python file with its own layers
+    trust: bool = False  # load what may run code of its own
+    rows: str = ""  # a file with its rows
+    samples: int = 0  # of these rows
 
     @property
     def workload(self) -> str:
         """The name of the workload: what is measured differs by the sizes, so they are in it."""
-        parts = [one.label for one in self.inputs] + ([f"batch-{self.batch}"] if self.batch else [])
+        parts = [input_.label for input_ in self.inputs] + ([f"batch-{self.batch}"] if self.batch else [])
         return "-".join(parts)[:MAX_NAME].strip("-_.") or "default"
 
 
@@ -64,13 +55,8 @@ NOTHING = ModelConfig()
 
 
 def fitting(name: str, default: str = "model") -> str:
-    """Return a model's name with what no scenario's has replaced: ``ep=05`` is ``ep_05``."""
+    """Return a model's name as a scenario may have it: ``ep_05`` for ``ep=05``."""
     return UNFIT.sub("_", name)[:MAX_NAME].lstrip("-_.") or default
-
-
-def decode_model_config(fields: Mapping[str, Any]) -> ModelConfig:
-    """Rebuild it from the JSON of a request."""
-    return ModelConfig(**{**fields, "inputs": [Input(**one) for one in fields["inputs"]]})
 
 
 DataKind = Literal["synthetic", "real"]
@@ -85,36 +71,30 @@ def counts_epochs(steps_per_epoch: int) -> bool:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How much to measure. None for a calibrated value means: calibrate, and report what was found.
+    """How much to measure.
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
-    ``sweep`` measures steps alone, at the size that the options name. ``parts``: measure what a step is made of too.
-    ``slice_ns`` is how long a slice is to measure; ``slices_max_ns`` how long all slices of a column measure in one
-    block, ``min_cycles`` how many of them each stage has at least.
+    ``sweep`` measures steps alone, at the size that the options name.
     """
 
     kind: ProtocolKind = "steady"
-    slice_ns: int = 100_000_000
+    slice_ns: int = 100_000_000  # how long a slice is to measure
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
     predict_warmup_ns: int = 200_000_000
-    slices_max_ns: int = 15_000_000_000
-    min_cycles: int = 6
-    steps_per_slice: int | None = None
+    slices_max_ns: int = 15_000_000_000  # how long all slices of a column measure in one block
+    min_cycles: int = 6  # of each stage
+    steps_per_slice: int | None = None  # None, as the next: calibrate it, and report what was found
     warmup_slices: int | None = None
-    parts: bool = False
+    parts: bool = False  # measure what a step is made of too
 
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """One trial, as the parent asks for it. ``twin_hash`` is of the twin's file, where the twin is asked for.
-
-    ``file`` is a scenario's, a saved model's, or a name such as ``keras.applications.ResNet50``; ``model_config`` is
-    what was said of one that is no scenario file.
-    """
+    """Measure one trial."""
 
     scenario: str
-    file: str
+    file: str  # a scenario's, a saved model's, or a name such as keras.applications.ResNet50
     file_hash: str
     workload: str
     backend: str
@@ -123,7 +103,7 @@ class TrialRequest:
     data: DataKind
     protocol: Protocol
     options: Options = DEFAULT_OPTIONS
-    twin_hash: str = ""
+    twin_hash: str = ""  # of the twin's file, if the twin is asked for
     model_config: ModelConfig = NOTHING
     task: Literal["trial"] = "trial"
 
@@ -146,7 +126,7 @@ class InventoryRequest:
 
 @dataclass(frozen=True)
 class DescribeRequest:
-    """Load scenario files and say what is in each; ``model_config`` is said of those that are models."""
+    """Load scenario files or models and say what is in each."""
 
     files: list[str]
     model_config: ModelConfig = NOTHING
@@ -183,24 +163,28 @@ def encode_request(request: Request) -> bytes:
 
 def decode_request(line: bytes) -> Request:
     """Rebuild the request that the parent wrote."""
-    fields: dict[str, Any] = json.loads(line)
-    if "model_config" in fields:
-        fields["model_config"] = decode_model_config(fields["model_config"])
-    match fields["task"]:
-        case "describe":
-            return DescribeRequest(**fields)
-        case "probe":
-            return ProbeRequest(**fields)
-        case "inventory":
-            return InventoryRequest(**fields)
-        case "count":
-            return CountRequest(**fields)
-        case "fetch":
-            return FetchRequest(**fields)
-        case _:
-            nested = {
-                "device": Device(**fields["device"]),
-                "protocol": Protocol(**fields["protocol"]),
-                "options": Options(**fields["options"]),
-            }
-            return TrialRequest(**(fields | nested))
+    fields = json.loads(line)
+    (kind,) = (kind for kind in get_args(Request) if kind.task == fields["task"])
+    request: Request = from_dict(kind, fields)
+    return request
+
+
+Data = TypeVar("Data")
+
+
+def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
+    """Rebuild a dataclass from what ``dataclasses.asdict`` made of it; those inside it may stand alone or in lists.
+
+    Raises:
+        TypeError: a field is not known, or is missing.
+    """
+    hints = get_type_hints(kind)
+    return kind(**{name: _rebuilt(hints.get(name), value) for name, value in fields.items()})
+
+
+def _rebuilt(hint: Any, value: Any) -> Any:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return from_dict(hint, value)
+    if get_origin(hint) is list:
+        return [_rebuilt(get_args(hint)[0], each) for each in value]
+    return value

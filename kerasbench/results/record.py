@@ -1,8 +1,6 @@
-"""What a user asks for, as it stands in the result file: scenarios, backends, devices, options, effort.
+"""The result file: what was asked for, and everything that was measured, raw, in one JSON file for each run.
 
-The result file: everything that was measured, raw, in one JSON file for each run. Tables are derived from it.
-
-Which code of kerasbench measured a trial: a hash of all that a measurement passes through.
+Tables are derived from it. A trial has the hash of the code that measured it.
 """
 
 import hashlib
@@ -27,23 +25,16 @@ MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three blocks are the fewe
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds, how much each trial measures, and how long it may take in all (None: as long as it takes)."""
+    """How many rounds, and how much each trial measures."""
 
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
-    budget_s: float | None = None
+    budget_s: float | None = None  # how long it may take in all
     protocol: Protocol = field(default_factory=Protocol)
 
 
 PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
-QUICK = Effort(
-    1,
-    1,
-    protocol=Protocol(
-        warmup_max_ns=3 * SECOND_NS,
-        slices_max_ns=5 * SECOND_NS // 2,
-    ),
-)
+QUICK = Effort(1, 1, protocol=Protocol(warmup_max_ns=3 * SECOND_NS, slices_max_ns=5 * SECOND_NS // 2))
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(
     kind="sweep",
@@ -62,17 +53,7 @@ def exactly(count: int, protocol: Protocol | None = None) -> Effort:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a user asks for. Empty lists mean everything; None is the default limit of time, and no limit of memory.
-
-    ``suite`` is measured where no scenarios are named.
-    ``refine``: a sweep measures two more sizes where one series overtakes another, once its rounds are over.
-    ``explain``: measure what a step is made of too, and each case once more with a larger batch and the other jit.
-    ``keep_env``: variables of the shell that are let in to every child, with their values. ``control``: measure one
-    column of each row twice. ``environments``: whom the columns are for, ``torch`` or ``torch@LABEL``, where one has a
-    label; empty where none has. ``versus``: the labels of base and head, which are compared with each other alone, and
-    ``threshold`` the smallest share by which they differ that is called a difference. ``given`` is what is said of
-    models that are no scenario files.
-    """
+    """What a user asks for. Empty lists mean everything."""
 
     scenarios: list[str] = field(default_factory=list)
     backends: list[str] = field(default_factory=list)
@@ -81,27 +62,27 @@ class RunConfig:
     effort: Effort = field(default_factory=Effort)
     seed: int = 0
     data: DataKind = "synthetic"
-    timeout_s: float | None = None
+    timeout_s: float | None = None  # None: the default limit
     memory_limit_bytes: int | None = None
-    refine: bool = False
-    explain: bool = False
-    keep_env: dict[str, str] = field(default_factory=dict)
-    control: bool = False
-    environments: list[str] = field(default_factory=list)
-    versus: list[str] = field(default_factory=list)
-    threshold: float = 0.0
-    model_config: ModelConfig = NOTHING
-    suite: str = "published"
+    refine: bool = False  # a sweep measures two more sizes where one series overtakes another
+    explain: bool = False  # measure what a step is made of, and each case with a larger batch and the other jit
+    keep_env: dict[str, str] = field(default_factory=dict)  # variables of the shell that every child gets
+    control: bool = False  # measure one column of each row twice
+    environments: list[str] = field(default_factory=list)  # of the columns, torch or torch@LABEL; empty: without labels
+    versus: list[str] = field(default_factory=list)  # the labels of base and head, which are compared alone
+    threshold: float = 0.0  # the smallest share by which these differ that is called a difference
+    model_config: ModelConfig = NOTHING  # for models that are no scenario files
+    suite: str = "published"  # measured if no scenarios are named
 
 
 @dataclass(frozen=True)
 class ResumeConfig:
-    """Asks for no new run, but for the rest of one; for ``more_s`` from now on, else for what its budget leaves.
+    """Asks for the rest of a run.
 
-    ``scenarios`` and ``given`` name again what of one's own it executes: a result file may be anybody's.
+    It names again what of one's own is executed: a result file may be anybody's.
     """
 
-    more_s: float | None = None
+    more_s: float | None = None  # for so long from now on; None: for what the run's budget leaves
     scenarios: list[str] = field(default_factory=list)
     model_config: ModelConfig = NOTHING
 
@@ -124,15 +105,12 @@ BUDGET = "--budget"  # part of the reason of every run that ran out of time
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a scenario said of itself, the hash of the file that said it, and those of its twins by their backends.
-
-    ``suite`` is the built-in one that it is of, empty for what is one's own; None in a file that does not tell.
-    """
+    """What a scenario said of itself."""
 
     file_hash: str
     description: Description
-    twins: dict[str, str] = field(default_factory=dict)
-    suite: str | None = None
+    twins: dict[str, str] = field(default_factory=dict)  # hashes of the files of its twins, by backend
+    suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
     def source(self, backend: str, native: bool) -> tuple[str, str]:
         """Return what tells a changed case from an unchanged one: the scenario's hash, and the twin's where it ran."""
@@ -149,36 +127,22 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that a group was measured in: by which protocol, on which data, in how many complete rounds.
-
-    ``keep_env`` are the variables of the shell that it let in. ``versus`` are the labels of base and head where columns
-    were measured beside those alone that differ from them by their interpreter, and ``threshold`` the smallest
-    difference between them that counts. ``started`` tells runs of one machine apart.
-    """
+    """The run that a group was measured in. Fields that are in RunConfig too have the same meaning."""
 
     protocol: ProtocolKind
     data: DataKind
-    rounds: int
+    rounds: int  # that are complete
     keep_env: dict[str, str] = field(default_factory=dict)
     versus: tuple[str, ...] = ()
     threshold: float = 0.0
-    started: str = ""
+    started: str = ""  # tells runs of one machine apart
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial of one case: its measurement or its failure. A case that could not be tried has round 0.
+    """One trial of one case: its measurement or its failure."""
 
-    ``noise`` says what disturbed it, by what ``surroundings`` show. ``protocol`` is what it
-    measured, or was to; None in a file that does not tell. Trials with the same ``block`` (from 1 on; 0: none) were
-    alive together, measured in turn. ``started_alone``: nothing else ran while it started, so that its start-up and
-    first step count. ``crowded``: it failed while others were alive as it may not by itself: memory had run out, or on
-    a GPU it was never measured. ``code`` is the hash of the code of kerasbench that measured it, empty in a file that
-    does not tell. ``ended`` is when it ended (empty: not told). A run that goes on after an hour or more, or when the
-    machine has been started again, is in another ``sitting``, from 1 on.
-    """
-
-    round: int
+    round: int  # 0 for a case that could not be tried
     scenario: str
     workload: str
     backend: str
@@ -189,14 +153,14 @@ class TrialRecord:
     failure: Failure | None = None
     options: Options = DEFAULT_OPTIONS
     surroundings: Surroundings | None = None
-    noise: list[Signal] = field(default_factory=list)
-    protocol: ProtocolKind | None = None
-    block: int = 0
-    started_alone: bool = True
-    crowded: bool = False
-    code: str = ""
-    ended: str = ""
-    sitting: int = 1
+    noise: list[Signal] = field(default_factory=list)  # what disturbed it, as surroundings and its own slices show
+    protocol: ProtocolKind | None = None  # what it measured, or was to; None: not recorded
+    block: int = 0  # from 1: trials of the same block were alive together, measured in turn; 0: of no block
+    started_alone: bool = True  # nothing else ran while it started, so that its start-up and first step count
+    crowded: bool = False  # it failed beside others as it may not alone: out of memory, or never measured on a GPU
+    code: str = ""  # the hash of the code of kerasbench that measured it; empty: not recorded
+    ended: str = ""  # when it ended; empty: not recorded
+    sitting: int = 1  # another one if the run went on after an hour or more, or after the machine was started again
 
     @property
     def case(self) -> CaseKey:
@@ -233,11 +197,7 @@ class TrialRecord:
 
 @dataclass
 class Record:
-    """A run: what was asked, the machine, and every trial in the order in which it ran.
-
-    ``resumed`` says when it went on after an interruption, each time; ``cases`` how many cases were planned, 0 where
-    that is not known.
-    """
+    """A run: what was asked for, the machine, and every trial in the order in which it ran."""
 
     config: RunConfig
     machine: Machine
@@ -253,8 +213,8 @@ class Record:
     kerasbench: str = __version__
     schema: int = SCHEMA
     flops: list[Counted] = field(default_factory=list)
-    resumed: list[str] = field(default_factory=list)
-    cases: int = 0
+    resumed: list[str] = field(default_factory=list)  # when it went on after each interruption
+    cases: int = 0  # how many were planned; 0: not known
 
     @property
     def runs(self) -> int:
@@ -273,14 +233,14 @@ class Record:
 
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
-        asked = self.config
+        config = self.config
         return Origin(
-            asked.effort.protocol.kind,
-            asked.data,
+            config.effort.protocol.kind,
+            config.data,
             self.rounds_completed,
-            asked.keep_env,
-            tuple(asked.versus),
-            asked.threshold,
+            config.keep_env,
+            tuple(config.versus),
+            config.threshold,
             self.started,
         )
 

@@ -1,10 +1,14 @@
+"""What a child says arrives in the parent as it was said, and turns arrive in the child."""
+
 import json
 import math
 
+import msgspec
 import pytest
 
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Slice, Turn, decode_turn, encode_turn
 from kerasbench.protocol.messages import Message, Phase
+from tests import made
 
 
 def test_a_phase_lasts_as_long_as_it_ran_without_the_turns_of_others() -> None:
@@ -12,30 +16,46 @@ def test_a_phase_lasts_as_long_as_it_ran_without_the_turns_of_others() -> None:
     assert Phase("train", start_ns=1_000, end_ns=9_000, waited_ns=6_500).duration_ns == 1_500
 
 
-def test_a_message_is_one_line_that_holds_what_is_set_alone() -> None:
-    line = Message(ready="train").encode()
-    assert line == b'{"ready":"train"}\n'
-    said = json.loads(Message(slice=Slice(count=3, ns=12, cycle=1, position=0, cpu_ns=None)).encode())
-    assert said.keys() == {"slice"}
-    assert (said["slice"]["count"], said["slice"]["ns"]) == (3, 12)
-
-
-def test_what_counts_for_nothing_is_said_all_the_same() -> None:
-    assert json.loads(Message(counted=0.0).encode()) == {"counted": 0.0}
-    assert json.loads(Message(descriptions=[]).encode()) == {"descriptions": []}
-
-
-def test_a_line_break_in_a_text_breaks_no_line() -> None:
-    line = Message(begun="one\ntwo").encode()
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(measurement=made.measurement()),
+        Message(failure=made.FAILURE),
+        Message(begun="one\ntwo"),
+        Message(slice=Slice(count=3, ns=12, cycle=1, position=0)),
+    ],
+)
+def test_a_message_is_one_line_and_arrives_as_it_was_sent(message: Message) -> None:
+    line = message.encode()
     assert line.count(b"\n") == 1 and line.endswith(b"\n")
-    assert json.loads(line) == {"begun": "one\ntwo"}
+    assert msgspec.json.decode(line, type=Message) == message
 
 
-def test_a_file_name_that_is_no_text_is_sent_with_a_mark_in_place_of_its_bytes() -> None:
-    assert json.loads(Message(begun="scenario-\udcff.py").encode()) == {"begun": "scenario-?.py"}
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        (Message(ready="train"), {"ready": "train"}),
+        (Message(counted=0.0), {"counted": 0.0}),
+        (Message(descriptions=[]), {"descriptions": []}),
+        (Message(begun="scenario-\udcff.py"), {"begun": "scenario-?.py"}),  # a file name that is no text
+    ],
+)
+def test_a_message_holds_what_is_set_alone(message: Message, fields: dict[str, object]) -> None:
+    assert json.loads(message.encode()) == fields
+
+
+def test_a_code_is_sent_as_the_word_that_stands_in_files() -> None:
+    assert json.loads(Message(failure=made.FAILURE).encode())["failure"]["code"] == "crash"
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_number_that_json_does_not_know_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         Message(counted=number).encode()
+
+
+@pytest.mark.parametrize("turn", [Turn(0, 0), Turn(12, 3), None])
+def test_a_turn_is_one_line_and_arrives_as_it_was_sent(turn: Turn | None) -> None:
+    line = encode_turn(turn)
+    assert line.count(b"\n") == 1 and line.endswith(b"\n")
+    assert decode_turn(line) == turn

@@ -2,13 +2,26 @@
 
 import dataclasses
 import json
+import re
 import typing
 
 import pytest
 
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.requests import Protocol, Request, TrialRequest, decode_request, encode_request
+from kerasbench.protocol.requests import (
+    NOTHING,
+    Input,
+    ModelConfig,
+    Protocol,
+    Request,
+    TrialRequest,
+    decode_request,
+    encode_request,
+    fitting,
+    from_dict,
+)
+from kerasbench.scenario import NAME_PATTERN
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
 OPTIONS = Options(
@@ -23,9 +36,9 @@ OPTIONS = Options(
     environment="keras-3.14",
     busy_cores=1,
 )
-TRIAL = TrialRequest(
-    "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", Protocol("published", parts=True), OPTIONS, "twin"
-)
+MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
+PROTOCOL = Protocol("published", parts=True)
+TRIAL = TrialRequest("mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "twin", MODEL)
 REQUESTS: list[Request] = [
     TRIAL,
     requests.ProbeRequest("torch"),
@@ -48,17 +61,10 @@ def test_a_request_is_one_line_and_arrives_as_it_was_sent(asked: Request) -> Non
     assert decode_request(line) == asked
 
 
-def test_every_option_is_asked_for_here() -> None:
+@pytest.mark.parametrize("part", [OPTIONS, MODEL])
+def test_every_option_is_asked_for_here(part: Options | ModelConfig) -> None:
     """Otherwise one that is lost on the way would not be missed."""
-    assert all(getattr(OPTIONS, field.name) != field.default for field in dataclasses.fields(OPTIONS))
-
-
-def test_what_is_asked_by_its_numbers_alone_is_calibrated() -> None:
-    asked = Protocol()
-    assert (asked.steps_per_slice, asked.warmup_slices) == (None, None)
-    assert asked.warmup_min_ns < asked.warmup_max_ns
-    assert asked.slice_ns < asked.slices_max_ns
-    assert asked.min_cycles > 1
+    assert all(getattr(part, field.name) != field.default for field in dataclasses.fields(part))
 
 
 def test_a_field_that_the_child_does_not_know_is_an_error_not_a_guess() -> None:
@@ -67,5 +73,29 @@ def test_a_field_that_the_child_does_not_know_is_an_error_not_a_guess() -> None:
         decode_request(json.dumps(fields).encode())
 
 
-def test_real_rows_are_asked_for_by_name() -> None:
-    assert json.loads(encode_request(TRIAL))["data"] == "real"
+def test_what_is_no_object_in_a_damaged_file_is_an_error() -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        from_dict(ModelConfig, {"inputs": ["tokens"]})
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (NOTHING, "default"),
+        (ModelConfig(batch=8), "batch-8"),
+        (ModelConfig([Input("", [96, 96, 3])], 8), "96x96x3-batch-8"),
+        (ModelConfig([Input("tokens", [128], "int32"), Input("my input:0", [4])]), "tokens-128-int32-my_input_0-4"),
+        (ModelConfig(trust=True), "default"),
+    ],
+)
+def test_a_workload_is_called_by_the_sizes_that_are_given(config: ModelConfig, name: str) -> None:
+    assert config.workload == name
+
+
+def test_a_name_is_fit_to_be_one_however_many_inputs_there_are() -> None:
+    config = ModelConfig([Input(f"__{number}", [1 << number, 7]) for number in range(30)])
+    assert re.fullmatch(NAME_PATTERN, config.workload)
+
+
+def test_names_of_all_scripts_stay_apart() -> None:
+    assert (fitting("ünï-模型 🚀"), fitting("模型"), fitting("数据")) == ("ünï-模型__", "模型", "数据")
