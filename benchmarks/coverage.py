@@ -2,12 +2,12 @@
 
     python benchmarks/coverage.py
 
-Every simulated run is drawn as docs/method.md describes machines: trials differ by process (lognormal), slices within a trial
-differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of a nominal
-95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often a table of
-24 such comparisons holds any false verdict, with Holm's correction and without, and how often a difference is called
-that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one block alone: it
-is widened by what kerasbench takes for the scatter between blocks, which is varied here.
+Every simulated run is drawn as docs/method.md describes machines. Trials differ by process (lognormal), slices within
+a trial differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of
+a nominal 95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often
+a table of 24 such comparisons holds any false verdict, with Holm's correction and without, and how often a difference
+is called that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one block
+alone: it is widened by what kerasbench takes for the scatter between blocks, which is varied here.
 """
 
 import math

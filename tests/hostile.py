@@ -162,11 +162,7 @@ OTHER: st.SearchStrategy[object] = st.sampled_from(
 )
 MOSTLY = st.sampled_from([True] * 7 + [False])
 EDITS = st.lists(
-    st.builds(
-        Edit, st.integers(0, 2**16), st.booleans(), st.sampled_from([True] * 7 + [False]), WHOLE, REAL, TEXT, OTHER
-    ),
-    min_size=1,
-    max_size=4,
+    st.builds(Edit, st.integers(0, 2**16), st.booleans(), MOSTLY, WHOLE, REAL, TEXT, OTHER), min_size=1, max_size=4
 )
 
 

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 import kerasbench
+from kerasbench.api import Results, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
+from kerasbench.report import comparisons
 from kerasbench.report.csv import COLUMNS, LAST, RATIOS
-from kerasbench.results.record import DEFAULT, PUBLISHED, QUICK, SWEEP, Record, RunConfig, exactly
+from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Record, RunConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
 from tests import made
+from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
 from tests.cli.test_reading import stored_by_turns
 
 
@@ -59,14 +61,10 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     assert "**slower**" in str(found)
     assert repr(found).startswith("1 case measured on both sides, 1 judged: 1 slower, 0 faster")
     assert "<strong>slower</strong>" in found._repr_html_()
-
-
-def test_where_nothing_could_be_judged_there_are_no_regressions_to_look_at(tmp_path: Path) -> None:
-    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
-    found = kerasbench.compare(old, new)
-    assert repr(found).startswith("1 case measured on both sides, 0 judged:")
+    one_run_each = kerasbench.compare(stored(tmp_path / "a", 2.0, 2.01, 1.99), stored(tmp_path / "b", 3.0, 3.01, 2.99))
+    assert repr(one_run_each).startswith("1 case measured on both sides, 0 judged:")
     with pytest.raises(Undecided, match="nothing could be judged"):
-        print(found.regressions)
+        print(one_run_each.regressions)
 
 
 def test_results_become_a_figure(tmp_path: Path) -> None:
@@ -84,14 +82,23 @@ def test_without_matplotlib_it_is_said_what_to_install(tmp_path: Path, monkeypat
         kerasbench.load(stored(tmp_path, 2.0)).plot()
 
 
-def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
-    made_of: list[tuple[list[list[object]], list[str]]] = []
+DataFrames = list[tuple[list[list[object]], list[str]]]  # rows and columns of each
+
+
+@pytest.fixture
+def data_frames(monkeypatch: pytest.MonkeyPatch) -> DataFrames:
+    """Put a stand-in in the place of pandas; return what it is asked to make."""
+    made_of: DataFrames = []
     fake = SimpleNamespace(DataFrame=lambda rows, columns: made_of.append((rows, columns)))
     monkeypatch.setitem(sys.modules, "pandas", fake)
+    return made_of
+
+
+def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: DataFrames) -> None:
+    old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
-    (rows, columns), (changed, names) = made_of
+    (rows, columns), (changed, names) = data_frames
     assert columns == [*COLUMNS, *RATIOS, *LAST]
     assert all(len(row) == len(columns) for row in rows)
     assert changed[0][names.index("ratio")] == pytest.approx(1.48, abs=0.01)
@@ -220,11 +227,6 @@ def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> 
     assert runs.config[1].effort.min_rounds == 12
 
 
-def test_an_explanation_can_be_quick(runs: Runs) -> None:
-    kerasbench.explain("dense", "jax", quick=True)
-    assert runs.config == [RunConfig(["dense"], ["jax"], effort=QUICK, explain=True)]
-
-
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.config
@@ -269,12 +271,6 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
             ask("dense")
 
 
-def test_a_failed_case_is_a_row_of_the_data(tmp_path: Path) -> None:
-    found = kerasbench.load(stored(tmp_path, record=made.record(made.trial(failure=made.FAILURE))))
-    ((_, _, failure),) = found.summary.failures
-    assert failure.code is Code.CRASH
-
-
 def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) -> None:
     file = Path("mine.py")
     kerasbench.explain(file)
@@ -285,3 +281,24 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) ->
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
         with pytest.raises(UsageError, match=r"only run\(\) takes a model object: save it"):
             call(model)  # type: ignore[arg-type]
+
+
+def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
+    found = Versions([record(*trials(SLOWER), *trials(ALIKE, "jax"))])
+    (line,) = found.regressions
+    assert line.startswith("dense torch cpu: a training step takes 1.096× (")
+    assert found.versus[0].head == "new"
+    assert Versions([record(*trials(ALIKE))]).regressions == []
+    with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d figures, all inconclusive$"):
+        print(Versions([record(*trials(SLOWER)[:2])]).regressions)
+    html = found._repr_html_()
+    answer, table, details = (html.index(part) for part in ("Training step of new", "<table", "<details>"))
+    assert answer < table < details
+    assert repr(Results(found.records)) == repr(found)  # loaded from a file it says the same
+
+
+def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
+    Versions([record(*trials(SLOWER))]).to_dataframe()
+    ((rows, columns),) = data_frames
+    assert columns == list(comparisons.COLUMNS)
+    assert {row[columns.index("figure")] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}

@@ -1,6 +1,5 @@
 """Whatever a result file holds: it is refused in one line, or it is read and every page of it is drawn."""
 
-import ast
 import re
 import tracemalloc
 from pathlib import Path
@@ -15,7 +14,6 @@ from kerasbench.results.record import SCHEMA
 from kerasbench.results.store import JOURNAL, load
 from tests import hostile
 
-PACKAGE = Path(__file__).parents[1] / "kerasbench"
 BYTES = 1_000_000
 BUILT = 3  # times a file's size: what is refused is read, and little is made of it
 HELD = 30  # lists of the shortest numbers: two characters become 32 bytes; a real file becomes 11 times its size
@@ -69,6 +67,7 @@ WORDS = [
     b"]",
     b",",
     b":",
+    b"-",
     b'"',
     b'"schema"',
     b"3",
@@ -77,7 +76,6 @@ WORDS = [
     b"\n",
     b"\xff",
     b'"trials"',
-    b"-",
 ]
 
 
@@ -100,23 +98,15 @@ def in_trials(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("content", "suffix"),
     [
-        (b"[" * BYTES, ".json"),
         (b"[" * BYTES + b"]" * BYTES, ".json"),
-        (b'{"a":' * (BYTES // 5), ".json"),
         (many(b"[" * 100 + b"]" * 100), ".json"),
         (b'"' + b"x" * BYTES + b'"', ".json"),
-        (many(b"{}"), ".json"),
         (many(b"{}", b'{"schema":5,"trials":[%s]}'), ".json"),
         (many(b"{}", b'{"schema":5,"unknown":[%s]}'), ".json"),
         (in_trials(many(b"{}", b"%s") + b","), ".json"),
-        (many(b'"schema":5', b"{%s}"), ".json"),
         (many(b'"a":1', b'{%s,"schema":5}'), ".json"),
         (b'{"schema":5' + b"0" * BYTES + b"}", ".json"),
-        (b'{"schema":1e400}', ".json"),
-        (many(b"1e400"), ".json"),
         (b"\n" * BYTES, JOURNAL),
-        (b"a\n" * (BYTES // 2), JOURNAL),
-        (hostile.journal() + b"\n" * BYTES, JOURNAL),
         (hostile.journal() + b"{}\n" * (BYTES // 3), JOURNAL),
     ],
 )
@@ -168,35 +158,3 @@ def peak_bytes(folder: Path, content: bytes, suffix: str) -> tuple[bool, int]:
 def test_what_is_no_file_is_not_read(place: str) -> None:
     with pytest.raises(ResultsError, match="not a file"):
         load(Path(place))
-
-
-EXECUTES = {"eval", "exec", "compile", "__import__", "exec_module", "import_module"}
-UNPICKLES = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml"}
-
-
-def executing(file: Path) -> set[str]:
-    """Return what a module calls that executes what it is given, and what it imports that can do so unasked."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Call):
-            called = node.func
-            is_method = isinstance(called, ast.Attribute) and called.attr in ("compile", "eval")  # re's, and torch's
-            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
-            found |= set() if is_method else {name} & EXECUTES
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
-            found |= {name.partition(".")[0] for name in names} & UNPICKLES
-    return found
-
-
-def test_nothing_that_is_read_is_ever_executed() -> None:
-    found = {str(file.relative_to(PACKAGE)): executing(file) for file in PACKAGE.rglob("*.py")}
-    assert {name: calls for name, calls in found.items() if calls} == {
-        "scenario.py": {"exec_module"},  # the scenario itself and its twin, in a child
-        "worker/__main__.py": {"exec_module"},  # kerasbench
-        "worker/describe.py": {"import_module"},  # keras
-        "worker/serve.py": {"import_module"},  # a backend of the three
-        "worker/resolve.py": {"import_module"},  # keras.applications
-        "worker/trial.py": {"import_module"},
-        "backends/__init__.py": {"import_module"},
-    }

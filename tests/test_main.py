@@ -1,4 +1,4 @@
-"""``python -m kerasbench`` as a user starts it."""
+"""``python -m kerasbench`` and ``import kerasbench``: what is exported, how it ends, and where it does not run."""
 
 import signal
 import subprocess
@@ -9,18 +9,43 @@ import pytest
 
 import kerasbench
 from kerasbench import __main__ as main_module
+from kerasbench.errors import unknown
 
 ROOT = Path(__file__).parent.parent
+BARE = """
+import sys
+import kerasbench
+kerasbench.Scenario, kerasbench.Workload, kerasbench.datasets
+found = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"kerasbench", "__main__"}
+assert not found & {"numpy", "keras", "msgspec", "psutil", "rich", "click", "filelock"}, found
+assert "kerasbench.api" not in sys.modules
+"""
+ON_WINDOWS = """
+import sys
+sys.modules |= dict.fromkeys(["fcntl", "pwd", "resource", "termios"])
+sys.platform = "win32"
+"""
+
+
+def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def test_what_is_exported_is_there() -> None:
+    assert {"Scenario", "Workload", "compare", "explain", "load", "run", "sweep", "versus"} <= set(kerasbench.__all__)
+    assert all(hasattr(kerasbench, name) for name in kerasbench.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = kerasbench.nonsense
+
+
+def test_a_scenario_file_s_import_brings_the_standard_library_alone() -> None:
+    assert python("-c", BARE).returncode == 0
 
 
 def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> None:
-    for arguments, code in ((["--version"], 0), (["--nonsense"], 1)):
-        ended = subprocess.run(
-            [sys.executable, "-m", "kerasbench", *arguments], capture_output=True, text=True, cwd=ROOT, check=False
-        )
-        assert ended.returncode == code
-        if code == 0:
-            assert ended.stdout.strip().endswith(kerasbench.__version__)
+    ended = python("-m", "kerasbench", "--version")
+    assert (ended.returncode, ended.stdout.split()[-1]) == (0, kerasbench.__version__)
+    assert python("-m", "kerasbench", "--nonsense").returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -37,3 +62,21 @@ def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_i
         assert signal.getsignal(signal.SIGINT) is after
     finally:
         signal.signal(signal.SIGINT, was)
+
+
+def test_on_windows_there_is_one_sentence_that_names_the_way_out() -> None:
+    ended = python("-c", f"{ON_WINDOWS}\nfrom kerasbench.__main__ import main\nsys.exit(main())")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("kerasbench: Windows is not supported: ") and "WSL" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    ended = python("-c", f"{ON_WINDOWS}\nimport kerasbench\nkerasbench.run")
+    assert ended.stderr.splitlines()[-1].startswith("kerasbench.errors.UnsupportedSystem: Windows is not supported")
+
+
+@pytest.mark.parametrize(
+    ("given", "guess"),
+    [("pytorch", "; did you mean 'torch'?"), ("tensrflow", "; did you mean 'tensorflow'?"), ("mxnet", "")],
+)
+def test_a_name_that_means_nothing_is_answered_with_the_nearest_that_does(given: str, guess: str) -> None:
+    error = unknown("backend", given, iter(["jax", "tensorflow", "torch"]))
+    assert str(error) == f"unknown backend '{given}'{guess} (there are: jax, tensorflow, torch)"
