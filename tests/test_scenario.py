@@ -1,6 +1,7 @@
 import hashlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_scenario_needs_a_workload() -> None:
         {"class_weight": [1.0, 2.0]},
     ],
 )
-def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, object]) -> None:
+def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match=f"{next(iter(wrong))} must be"):
         Scenario(**{"build": build, "data": data, "workloads": (Workload(train=8),)} | wrong)
 
