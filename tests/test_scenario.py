@@ -93,8 +93,9 @@ def test_a_scenario_needs_a_workload() -> None:
     ],
 )
 def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, Any]) -> None:
+    right: dict[str, Any] = {"build": build, "data": data, "workloads": (Workload(train=8),)}
     with pytest.raises(ScenarioError, match=f"{next(iter(wrong))} must be"):
-        Scenario(**{"build": build, "data": data, "workloads": (Workload(train=8),)} | wrong)
+        Scenario(**right | wrong)
 
 
 def test_an_unknown_workload_names_those_there_are() -> None:
