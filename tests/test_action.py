@@ -65,8 +65,8 @@ def test_it_compares_what_it_is_given_and_keeps_the_table(job: Job) -> None:
     assert job.summary.read_text() == (job.folder / "results" / "table.md").read_text() == f"{TABLE}\n" == done.stdout
 
 
-def test_arguments_may_have_several_lines_and_an_index_is_for_pip(job: Job) -> None:
-    job.folder.joinpath("bin", "python").write_text('#!/bin/sh\necho "$PIP_EXTRA_INDEX_URL"\nprintf "%s\\n" "$@"\n')
+def test_arguments_may_have_several_lines_and_an_index_is_for_uv(job: Job) -> None:
+    job.folder.joinpath("bin", "python").write_text('#!/bin/sh\necho "$UV_INDEX"\nprintf "%s\\n" "$@"\n')
     compare = COMPARE | {"BACKEND": "", "SCENARIO": ""}  # what is empty is left to kerasbench
     done = job.step("compare.sh", **compare, ARGUMENTS="--rounds 5\n--device cpu\n", INDEX="https://example.org/cpu")
     said = done.stdout.splitlines()
@@ -130,10 +130,10 @@ def test_what_ended_before_it_measured_is_no_lack_of_a_decision(job: Job) -> Non
 
 def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
     assert job.step("install.sh", BACKEND="torch,jax", INDEX="").returncode == 0
-    assert job.config.read_text().splitlines() == ["-m", "pip", "install", "--quiet", f"{ROOT}[torch,jax]"]
+    assert job.config.read_text().splitlines() == ["-m", "pip", "install", "--quiet", f"{ROOT}[env,torch,jax]"]
     job.step("install.sh", BACKEND="", INDEX="https://index.example/cpu")
     assert job.config.read_text().splitlines()[3:] == [
-        "--quiet", "--extra-index-url", "https://index.example/cpu", f"{ROOT}[all]",
+        "--quiet", "--extra-index-url", "https://index.example/cpu", f"{ROOT}[env,all]",
     ]  # fmt: skip
     assert job.step("install.sh", BACKEND="torch", STAND_IN_CODE="1").returncode == 1
 

@@ -373,9 +373,9 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         default=sys.executable,
         text="Python that creates the environment. Default: the one that runs kerasbench.",
     ),
-    _of_environments("--constraint", metavar="FILE", type=Path, group=EXPERTS, text="Constraints file for pip."),
+    _of_environments("--constraint", metavar="FILE", type=Path, group=EXPERTS, text="Constraints file for uv."),
     _of_environments(
-        "--index", metavar="URL", group=EXPERTS, text="One more package index for pip, such as torch's for CPU builds."
+        "--index", metavar="URL", group=EXPERTS, text="One more package index for uv, such as torch's for CPU builds."
     ),
     _of_environments("--locked", is_flag=True, text="Install exactly the versions in the existing .lock file."),
     _of_environments("--force", is_flag=True, text="Replace an existing environment."),
@@ -409,14 +409,14 @@ def create(
         raise UsageError("--locked installs exactly what the lock names: leave out --with, or --locked")
     gpu = True if cuda else False if cpu else None
     wanted = tuple(venvs.parse(one) for one in extra)
-    wish = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
+    spec = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
     for one in request.parse_backends(listed(backends), known.names()) or known.names():
         whom = str(Environment(one, name))
-        if venvs.is_there(whom) and not force:
+        if (venvs.FOLDER / whom).exists() and not force:
             print(f"{whom}: {venvs.FOLDER / whom} already exists, skipped; use --force to rebuild it")
             continue
-        python = venvs.create(one, wish)
+        python = venvs.create(one, spec)
         file = venvs.remember({whom: python})
         report = questions.probe(one, python)
         if isinstance(report, ProbeReport):

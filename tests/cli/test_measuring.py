@@ -273,7 +273,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kerasbench.environments.sides.built", lambda *_: pytest.fail("it was made"))
+    monkeypatch.setattr("kerasbench.environments.sides.overlay", lambda *_: pytest.fail("it was made"))
     assert main.main(["versus", *arguments]) == 1
     assert complaint in capsys.readouterr().err
 

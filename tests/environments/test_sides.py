@@ -35,7 +35,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Sequence[str]]]:
         say("made")
         return f"/made/{wanted[0]}/python"
 
-    monkeypatch.setattr(sides, "built", make)
+    monkeypatch.setattr(sides, "overlay", make)
     return found
 
 

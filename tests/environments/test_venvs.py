@@ -1,17 +1,19 @@
-"""Making environments, with a pip and a venv that only note down what they were asked."""
+"""Making environments, with a uv that only notes down what it was asked; and what requirements mean."""
 
-import io
 import shutil
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import uv
+from packaging.requirements import Requirement
 
-from kerasbench.backends import Target
+from kerasbench import backends
+from kerasbench.backends import Target, Version
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.venvs import EnvironmentSpec
+from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, EnvironmentSpec, release
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.host import macos, nvidia
 from kerasbench.host.nvidia import Card
@@ -20,38 +22,36 @@ from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory
 
 INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {}, [])
-FROZEN = "jax==0.10.2\nkeras==3.15.1\n"
+PINS = "jax==0.10.2\nkeras==3.15.1\n"
 
 
-class Tools:
-    """What stands in for venv and pip: it notes every command, and fails at the step that it is told to fail at."""
+class Uv:
+    """A stand-in for uv: it notes every command with its input, and fails where it is told to."""
 
     def __init__(self) -> None:
-        self.commands: list[list[str]] = []
+        self.commands: list[tuple[str, ...]] = []
+        self.inputs: list[list[str]] = []
         self.fail_at = ""
+        self.error: type[BaseException] = EnvironmentFailed
 
-    def __call__(self, command: Sequence[str], failure: str, quiet: bool = False) -> str:
-        self.commands.append([*command])
-        if self.fail_at and self.fail_at in command:
-            raise EnvironmentFailed(failure)
-        if "venv" in command:
-            interpreter = interpreters.inside(Path(command[-1]))
+    def __call__(self, *arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
+        self.commands.append(arguments)
+        self.inputs.append(stdin.splitlines())
+        if self.fail_at in arguments:
+            raise self.error(failure)
+        if arguments[0] == "venv":
+            shutil.rmtree(arguments[-1], ignore_errors=True)
+            interpreter = interpreters.inside(Path(arguments[-1]))
             interpreter.parent.mkdir(parents=True)
             interpreter.write_text("new")
-        return FROZEN if quiet else ""
-
-    @property
-    def installed(self) -> list[str]:
-        """What pip was last asked to install."""
-        command = next(command for command in reversed(self.commands) if "install" in command)
-        return command[command.index("install") + 1 :]
+        return PINS if "compile" in arguments else ""
 
 
 @pytest.fixture
-def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
-    found = Tools()
-    monkeypatch.setattr(venvs, "run", found)
-    return found
+def tool(monkeypatch: pytest.MonkeyPatch) -> Uv:
+    tool = Uv()
+    monkeypatch.setattr(venvs, "uv", tool)
+    return tool
 
 
 @pytest.fixture(autouse=True)
@@ -73,150 +73,99 @@ def on(
     monkeypatch.setattr(macos, "version", lambda: version)
 
 
-def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_is(tools: Tools, tmp_path: Path) -> None:
+def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_is(tool: Uv, tmp_path: Path) -> None:
     python = venvs.create("jax", EnvironmentSpec(gpu=False), tmp_path)
     assert python == str(tmp_path / "jax" / "bin" / "python")
-    venv, install, freeze = tools.commands
-    assert venv == [sys.executable, "-m", "venv", str(tmp_path / "jax")]
-    assert install == [python, "-m", "pip", "install", "keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
-    assert freeze == [python, "-m", "pip", "freeze"]
-    head, *packages = (tmp_path / "jax.lock").read_text().splitlines(keepends=True)
-    assert head.startswith("# jax, as kerasbench ")
-    assert head.endswith(" installed it for Python 3.12.1 on linux x86_64\n")
-    assert "".join(packages) == FROZEN
+    compiled, made, synced = tool.commands
+    assert compiled[:5] == ("pip", "compile", "-", "--python", sys.executable)
+    assert tool.inputs[0] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
+    assert made == ("venv", "--seed", "--clear", "--python", sys.executable, str(tmp_path / "jax"))
+    assert synced == ("pip", "sync", "-", "--python", python)
+    head, *pins = tool.inputs[2]
+    assert head.startswith("# jax by kerasbench ") and head.endswith(", Python 3.12.1, linux x86_64")
+    assert pins == PINS.splitlines()
+    assert (tmp_path / "jax.lock").read_text().splitlines() == tool.inputs[2]
 
 
-def test_constraints_and_an_index_are_handed_to_pip(tools: Tools, tmp_path: Path) -> None:
-    wish = EnvironmentSpec(constraints=Path("constraints.txt"), index="https://index.example/cpu")
-    venvs.create("torch", wish, tmp_path)
-    options = ["-c", "constraints.txt", "--extra-index-url", "https://index.example/cpu"]
-    assert tools.installed == [*options, "keras>=3.12,<3.17", "numpy>=1.26", "torch>=2.6"]
+def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> None:
+    spec = EnvironmentSpec(constraints=Path("constraints.txt"), index="https://index.example/cpu")
+    venvs.create("torch", spec, tmp_path)
+    index = ("--index", "https://index.example/cpu", "--index-strategy", "unsafe-best-match")
+    assert tool.commands[0][-6:] == ("--constraint", "constraints.txt", *index)
+    assert tool.commands[2][-4:] == index
 
 
-def test_a_label_makes_an_environment_beside_the_others_with_a_keras_of_its_own(tools: Tools, tmp_path: Path) -> None:
+def test_a_label_makes_an_environment_beside_the_others_with_a_keras_of_its_own(tool: Uv, tmp_path: Path) -> None:
     python = venvs.create("jax", EnvironmentSpec(label="keras-3.14", extra=("keras==3.14.*",)), tmp_path)
     assert python == str(tmp_path / "jax@keras-3.14" / "bin" / "python")
-    assert tools.installed == ["numpy>=1.26", "jax>=0.5", "keras==3.14.*"]
+    assert tool.inputs[0] == ["numpy>=1.26", "jax>=0.5", "keras==3.14.*"]
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax@keras-3.14", "jax@keras-3.14.lock"]
-    assert venvs.is_there("jax@keras-3.14", tmp_path) and not venvs.is_there("jax", tmp_path)
 
 
-def test_what_is_asked_for_as_well_stands_beside_what_a_backend_needs(tools: Tools, tmp_path: Path) -> None:
+def test_what_is_asked_for_as_well_stands_beside_what_a_backend_needs(tool: Uv, tmp_path: Path) -> None:
     venvs.create("jax", EnvironmentSpec(label="new", extra=("git+https://example.org/keras", "optree==0.19")), tmp_path)
-    assert tools.installed[:3] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
-    assert tools.installed[3:] == ["git+https://example.org/keras", "optree==0.19"]
+    assert tool.inputs[0][:3] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
+    assert tool.inputs[0][3:] == ["git+https://example.org/keras", "optree==0.19"]
 
 
-def test_a_lock_is_installed_and_nothing_else(tools: Tools, tmp_path: Path) -> None:
-    (tmp_path / "jax.lock").write_text(FROZEN)
-    venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
-    assert tools.installed == ["-r", str(tmp_path / "jax.lock")]
+@pytest.mark.parametrize(
+    ("pins", "options"),
+    [
+        (["keras==3.15.1"], []),
+        (["keras @ git+https://example.org/keras", "jax==0.9"], ["--refresh-package=keras"]),
+        (["git+https://example.org/keras"], ["--refresh"]),
+    ],
+)
+def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(
+    pins: list[str], options: list[str], tool: Uv, tmp_path: Path
+) -> None:
+    (tmp_path / "jax.lock").write_text("\n".join(pins))
+    python = venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
+    assert [command[0] for command in tool.commands] == ["venv", "pip"]
+    assert tool.commands[1] == ("pip", "sync", "-", "--python", python, *options)
+    assert tool.inputs[1] == pins
 
 
-def test_there_must_be_a_lock_where_one_is_asked_for(tools: Tools, tmp_path: Path) -> None:
+def test_there_must_be_a_lock_where_one_is_asked_for(tool: Uv, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"jax\.lock is not there: leave out --locked"):
         venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
-    assert tools.commands == []
+    assert tool.commands == []
 
 
-def old_environment(folder: Path) -> Path:
-    interpreter = interpreters.inside(folder / "jax")
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The interpreter of an environment that is there already."""
+    interpreter = interpreters.inside(tmp_path / "jax")
     interpreter.parent.mkdir(parents=True)
     interpreter.write_text("old")
-    (folder / "jax.lock").write_text("old lock")
+    (tmp_path / "jax.lock").write_text("old lock")
     return interpreter
 
 
-def test_an_environment_that_is_there_is_left_alone(tools: Tools, tmp_path: Path) -> None:
-    interpreter = old_environment(tmp_path)
+def test_an_environment_that_is_there_is_left_alone_without_force(tool: Uv, old: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="jax already exists; use --force to rebuild it"):
         venvs.create("jax", EnvironmentSpec(), tmp_path)
-    assert interpreter.read_text() == "old"
-    assert tools.commands == []
-
-
-def test_force_puts_a_new_one_in_its_place(tools: Tools, tmp_path: Path) -> None:
-    interpreter = old_environment(tmp_path)
+    assert old.read_text() == "old" and tool.commands == []
     venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
-    assert interpreter.read_text() == "new"
-    assert (tmp_path / "jax.lock").read_text().endswith(FROZEN)
+    assert old.read_text() == "new"
+    assert (tmp_path / "jax.lock").read_text().endswith(PINS)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
 
 
-@pytest.mark.parametrize("step", ["venv", "install", "freeze"])
-def test_a_failure_at_any_step_puts_the_old_environment_back(tools: Tools, tmp_path: Path, step: str) -> None:
-    interpreter = old_environment(tmp_path)
-    tools.fail_at = step
-    with pytest.raises(EnvironmentFailed, match=r"jax: (no virtual environment|pip did not)"):
+def test_an_old_environment_stays_where_no_versions_are_found(tool: Uv, old: Path, tmp_path: Path) -> None:
+    tool.fail_at = "compile"
+    with pytest.raises(EnvironmentFailed, match="jax: no versions were found"):
         venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
-    assert interpreter.read_text() == "old"
-    assert (tmp_path / "jax.lock").read_text() == "old lock"
-    assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
+    assert old.read_text() == "old"
 
 
-def test_a_failure_leaves_nothing_where_there_was_nothing(tools: Tools, tmp_path: Path) -> None:
-    tools.fail_at = "install"
-    with pytest.raises(EnvironmentFailed):
+@pytest.mark.parametrize("step", ["venv", "sync"])
+@pytest.mark.parametrize("error", [EnvironmentFailed, KeyboardInterrupt])
+def test_no_half_an_environment_is_left(step: str, error: type[BaseException], tool: Uv, tmp_path: Path) -> None:
+    tool.fail_at, tool.error = step, error
+    with pytest.raises(error):
         venvs.create("jax", EnvironmentSpec(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_puts_the_old_environment_back_too(
-    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(command: Sequence[str], failure: str, quiet: bool = False) -> str:
-        if "install" in command:
-            raise KeyboardInterrupt
-        return tools(command, failure, quiet)
-
-    interpreter = old_environment(tmp_path)
-    monkeypatch.setattr(venvs, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
-    assert interpreter.read_text() == "old"
-
-
-def killed(folder: Path, forced: bool) -> None:
-    """Leave what a process leaves that is killed while pip installs, in the place of a whole environment or of none."""
-    old = old_environment(folder)
-    if forced:
-        old.parents[1].rename(folder / "jax.old")
-    else:
-        shutil.rmtree(old.parents[1])
-        (folder / "jax.lock").unlink()
-    (folder / "jax" / "bin").mkdir(parents=True)
-    (folder / "jax" / venvs.UNFINISHED).touch()
-    interpreters.inside(folder / "jax").write_text("half")
-
-
-@pytest.mark.parametrize("forced", [True, False])
-def test_what_a_killed_process_has_left_is_not_taken_for_finished(tools: Tools, tmp_path: Path, forced: bool) -> None:
-    killed(tmp_path, forced)
-    assert not venvs.is_there("jax", tmp_path)
-    python = venvs.create("jax", EnvironmentSpec(), tmp_path)
-    assert Path(python).read_text() == "new" and venvs.is_there("jax", tmp_path)
-    assert sorted(place.name for place in tmp_path.iterdir()) == ["jax", "jax.lock"]
-    assert [place.name for place in (tmp_path / "jax").iterdir()] == ["bin"]
-
-
-@pytest.mark.parametrize("begun", [True, False], ids=["while pip installs", "right after it was set aside"])
-def test_what_a_killed_process_had_set_aside_is_put_back_by_the_next_failure(
-    tools: Tools, tmp_path: Path, begun: bool
-) -> None:
-    killed(tmp_path, True)
-    if not begun:
-        shutil.rmtree(tmp_path / "jax")
-    tools.fail_at = "install"
-    with pytest.raises(EnvironmentFailed):
-        venvs.create("jax", EnvironmentSpec(force=True), tmp_path)
-    assert interpreters.inside(tmp_path / "jax").read_text() == "old"
-    assert venvs.is_there("jax", tmp_path) and not (tmp_path / "jax.old").exists()
-
-
-def test_a_folder_that_cannot_be_written_to_is_said(tools: Tools, tmp_path: Path) -> None:
-    (tmp_path / "venvs").touch()
-    with pytest.raises(EnvironmentFailed, match="venvs/jax: no virtual environment could be made: Not a directory"):
-        venvs.create("jax", EnvironmentSpec(), tmp_path / "venvs")
 
 
 H200 = Card("NVIDIA H200", "580.95.05")
@@ -257,11 +206,11 @@ def test_a_driver_that_nobody_can_ask_is_not_taken_for_none(monkeypatch: pytest.
     assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
 
 
-MAC = Inventory("3.12.1", "/usr", "arm64", {}, [])
+ARM_PYTHON = Inventory("3.12.1", "/usr", "arm64", {}, [])
 
 
 def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "darwin", MAC, version=(15, 7))
+    on(monkeypatch, "darwin", ARM_PYTHON, version=(15, 7))
     assert venvs.target("jax", EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
     with pytest.raises(UsageError, match=r"--cuda is for Linux"):
         venvs.target("jax", EnvironmentSpec(gpu=True))
@@ -284,15 +233,15 @@ def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
     found: Inventory | Failure,
     complaint: str,
     monkeypatch: pytest.MonkeyPatch,
-    tools: Tools,
+    tool: Uv,
     tmp_path: Path,
 ) -> None:
     on(monkeypatch, system, found)
-    (tmp_path / "jax.lock").write_text(FROZEN)
+    (tmp_path / "jax.lock").write_text(PINS)
     for locked in (False, True):
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
             venvs.create("jax", EnvironmentSpec(locked=locked), tmp_path)
-    assert tools.commands == []
+    assert tool.commands == []
 
 
 def test_an_interpreter_that_is_not_there_is_refused() -> None:
@@ -300,24 +249,43 @@ def test_an_interpreter_that_is_not_there_is_refused() -> None:
         venvs.target("jax", EnvironmentSpec("/gone/python"))
 
 
-def test_what_a_command_prints_is_returned_where_it_is_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script that is called in the place of uv."""
+    file = tmp_path / "uv"
+    file.write_text("#!/bin/sh\ncat; echo $1 $PYTHONPATH; echo trouble >&2; exit $1\n")
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("PYTHONPATH", "/here")
-    monkeypatch.setenv("VIRTUAL_ENV", "/here")
-    code = "import os; print(sorted(os.environ.keys() & {'PYTHONPATH', 'VIRTUAL_ENV'}))"
-    assert venvs.run([sys.executable, "-c", code], "it failed", quiet=True) == "[]\n"
+    return file
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ([sys.executable, "-c", "raise SystemExit(3)"], "its last words are above"),
-        (["/gone/python"], "/gone/python: No such file or directory"),
-        (["/"], "/: Permission denied"),
-    ],
-)
-def test_a_command_that_fails_or_does_not_start_is_told_what_it_was_for(command: list[str], said: str) -> None:
-    with pytest.raises(EnvironmentFailed, match=f"^pip did not install jax: {said}"):
-        venvs.run(command, "pip did not install jax", quiet=True)
+@pytest.mark.usefixtures("script")
+def test_uv_runs_without_the_variables_of_this_python_and_its_output_is_returned(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert venvs.uv("0", failure="it failed", stdin="in ") == "in 0\n"
+    assert capfd.readouterr().err == "trouble\n"
+    assert venvs.uv("0", failure="it failed", messages=True) == "0\ntrouble\n"
+
+
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize("messages", [True, False])
+def test_where_uv_fails_its_messages_are_shown(messages: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(EnvironmentFailed, match=r"^jax: it failed: uv says why above"):
+        venvs.uv("3", failure="jax: it failed", messages=messages)
+    assert "trouble" in capfd.readouterr().err
+
+
+def test_uv_is_found_on_the_path_or_beside_this_python_or_is_said_to_be_missing(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert venvs._uv_path() == str(script)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert venvs._uv_path() == uv.find_uv_bin()
+    monkeypatch.setitem(sys.modules, "uv", None)
+    with pytest.raises(UsageError, match=r"^uv, which installs packages .* is not here: .* -m pip install uv$"):
+        venvs.uv("venv", failure="it failed")
 
 
 def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: Path) -> None:
@@ -371,25 +339,202 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
 
 
-def test_an_environment_that_cannot_be_set_aside_is_left_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sources of Keras in a folder of another name, below the current one."""
+    folder = tmp_path / "branch-1.2"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "Keras"\n')
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "package"),
+    [
+        ("keras==3.14.*", "keras"),
+        (" torch>=2.6,<2.7", "torch"),
+        ("tensorflow_metal==1.2", "tensorflow-metal"),
+        ("keras @ git+https://github.com/keras-team/keras", "keras"),
+        ("git+https://github.com/keras-team/keras", ""),
+    ],
+)
+def test_a_requirement_stays_as_it_is_and_tells_its_package(text: str, package: str) -> None:
+    assert venvs.parse(text) == text.strip()
+    assert venvs.package(venvs.parse(text)) == package
+
+
+def test_a_checkout_is_named_by_its_own_files_wherever_it_lies(checkout: Path) -> None:
+    for text in ("./branch-1.2", str(checkout)):
+        assert venvs.parse(text) == str(checkout)
+    assert venvs.package(str(checkout)) == "keras"
+    (checkout / "pyproject.toml").write_text("[project")
+    assert venvs.package(str(checkout)) == ""
+
+
+def test_a_wheel_is_named_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl").touch()
+    monkeypatch.chdir(tmp_path)
+    found = venvs.parse("keras_nightly-3.16.0.dev1-py3-none-any.whl")
+    assert found == str(tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl")
+    assert venvs.package(found) == "keras-nightly"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "'' is no requirement"),
+        ("./gone", r"\./gone: neither a checkout"),
+        ("..", r"\.\.: neither a checkout"),
+        ("keras-3.14-py3-none-any.whl", "neither a checkout .* nor a wheel is there"),
+    ],
+)
+def test_what_cannot_be_installed_is_refused(
+    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "jax"
-    place.mkdir()
-
-    def refuse(self: Path, target: Path) -> Path:
-        raise OSError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(EnvironmentFailed, match="Permission denied; it is as it was"):
-        venvs._set_aside(place)
-    assert place.is_dir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=complaint):
+        venvs.parse(text)
 
 
-def test_where_a_child_cannot_write_to_stderr_its_words_are_shown_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shown = io.StringIO()  # as in some notebooks: it has no descriptor
-    monkeypatch.setattr(sys, "stderr", shown)
-    assert venvs.run([sys.executable, "-c", "print('installed')"], "it failed")
-    assert shown.getvalue() == "installed\n"
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("keras==3.14", ["keras==3.14"]),
+        ("keras==3.14.* torch~=2.6", ["keras==3.14.*", "torch~=2.6"]),
+        (" keras >= 3.14, <3.15  torch==2.6", ["keras>=3.14,<3.15", "torch==2.6"]),
+        ("keras[extra, other] == 3.14", ["keras[extra,other]==3.14"]),
+        ("git+https://example.org/keras", ["git+https://example.org/keras"]),
+        ("keras @ git+https://me@example.org/keras@main", ["keras@git+https://me@example.org/keras@main"]),
+        ("keras-3.14-py3-none-any.whl", ["keras-3.14-py3-none-any.whl"]),
+        ("keras >=", []),
+        ("keras-3.14", []),
+        ("keras==3.14 torch", []),
+        ("", []),
+    ],
+)
+def test_blanks_part_requirements_which_have_a_version_or_an_address(text: str, words: list[str]) -> None:
+    assert venvs.split(text) == words
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        (["keras==3.14.*"], "keras-3.14"),
+        (["keras>=3.14,<3.15", "torch==2.6"], "keras-3.14-3.15-torch-2.6"),
+        (["/home/me/k3.12"], "k3.12"),
+        (["/x/keras-3.14-py3-none-any.whl"], "keras-3.14-py3-none-any"),
+        (["git+https://github.com/keras-team/keras@abc"], "keras-abc"),
+    ],
+)
+def test_a_label_is_made_of_what_is_installed(given: list[str], label: str) -> None:
+    assert venvs.label(given) == label
+
+
+@pytest.mark.parametrize(
+    "text", ["--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a"]
+)
+def test_an_option_of_pip_is_no_requirement(text: str) -> None:
+    assert venvs.split(text) == []
+    with pytest.raises(UsageError, match=r"is no requirement|nothing that pip|neither a checkout"):
+        venvs.parse(text)
+
+
+# What is installed agrees with the extras of pyproject.toml, which say the same to users.
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+PYTHONS = ((3, 11, 14), (3, 12, 12), (3, 13, 9))
+LINUX, MAC = ("linux", "x86_64"), ("darwin", "arm64")
+SEQUOIA = (15, 7)
+
+
+def of_extra(name: str, target: Target) -> Iterator[str]:
+    """Return what an extra installs on a target, those that it includes taken apart."""
+    markers = {
+        "sys_platform": target.system,
+        "platform_machine": target.architecture,
+        "python_version": ".".join(map(str, target.python[:2])),
+        "python_full_version": ".".join(map(str, target.python)),
+    }
+    for line in EXTRAS[name]:
+        wanted = Requirement(line)
+        if wanted.marker is not None and not wanted.marker.evaluate(markers):
+            continue
+        if wanted.name == PROJECT["name"]:
+            for extra in wanted.extras:
+                yield from of_extra(extra, target)
+        else:
+            wanted.marker = None
+            yield str(wanted)
+
+
+def of_backend(name: str, target: Target) -> set[str]:
+    return {str(Requirement(line)) for line in (*KERAS, *backends.get(name).requirements(target))}
+
+
+def target(platform: tuple[str, str], python: Version, gpu: bool = True, cuda: int | None = None) -> Target:
+    system, architecture = platform
+    return Target(system, architecture, python, gpu, cuda, SEQUOIA if platform == MAC else ())
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("platform", [LINUX, MAC])
+@pytest.mark.parametrize("backend", backends.names())
+def test_a_backend_s_extra(backend: str, platform: tuple[str, str], python: Version) -> None:
+    here = target(platform, python)
+    assert of_backend(backend, here) == set(of_extra(backend, here))
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize(
+    ("backend", "cuda", "extra"),
+    [
+        ("tensorflow", 12, "tensorflow-cuda"),
+        ("tensorflow", 13, "tensorflow-cuda"),
+        ("torch", 13, "torch-cuda"),
+        ("jax", 12, "jax-cuda12"),
+        ("jax", 13, "jax-cuda13"),
+    ],
+)
+def test_a_backend_s_extra_for_cuda(backend: str, cuda: int, extra: str, python: Version) -> None:
+    here = target(LINUX, python, cuda=cuda)
+    assert of_backend(backend, here) == set(of_extra(extra, here))
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_the_cpu_alone_takes_no_notice_of_a_card(backend: str) -> None:
+    assert of_backend(backend, target(LINUX, PYTHONS[1], gpu=False, cuda=13)) == of_backend(
+        backend, target(LINUX, PYTHONS[1])
+    )
+
+
+def test_torch_for_a_driver_that_speaks_cuda_12_is_older_than_its_cuda_13_wheels() -> None:
+    assert backends.get("torch").requirements(target(LINUX, PYTHONS[1], cuda=12)) == ["torch>=2.6,<2.11"]
+
+
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_a_mac_s_cpu_alone_gets_no_plug_in(backend: str) -> None:
+    found = " ".join(backends.get(backend).requirements(target(MAC, PYTHONS[1], gpu=False)))
+    assert "mps" not in found
+    assert "metal" not in found
+
+
+@pytest.mark.parametrize("macos", [(), (13, 6)])
+def test_jax_mps_has_no_wheel_before_macos_14(macos: Version) -> None:
+    assert backends.get("jax").requirements(Target(*MAC, PYTHONS[1], macos=macos)) == ["jax>=0.5"]
+
+
+def test_keras_and_the_newest_python_are_those_of_the_project() -> None:
+    assert {str(Requirement(line)) for line in KERAS} == {str(Requirement(line)) for line in EXTRAS["keras"]}
+    major, minor = NEWEST_PYTHON
+    assert f"<{major}.{minor + 1}" in PROJECT["requires-python"]
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"),
+    [("2.13.0+cpu", (2, 13, 0)), ("3.16.0rc1", (3, 16, 0)), ("0.12.0.1", (0, 12, 0, 1)), ("13", (13,)), ("", ()),
+     ("nightly", ())],
+)  # fmt: skip
+def test_the_numbers_that_a_version_begins_with(version: str, numbers: Version) -> None:
+    assert release(version) == numbers

@@ -28,7 +28,7 @@ BACKEND, LABELS = "torch", ("other", "own")  # torch's is the quickest to start
 
 
 def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
-    other = sides.built(sys.executable, [OTHER_KERAS], print)
+    other = sides.overlay(sys.executable, [OTHER_KERAS], print)
     file = faults / "fine.py"
     options = [Options(environment=label) for label in LABELS]
     request = TrialRequest(

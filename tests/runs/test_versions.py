@@ -19,7 +19,7 @@ def _made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def built(python: str, wanted: Sequence[str], say: object) -> str:
         return "/bin/sh"
 
-    monkeypatch.setattr(sides, "built", built)
+    monkeypatch.setattr(sides, "overlay", built)
 
 
 def asked(base: str, head: str, **said: object) -> list[str]:
@@ -57,13 +57,13 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
 def test_what_means_nothing_is_refused_before_anything_is_made(
     words: tuple[str, str], said: Settings, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "built", lambda *_: pytest.fail("it was made"))
+    monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
     both = dataclasses.replace(said, base=words[0], head=words[1])
     with pytest.raises(UsageError, match=complaint):
         run.asked_for(both, Interpreters(), print)
 
 
 def test_nothing_is_made_while_another_run_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "built", lambda *_: pytest.fail("it was made"))
+    monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
     with machine_lock(), pytest.raises(MachineBusy, match="another kerasbench run is measuring"):
         run.asked_for(Settings(base="keras==3.14", head="keras==3.15"), Interpreters(), print)

@@ -5,7 +5,7 @@ words=("$BASE" "$HEAD" --threshold "$THRESHOLD" --results "$RESULTS" --fail-on r
 [ -z "${BACKEND:-}" ] || words+=(--backend "$BACKEND")
 [ -z "${SCENARIO:-}" ] || words+=(--scenario "$SCENARIO")
 read -r -d "" -a more <<<"${ARGUMENTS:-}" || true # it ends without a NUL
-[ -z "${INDEX:-}" ] || export PIP_EXTRA_INDEX_URL="$INDEX"
+[ -z "${INDEX:-}" ] || export UV_INDEX="$INDEX" UV_INDEX_STRATEGY=unsafe-best-match
 mkdir -p "$RESULTS"
 code=0
 python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} | tee "$RESULTS/table.md" || code=${PIPESTATUS[0]}

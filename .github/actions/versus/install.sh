@@ -3,4 +3,4 @@ set -euo pipefail
 repository=$(cd "$GITHUB_ACTION_PATH/../../.." && pwd)
 words=(install --quiet)
 [ -z "${INDEX:-}" ] || words+=(--extra-index-url "$INDEX")
-python -m pip "${words[@]}" "$repository[${BACKEND:-all}]"
+python -m pip "${words[@]}" "$repository[env,${BACKEND:-all}]"

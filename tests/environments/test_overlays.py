@@ -1,0 +1,94 @@
+"""Overlays on an interpreter's packages, by a uv that makes real environments and only notes down what it installs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kerasbench.environments import sides, venvs
+from kerasbench.errors import EnvironmentFailed
+
+pytestmark = pytest.mark.processes
+
+REAL = venvs.uv
+PLAN = """Would install 2 packages
+ - keras==3.15.1
+ + keras==3.14.1
+ + optree==0.17
+ + kauldron==1 (from git+https://example.org/kauldron)
+"""
+
+
+class Uv:
+    """A stand-in for what installs."""
+
+    def __init__(self) -> None:
+        self.commands: list[tuple[str, ...]] = []
+
+    def __call__(self, *arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
+        if arguments[0] == "venv":
+            return REAL(*arguments, failure=failure)
+        self.commands.append(arguments)
+        return PLAN if messages else ""
+
+
+@pytest.fixture
+def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Uv:
+    tool = Uv()
+    monkeypatch.setattr(venvs, "uv", tool)
+    monkeypatch.setattr(sides, "folder", lambda: tmp_path / "environments")
+    return tool
+
+
+def test_it_has_what_was_asked_for_and_what_that_needs_before_what_it_shares(tool: Uv, tmp_path: Path) -> None:
+    said: list[str] = []
+    python = sides.overlay(sys.executable, ["keras==3.14.*"], said.append)
+    asked, installed = tool.commands
+    assert asked[-2:] == ("--upgrade-package=keras", "keras==3.14.*")
+    assert asked[asked.index("--python") + 1] == sys.executable and "--dry-run" in asked
+    assert installed == ("pip", "install", "--no-deps", "--python", python, "keras==3.14.*", "optree==0.17")
+    environment = Path(python).parents[1]
+    assert environment.parent == tmp_path / "environments"
+    assert environment.name.startswith("keras-3.14-")
+    assert said == [f"keras==3.14.*: making an environment on top of {sys.executable}, in {environment}"]
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    (packages / "pytest.py").write_text("here = True\n")  # in place of the one that is shared
+    code = "import pytest, msgspec; print(pytest.here, msgspec.__file__)"
+    shown = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, env={}).stdout
+    assert shown.split() == ["True", msgspec.__file__]
+
+
+def test_it_is_made_anew_each_time_in_a_place_for_each_interpreter_and_set_of_packages_and_machine(
+    tool: Uv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sides.overlay(sys.executable, ["keras==3.14.*"], print)
+    left = Path(first).parents[1] / "left"
+    left.touch()
+    assert sides.overlay(sys.executable, ["keras==3.14.*"], print) == first and not left.exists()
+    places = {first, sides.overlay(sys.executable, ["keras==3.15.*"], print)}
+    places.add(sides.overlay(first, ["keras==3.14.*"], print))
+    monkeypatch.setattr("platform.node", lambda: "another")
+    places.add(sides.overlay(sys.executable, ["keras==3.14.*"], print))
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    places.add(sides.overlay(sys.executable, ["keras==3.14.*"], print))
+    assert len(places) == 5
+
+
+def test_of_a_checkout_no_old_build_is_installed(tool: Uv, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "keras"\n')
+    sides.overlay(sys.executable, [str(tmp_path)], print)
+    assert tool.commands[1][-3:] == ("--refresh-package=keras", str(tmp_path), "optree==0.17")
+
+
+@pytest.mark.parametrize("python", ["/gone/python", "/bin/false"])
+def test_an_interpreter_that_does_not_tell_where_its_packages_are(python: str, tool: Uv, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailed, match=f"^{python} did not tell where its packages are"):
+        sides._site_folders(python)
+
+
+def test_a_cache_that_cannot_be_written_is_said(tool: Uv, tmp_path: Path) -> None:
+    (tmp_path / "environments").write_text("in the way")
+    with pytest.raises(EnvironmentFailed, match=r"environments/keras-3\.14-.*: not made: uv says why above"):
+        sides.overlay(sys.executable, ["keras==3.14.*"], print)
