@@ -9,6 +9,7 @@ Their options are those of the command line (``settings.py``). What they return 
 """
 
 import dataclasses
+import importlib.util
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import comparisons, csv, explanation, figures, html, markdown, page, plot
+from kerasbench.report import charts, comparisons, csv, explanation, figures, html, markdown, page
 from kerasbench.report import comparisons as report_versus
 from kerasbench.report.pages import SavedReport
-from kerasbench.report.sections import Page
+from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, ResumeConfig, RunConfig
@@ -75,19 +76,19 @@ class Results:
         Of an explanation: the parts of an epoch.
 
         Raises:
-            UsageError: matplotlib is not installed, or nothing was measured.
+            UsageError: matplotlib is not installed, or there is nothing to compare.
         """
-        if not plot.is_available():
+        if importlib.util.find_spec("matplotlib") is None:
             raise UsageError("plot() needs matplotlib: pip install matplotlib")
-        drawn = self._drawn()
-        if drawn is None:
-            raise UsageError("there is nothing to plot: no training step was measured")
-        return drawn
+        from kerasbench.report import plot
 
-    def _drawn(self) -> "Figure | None":
-        from kerasbench.report import picture
+        chart = self._chart()
+        if chart is None:
+            raise UsageError("there is nothing to plot: no two columns were compared, and nothing was swept")
+        return plot.figure(chart)
 
-        return picture.figure_of(self.findings)
+    def _chart(self) -> Chart | None:
+        return charts.ratios(self.findings) or charts.curves(self.findings)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each case and metric, with the CSV's columns but ``started``."""
@@ -112,10 +113,8 @@ class Explained(Results):
         """What a terminal shows of it."""
         return page.explained(self.findings)
 
-    def _drawn(self) -> "Figure | None":
-        from kerasbench.report import picture
-
-        return picture.figure_of_parts(self.breakdowns) or super()._drawn()
+    def _chart(self) -> Chart | None:
+        return charts.epoch_chart(self.breakdowns) or super()._chart()
 
     def __repr__(self) -> str:
         return html.text(html.of_explanation(self.breakdowns) or html.of_results(self.findings))

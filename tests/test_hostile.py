@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kerasbench.errors import ResultsError
-from kerasbench.report import plot
 from kerasbench.results.record import SCHEMA
 from kerasbench.results.store import JOURNAL, load
 from tests import hostile
@@ -18,11 +17,6 @@ BYTES = 1_000_000
 BUILT = 3  # times a file's size: what is refused is read, and little is made of it
 HELD = 30  # lists of the shortest numbers: two characters become 32 bytes; a real file becomes 11 times its size
 SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(autouse=True)
-def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: False)
 
 
 def is_drawn(folder: Path, content: bytes, suffix: str = ".json") -> bool:

@@ -2,7 +2,7 @@
 
 In the repository a page links ../results/x.md and ../kerasbench/y.py. The site has no place above it, so here
 
-- ``../results/*.md``, ``../results/*.png`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
+- ``../results/*.md``, ``../results/*.svg`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
 - any other file or folder of the repository is linked by ``repo_url`` of mkdocs.yml, and without one is just named.
 
 A link to something that does not exist is a warning, which fails ``mkdocs build --strict``.
@@ -15,7 +15,7 @@ from typing import Any
 
 LOG = logging.getLogger("mkdocs.plugins.links")
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("CHANGELOG.md", "results/*.md", "results/*.png")
+COPIED = ("CHANGELOG.md", "results/*.md", "results/*.svg")
 # [text](../target) and ![text](../target), with an anchor or not
 OUTWARD = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(\.\./([^)#\s]*)(#[^)\s]*)?\)")
 

@@ -194,7 +194,7 @@ def list_(suite: str, as_json: bool) -> int:
         ["--plot", "plots"],
         metavar="DIR",
         type=Path,
-        help="Draw each machine's plots as PNG in this folder.",
+        help="Draw each machine's plots as SVG in this folder.",
         group=FILES,
     ),
 )

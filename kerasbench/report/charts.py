@@ -1,9 +1,4 @@
-"""One colour for each backend, the same in a terminal, a PNG and a page, on white and on black.
-
-The picture of the answer: a bar for each column of a row, as long as its step takes against the fastest one's.
-
-The picture of an explanation: what an epoch of each cell is made of, as bars in pieces.
-"""
+"""Which charts there are: ratios to the fastest, the parts of an epoch, and the curves of a sweep."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,10 +9,23 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import failed, names, percent, significant, timed_in, times
-from kerasbench.report.sections import LEVEL, LINEAR_UP_TO, Bar, Chart, Group, Piece
+from kerasbench.analysis.series import Crossing, SizeSeries
+from kerasbench.protocol.columns import Axis, Column
+from kerasbench.report.figures import about, failed, names, percent, significant, timed_in, times
+from kerasbench.report.sections import (
+    LEVEL,
+    LINEAR_UP_TO,
+    Bar,
+    BarChart,
+    Crossover,
+    Group,
+    Line,
+    LineChart,
+    Panel,
+    Piece,
+)
 
+# The same in a terminal, a picture and a page, on white and on black.
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 KNOWN = ("jax", "tensorflow", "torch")
@@ -42,22 +50,17 @@ class Look(NamedTuple):
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
     """Return how each column looks beside the others."""
     unique = list(dict.fromkeys(columns))
-    hues = _hues({column.backend for column in unique})
+    hues = {backend: index for index, backend in enumerate(KNOWN)}
+    others = sorted({column.backend for column in unique} - set(KNOWN))
+    for index, backend in enumerate(others):
+        hues[backend] = len(KNOWN) + index % (len(COLOURS) - len(KNOWN))
     seen: Counter[int] = Counter()
-    found: dict[Column, Look] = {}
+    result: dict[Column, Look] = {}
     for column in unique:
         hue = hues[column.backend]
-        found[column] = Look(hue, seen[hue])
+        result[column] = Look(hue, seen[hue])
         seen[hue] += 1
-    return found
-
-
-def _hues(backends: set[str]) -> dict[str, int]:
-    others = sorted(backends - set(KNOWN))
-    rest = len(COLOURS) - len(KNOWN)
-    return {one: index for index, one in enumerate(KNOWN)} | {
-        one: len(KNOWN) + index % rest for index, one in enumerate(others)
-    }
+    return result
 
 
 CAPTION = "Time of a {}, in times of the fastest. Shorter is better."
@@ -67,7 +70,7 @@ LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut 
 ROOM = 1.02  # an interval's end is still seen
 
 
-def ratios(found: Findings) -> Chart | None:
+def ratios(found: Findings) -> BarChart | None:
     """Return the bars of each row in which columns were compared; None where there is none."""
     rows = compared(found)
     if not rows:
@@ -82,7 +85,7 @@ def ratios(found: Findings) -> Chart | None:
     logarithmic = end > LINEAR_UP_TO
     caption = CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
     groups = [Group(row.label, each, end) for row, each in bars]
-    return Chart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
+    return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 
 def compared(found: Findings) -> list[tuple[Row, Ranking]]:
@@ -134,7 +137,7 @@ WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its perce
 MS_PER_S = 1000.0
 
 
-def epoch_chart(found: Sequence[StepBreakdown]) -> Chart | None:
+def epoch_chart(found: Sequence[StepBreakdown]) -> BarChart | None:
     """Return a group for each scenario, a bar for each of its columns; None where nothing was explained."""
     if not found:
         return None
@@ -142,10 +145,10 @@ def epoch_chart(found: Sequence[StepBreakdown]) -> Chart | None:
     labels = dict.fromkeys(one.row.label for one in found)
     groups = []
     for label in labels:
-        cells = [one for one in found if one.row.label == label]
-        end = max(sum(_sizes_ms(one).values()) for one in cells)
-        groups.append(Group(label, [_epoch_bar(one, named[one.column], end) for one in cells], end))
-    return Chart(EPOCH_CAPTION, groups, legend=list(PIECE_COLOURS.items()))
+        breakdowns = [one for one in found if one.row.label == label]
+        end = max(sum(_sizes_ms(one).values()) for one in breakdowns)
+        groups.append(Group(label, [_epoch_bar(one, named[one.column], end) for one in breakdowns], end))
+    return BarChart(EPOCH_CAPTION, groups, legend=list(PIECE_COLOURS.items()))
 
 
 def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
@@ -154,7 +157,9 @@ def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
         for part, ms in _sizes_ms(one).items()
         if ms > 0
     ]
-    return Bar(name, _epoch(one.epoch_ms.value), pieces, backend=one.column.backend)
+    ms = one.epoch_ms.value
+    text = f"{significant(ms)} ms" if ms < MS_PER_S else f"{significant(ms / MS_PER_S)} s"
+    return Bar(name, text, pieces, backend=one.column.backend)
 
 
 def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
@@ -165,5 +170,34 @@ def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
     return {part: max(0.0, ms) for part, ms in found.items()}
 
 
-def _epoch(ms: float) -> str:
-    return f"{significant(ms)} ms" if ms < MS_PER_S else f"{significant(ms / MS_PER_S)} s"
+CURVE_CAPTION = "Time of a step inside an epoch, in ms, over size. Both axes are logarithmic."
+CURVE_INTERVALS = " Vertical lines: 95 % intervals."
+
+
+def curves(found: Findings) -> LineChart | None:
+    """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
+    panels = [panel for series in found.sweeps if (panel := _panel(series)).lines]
+    if not panels:
+        return None
+    known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
+    return LineChart(CURVE_CAPTION + (CURVE_INTERVALS if known else ""), panels)
+
+
+def _panel(series: SizeSeries) -> Panel:
+    steps_ms = {column: series.steps_ms(column) for column in series.columns}
+    measured = [column for column, steps in steps_ms.items() if steps]
+    named, seen = names(measured), looks(measured)
+    lines = [
+        Line(named[column], seen[column].colour, steps_ms[column], column.backend, seen[column].opacity)
+        for column in measured
+    ]
+    crossovers = [_crossover(series.axis, crossing) for duel in series.duels for crossing in duel.crossings]
+    return Panel(series.label, series.axis, lines, crossovers)
+
+
+def _crossover(axis: Axis, crossing: Crossing) -> Crossover:
+    text = f"crossover at about {axis} {about(axis, crossing.at)}"
+    if crossing.interval is not None:
+        low, high = crossing.interval
+        text += f" ({about(axis, low)}–{about(axis, high)})"
+    return Crossover(crossing.at, crossing.interval, text)

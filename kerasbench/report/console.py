@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kerasbench.report import markdown
-from kerasbench.report.sections import Bar, Cell, Chart, Page, Section, Table
+from kerasbench.report.sections import Bar, BarChart, Cell, Page, Section, Table
 from kerasbench.report.sections import Group as Bars
 from kerasbench.text import blanked
 
@@ -28,7 +28,7 @@ SHADES = "█▓▒░▞"  # of pieces, so that they differ without colours too
 MOST_BARS = 18  # more would push the answer off the screen
 
 
-def draw_chart(chart: Chart) -> RenderableType | None:
+def draw_chart(chart: BarChart) -> RenderableType | None:
     """Return the bars of a chart; None where they are more than a screen takes."""
     if sum(len(group.bars) for group in chart.groups) > MOST_BARS:
         return None
@@ -45,8 +45,8 @@ def draw_chart(chart: Chart) -> RenderableType | None:
     return Group(Text(), *_legend(chart), grid)
 
 
-def _legend(chart: Chart) -> list[Text]:
-    caption = blanked(chart.told(f"{UNSURE}{BEYOND}"))
+def _legend(chart: BarChart) -> list[Text]:
+    caption = blanked(chart.caption_with(f"{UNSURE}{BEYOND}"))
     if not chart.legend:
         return [Text(caption, style="dim")]
     keys = [part for index, (name, colour) in enumerate(chart.legend) for part in _key(index, name, colour)]
@@ -57,7 +57,7 @@ def _key(index: int, name: str, colour: str) -> list[tuple[str, str]]:
     return [(SHADES[index % len(SHADES)] * 2, colour), (f" {name}   ", "")]
 
 
-def _line(chart: Chart, group: Bars, bar: Bar) -> Text:
+def _line(chart: BarChart, group: Bars, bar: Bar) -> Text:
     if not bar.pieces:
         return Text()
     if chart.legend:
@@ -70,7 +70,7 @@ def _line(chart: Chart, group: Bars, bar: Bar) -> Text:
     return Text(FULL * low + UNSURE * (tip - low) + BEYOND * (high - tip) or EIGHTHS[1], style=colour)
 
 
-def _pieces(chart: Chart, group: Bars, bar: Bar) -> Text:
+def _pieces(chart: BarChart, group: Bars, bar: Bar) -> Text:
     shades = {name: SHADES[index % len(SHADES)] for index, (name, _) in enumerate(chart.legend)}
     line, before = Text(), 0.0
     for piece in bar.pieces:
@@ -96,11 +96,11 @@ def show(page: Page, console: Console) -> None:
     if page.title:
         console.print(Text(blanked(page.title), style="bold"))
     for section in page.sections:
-        for part in _section(section, has_slices=not console.options.ascii_only):
+        for part in _section(section, has_bars=not console.options.ascii_only):
             console.print(part)
 
 
-def _section(section: Section, has_slices: bool) -> Iterator[RenderableType]:
+def _section(section: Section, has_bars: bool) -> Iterator[RenderableType]:
     """Yield what a section consists of; bars only where the terminal has the characters for them."""
     yield Text(f"\n{blanked(section.title)}", style="bold")
     yield from (Text(blanked(line)) for line in section.intro)
@@ -108,11 +108,11 @@ def _section(section: Section, has_slices: bool) -> Iterator[RenderableType]:
         yield _table(section.table)
     for line in section.lines:
         yield _bulleted(line)
-    if has_slices and section.chart is not None and (bars := draw_chart(section.chart)) is not None:
+    if has_bars and isinstance(section.chart, BarChart) and (bars := draw_chart(section.chart)) is not None:
         yield bars
     yield from (Text(blanked(note), style="dim") for note in section.notes)
     for part in section.parts:
-        yield from _section(part, has_slices)
+        yield from _section(part, has_bars)
 
 
 def _bulleted(line: str) -> Padding:

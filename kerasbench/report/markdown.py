@@ -5,32 +5,34 @@ from collections.abc import Iterator, Sequence
 
 from tabulate import tabulate
 
-from kerasbench.report.sections import Cell, Page, Section, Table
+from kerasbench.report.sections import Cell, LineChart, Page, Section, Table
 from kerasbench.text import MADE, blanked
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
-def file(page: Page) -> str:
-    """Return a page as a file has it, which says that kerasbench made it."""
-    return f"{rendered(page)}\n{MADE}\n"
+def file(page: Page, curves: str = "") -> str:
+    """Return a page as a file has it, which says that kerasbench made it. ``curves``: the file of a sweep's chart."""
+    return f"{rendered(page, curves)}\n{MADE}\n"
 
 
-def rendered(page: Page) -> str:
+def rendered(page: Page, curves: str = "") -> str:
     """Return a page as markdown."""
     title = [f"# {escape(page.title)}"] if page.title else []
-    return "\n\n".join([*title, *(section(one) for one in page.sections)]) + "\n"
+    return "\n\n".join([*title, *(section(one, curves=curves) for one in page.sections)]) + "\n"
 
 
-def section(found: Section, level: int = 2) -> str:
+def section(found: Section, level: int = 2, curves: str = "") -> str:
     """Return one section below a heading of that level."""
-    return "\n\n".join(_slices(found, level))
+    return "\n\n".join(_blocks(found, level, curves))
 
 
-def _slices(found: Section, level: int) -> Iterator[str]:
+def _blocks(found: Section, level: int, curves: str) -> Iterator[str]:
     yield f"{'#' * level} {escape(found.title)}"
     yield from map(escape, found.intro)
+    if curves and isinstance(found.chart, LineChart):
+        yield f"![{escape(found.chart.caption)}]({curves})"
     if found.table is not None:
         yield table(found.table)
     if found.lines:
@@ -39,7 +41,7 @@ def _slices(found: Section, level: int) -> Iterator[str]:
         yield from map(escape, found.notes)
     elif found.notes:
         yield "\n".join(f"- {escape(note)}" for note in found.notes)
-    yield from (section(part, level + 1) for part in found.parts)
+    yield from (section(part, level + 1, curves) for part in found.parts)
 
 
 def table(found: Table) -> str:

@@ -89,9 +89,9 @@ def beside(found: Findings) -> Page:
     return _page("", found, [BY_NAME[name] for name in CONDITIONS]) if found.breakdowns else screen(found)
 
 
-def document(found: Findings) -> str:
-    """Return the whole page as the markdown of a file."""
-    return markdown.file(whole(found))
+def document(found: Findings, curves: str = "") -> str:
+    """Return the whole page as the markdown of a file. ``curves``: the name of the file with a sweep's chart."""
+    return markdown.file(whole(found), curves)
 
 
 def _page(title: str, found: Findings, specs: Iterable[SectionSpec]) -> Page:

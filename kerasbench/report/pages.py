@@ -1,4 +1,4 @@
-"""What a run leaves for its readers: the page beside its data, and the plot of a sweep.
+"""What a run leaves for its readers: the page beside its data, and the chart of a sweep.
 
 Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
 
@@ -14,16 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kerasbench import files
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
-from kerasbench.report import charts, markdown, page, plot
+from kerasbench.report import charts, markdown, page, svg
 from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import names
-from kerasbench.report.sections import NOTHING, Page
+from kerasbench.report.sections import NOTHING, Chart, Page
 from kerasbench.results.folder import (
     Outline,
     Rank,
@@ -44,7 +43,7 @@ from kerasbench.text import MADE, label
 class SavedReport:
     """What was found in a run, and its files. The findings are there also where a file is not: ``unsaved`` says why.
 
-    ``plot`` is the figure of a sweep, None where there is none.
+    ``plot`` is the chart of a sweep, None where there is none.
     """
 
     found: Findings
@@ -59,34 +58,29 @@ class SavedReport:
 
 
 def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
-    """Sum up a run, and save its tables and its plot beside its data; ``unsaved`` says why these are not there.
-
-    How long its steps took is remembered for ``list``.
-    """
-    found = findings(record)  # once: the tables and the figure share what it takes to compute
-    return SavedReport(found, store.data, store.tables, _plot(store, found), unsaved or _save_tables(store, found))
-
-
-def _save_tables(store: Store, found: Findings) -> str:
-    """Save the page; return why that failed, so that the tables are shown all the same."""
+    """Sum up a run, and save its tables and its chart beside its data; ``unsaved`` says why these are not there."""
+    found = findings(record)  # once: the tables and the chart share what it takes to compute
+    pages = {} if unsaved else _of_run(found, store.data)
     try:
-        store.save_tables(page.document(found))
+        for file, text in pages.items():
+            replace(file, text.encode())
     except ResultsError as error:
-        return str(error)
-    return ""
+        unsaved = str(error)  # the tables are shown all the same
+    plot = curves_file(store.data)
+    return SavedReport(found, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
 
 
-def _plot(store: Store, found: Findings) -> Path | None:
-    """Draw a sweep beside its tables, where matplotlib is installed and the disk takes it."""
-    picture = plot.step_over_size(found, "png") if plot.is_available() else None
-    if picture is None:
-        return None
-    file = store.data.with_suffix(".png")
-    try:
-        files.replace(file, picture)
-    except ResultsError:
-        return None  # the tables have said more
-    return file
+def curves_file(data: Path) -> Path:
+    """Return where the chart of a sweep lies."""
+    return data.with_suffix(".svg")
+
+
+def _of_run(found: Findings, data: Path) -> dict[Path, str]:
+    """Return the page of a run, and the chart of a sweep that the page shows."""
+    curves = charts.curves(found)
+    if curves is None:
+        return {tables_file(data): page.document(found)}
+    return {curves_file(data): svg.file(curves), tables_file(data): page.document(found, curves_file(data).name)}
 
 
 INDEX = "README.md"
@@ -184,7 +178,7 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     indices: dict[object, _Index] = {}
     for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
         found = findings(record)
-        pages[tables_file(data)] = page.document(found)
+        pages |= _of_run(found, data)
         indices.setdefault(record.machine.identity, _Index(record.machine.title)).add(found, data)
     if place.is_dir():
         pages[place / INDEX] = _index(list(indices.values()))
@@ -227,36 +221,25 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     """Draw each machine's plots into a folder and return them.
 
     Raises:
-        UsageError: matplotlib is not installed. ResultsError: bad data, or a folder that cannot be written to.
+        ResultsError: bad data, or a folder that cannot be written to.
     """
-    from kerasbench.report import plot
-
-    if not plot.is_available():
-        raise UsageError("plots need matplotlib: pip install matplotlib")
     drawn: list[Path] = []
     for name, found in machines(places, tell).items():
-        pictures = {
-            "ratios": plot.image(charts.ratios(found)),
-            "parts": plot.image(charts.epoch_chart(found.breakdowns)),
-            "step-times": plot.step_times(found, "png"),
-            "sweep": plot.step_over_size(found, "png"),
-            "speed-ups": plot.speed_ups(found, "png"),
-            "phases": plot.phases(found, "png"),
+        kinds: dict[str, Chart | None] = {
+            "ratios": charts.ratios(found),
+            "parts": charts.epoch_chart(found.breakdowns),
+            "sweep": charts.curves(found),
         }
-        for title, picture in pictures.items():
-            if picture is not None:
-                file = folder / f"{name}-{title}.png"
-                _make_folder(folder)
-                replace(file, picture)
+        for kind, chart in kinds.items():
+            if chart is not None:
+                file = folder / f"{name}-{kind}.svg"
+                try:
+                    folder.mkdir(parents=True, exist_ok=True)
+                except OSError as error:
+                    raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
+                replace(file, svg.file(chart).encode())
                 drawn.append(file)
     return drawn
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
 
 
 def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:

@@ -1,19 +1,18 @@
-"""Bars as data: groups of bars, what each is made of, and where it ends. Text here is plain; a renderer escapes it.
+"""A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it.
 
-``chart_html``, ``chart_text`` and ``chart_plot`` draw them.
-
-A page as data: its sections with their tables, notes and pictures. Text here is plain; each renderer escapes it.
-
-``markdown``, ``html`` and ``console`` draw pages, each with a function ``rendered(page)`` that returns text.
+``markdown``, ``html`` and ``console`` draw pages; ``svg``, ``console`` and ``plot`` draw charts.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kerasbench.analysis.estimates import Estimate
+
 LINEAR_UP_TO = 20.0  # times the fastest: beyond it the short bars could not be told apart
 STUB = 0.04  # of the width: what 1 has on a logarithmic scale, so that the fastest has a bar that can be seen
 MOST_TICKS = 7
+INTERVAL = "the 95 % interval"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Chart:
+class BarChart:
     """Groups of bars below a caption. ``legend``: the names of pieces, with their colours.
 
     ``reference``: a size that all bars are compared with. Without one, the ends of the groups differ and no tick is
@@ -67,10 +66,10 @@ class Chart:
     reference: float | None = None
     logarithmic: bool = False
 
-    def told(self, interval: str) -> str:
-        """Return the caption, and where there is an interval also what shows it, ``Line: the 95 % interval.``"""
+    def caption_with(self, interval: str) -> str:
+        """Return the caption, and where bars have intervals also what shows them, ``Line: the 95 % interval.``"""
         known = any(bar.low is not None for group in self.groups for bar in group.bars)
-        return f"{self.caption} {interval}: the 95 % interval." if known else self.caption
+        return f"{self.caption} {interval}: {INTERVAL}." if known else self.caption
 
     def share(self, size: float, group: Group) -> float:
         """Return where a size lies, from 0 to 1 of the width."""
@@ -86,12 +85,10 @@ class Chart:
         if self.reference is None or not self.groups:
             return []
         end = self.groups[0].end
-        if not self.logarithmic:
-            step = _round_step(end / MOST_TICKS)
-            return [index * step for index in range(math.floor(end / step) + 1)]
-        powers = range(math.floor(math.log10(end)) + 1)
-        fine = [tick for power in powers for digit in (1, 2, 5) if (tick := digit * 10.0**power) <= end]
-        return fine if len(fine) <= MOST_TICKS else [10.0**power for power in powers]
+        if self.logarithmic:
+            return round_numbers(1, end)
+        step = _round_step(end / MOST_TICKS)
+        return [index * step for index in range(math.floor(end / step) + 1)]
 
 
 def _round_step(least: float) -> float:
@@ -99,6 +96,72 @@ def _round_step(least: float) -> float:
     power = 10.0 ** math.floor(math.log10(least))
     return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * 0.999)
 
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10 ... between two ends; where these are too many to be read, powers of ten alone."""
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    fine = [digit * power for power in powers for digit in (1, 2, 5) if low <= digit * power <= high]
+    if len(fine) <= MOST_TICKS:
+        return fine
+    coarse = [power for power in powers if low <= power <= high]
+    return coarse[:: math.ceil(len(coarse) / MOST_TICKS)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One column's times in ms, by ascending size."""
+
+    name: str
+    colour: str
+    points: Sequence[tuple[float, Estimate]]
+    backend: str = ""
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """A size at which one line overtakes another, the ends of its interval, and what is written there."""
+
+    at: float
+    interval: tuple[float, float] | None
+    text: str
+
+
+LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
+LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The lines of one workload over one axis of its size."""
+
+    label: str
+    axis: str
+    lines: Sequence[Line]
+    crossovers: Sequence[Crossover] = ()
+
+    @property
+    def sizes(self) -> list[float]:
+        return sorted({size for line in self.lines for size, _ in line.points})
+
+    @property
+    def bounds_ms(self) -> tuple[float, float]:
+        """Where the axis of times begins and ends, with room around what is drawn."""
+        found = [step for line in self.lines for _, step in line.points]
+        ends = [end for step in found for end in (step.value, step.low, step.high) if end is not None]
+        margin = max(LEAST_MARGIN, math.sqrt(LEAST_RATIO * min(ends) / max(ends)))
+        return min(ends) / margin, max(ends) * margin
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Panels below a caption; both axes of each are logarithmic."""
+
+    caption: str
+    panels: Sequence[Panel]
+
+
+Chart = BarChart | LineChart
 
 NOTHING = "–"
 LEVEL, WARNED = "≈", "⚠"
@@ -150,9 +213,8 @@ class Table:
 class Section:
     """A part of a page, drawn in this order: title, intro, table, lines as a list, notes, parts.
 
-    ``chart``: its bars, on a terminal and on an HTML page; they stand before the table, or after the lines where there
-    is none. ``picture`` names a figure that shows the same. ``folded``: details that a reader opens, where that is
-    possible.
+    ``chart`` shows the same: before the table, or after the lines where there is none. ``folded``: details that a
+    reader opens, where that is possible.
     """
 
     title: str
@@ -161,7 +223,6 @@ class Section:
     lines: Sequence[str] = ()
     notes: Sequence[str] = ()
     parts: "Sequence[Section]" = ()
-    picture: str = ""
     chart: Chart | None = None
     folded: bool = False
 

@@ -8,6 +8,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.series import FIT_TOLERANCE, CostModel, Crossing, Parameter, SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, Axis
+from kerasbench.report import charts
 from kerasbench.report.figures import (
     BELOW,
     NOT_TOLD,
@@ -36,7 +37,9 @@ def steps(found: Findings) -> Section | None:
     if not found.sized.rows:
         return None
     notes = training_notes(found.sized, STEP)
-    return Section("Sweep", table=table(found.sized), lines=list(_ended(found.sweeps)), notes=notes, picture="sweep")
+    return Section(
+        "Sweep", table=table(found.sized), lines=list(_ended(found.sweeps)), notes=notes, chart=charts.curves(found)
+    )
 
 
 def table(sized: Summary) -> Table:

@@ -51,7 +51,7 @@ def training(found: Findings) -> Section | None:
         for row, ranking in zip(summary.rows, summary.rankings, strict=True)
     ]
     table = Table(["scenario", *column_names(summary.columns)], body)
-    return Section(title, table=table, notes=training_notes(summary), picture="step_times")
+    return Section(title, table=table, notes=training_notes(summary))
 
 
 def verdicts(found: Findings) -> Section | None:
@@ -208,7 +208,7 @@ def devices(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    return Section("CPU against GPU", table=table, notes=[note], picture="speed_ups")
+    return Section("CPU against GPU", table=table, notes=[note])
 
 
 def learning(found: Findings) -> Section | None:
@@ -236,7 +236,7 @@ def phases(found: Findings) -> Section | None:
     ]
     table = Table(["phase (s)", *column_names(summary.columns)], rows)
     notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
-    return Section("Where the time of a trial goes", table=table, notes=notes, picture="phases")
+    return Section("Where the time of a trial goes", table=table, notes=notes)
 
 
 def _seconds(duration_s: float | None) -> Cell:

@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.analysis import series
 from kerasbench.analysis.findings import findings
-from kerasbench.report import html, page, plot
+from kerasbench.report import charts, html, page
 from tests.report.table import brief
 from tests.report.test_sweep import CROSSING, swept
 
@@ -23,8 +23,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     found = findings(swept(**CROSSING))
     texts = page.document(found), brief(found), html.document([("here", found)])
     assert all("overtakes" in text for text in texts)
-    if plot.is_available():
-        assert plot.step_over_size(found, "png")
+    assert charts.curves(found)
     assert len(calls) == 1
 
 

@@ -1,6 +1,8 @@
 """Pages on a terminal."""
 
+import dataclasses
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,9 @@ from rich.console import Console
 
 from kerasbench.analysis.findings import findings
 from kerasbench.report import console, page
-from kerasbench.report.sections import Bar, Cell, Chart, Group, Page, Piece, Section, Table
+from kerasbench.report.sections import Bar, BarChart, Cell, Group, Page, Piece, Section, Table
 from kerasbench.results import store
+from tests.report.test_charts import parts, ratios, run
 
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 
@@ -38,10 +41,46 @@ def test_the_winner_is_coloured() -> None:
 
 
 def test_bars_are_drawn_where_the_terminal_has_the_characters() -> None:
-    bars = Chart("Time.", [Group("dense", [Bar("JAX", "fastest", [Piece("JAX", 1.0, "#0072B2")])], 1.0)])
+    bars = BarChart("Time.", [Group("dense", [Bar("JAX", "fastest", [Piece("JAX", 1.0, "#0072B2")])], 1.0)])
     shown = Page("", [Section("Answer", chart=bars)])
     assert "█" * 40 in console.rendered(shown)
     file = io.TextIOWrapper(io.BytesIO(), "ascii")
     console.show(shown, Console(file=file))
     file.seek(0)
     assert file.read().strip() == "Answer"
+
+
+def shown(chart: BarChart, colour: bool = False) -> str:
+    return console.rendered(Page("", [Section("", chart=chart)]), colour=colour)
+
+
+def test_each_bar_is_as_long_as_its_ratio() -> None:
+    lines = [line for line in shown(ratios(run(jax=1.0, torch=4.0))).splitlines() if "█" in line]
+    counts = [sum(line.count(one) for one in "█▓▏▎▍▌▋▊▉") for line in lines]
+    assert len(counts) == 4
+    assert 3 <= counts[1] / counts[0] <= 4.5
+    assert "dense" in lines[0] and "JAX" in lines[0] and "fastest, 1.02 ms" in lines[0]
+    assert "torch" in lines[1] and "3.9× (" in lines[1]
+
+
+def test_an_interval_is_seen_and_explained() -> None:
+    steps = shown(ratios(run(jax=1.0, torch=1.3)))
+    assert "▓░: the 95 % interval" in " ".join(steps.split())
+    assert "95 %" not in shown(ratios(run(1, jax=1.0, torch=1.3)))
+
+
+def test_a_backend_has_its_colour() -> None:
+    bar = next(line for line in shown(ratios(run(jax=1.0, torch=4.0)), colour=True).splitlines() if "JAX" in line)
+    assert re.search(r"\x1b\[[0-9;]+m█", bar)
+
+
+def test_parts_differ_without_colours_too() -> None:
+    text = shown(parts())
+    bar = next(line for line in text.splitlines() if line.startswith("dense"))
+    assert [bar.count(one) for one in "█▓▒░"] == [20, 4, 6, 10]
+    assert "██ computation" in text and "2.00 s" in text
+
+
+def test_more_bars_than_a_screen_takes_are_left_out() -> None:
+    chart = ratios(run(jax=1.0, torch=4.0))
+    assert "█" not in shown(dataclasses.replace(chart, groups=list(chart.groups) * 5))

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import files
 from kerasbench.errors import ResultsError
-from kerasbench.report import plot
-from kerasbench.report.pages import save_report
+from kerasbench.report import pages
+from kerasbench.report.pages import draw, save_report
 from kerasbench.results.record import INTERRUPTED
 from kerasbench.results.store import Store
 from tests import made
+from tests.report.test_sweep import CROSSING, swept
 
 RECORD = made.record(made.trial())
 
@@ -32,7 +32,7 @@ def test_the_tables_are_saved_beside_the_data(store: Store) -> None:
 
 
 def test_tables_that_the_disk_refuses_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "save_tables", refuse)
+    monkeypatch.setattr(pages, "replace", refuse)
     drawn = save_report(RECORD, store)
     assert (drawn.unsaved, drawn.found.summary.record) == ("no space left", RECORD)
 
@@ -42,12 +42,13 @@ def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(store: Stor
     assert not store.tables.exists()
 
 
-def test_a_sweep_s_plot_lies_beside_its_tables_where_the_disk_takes_it(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: True)
-    monkeypatch.setattr(plot, "step_over_size", lambda summary, form: b"a picture")
-    found = save_report(RECORD, store).plot
-    assert found == store.data.with_suffix(".png") and found.read_bytes() == b"a picture"
-    monkeypatch.setattr(files, "replace", refuse)
-    assert save_report(RECORD, store).plot is None
+def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(store: Store) -> None:
+    saved = save_report(swept(**CROSSING), store)
+    assert saved.plot == store.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
+    assert f"]({saved.plot.name})" in saved.tables.read_text()
+
+
+def test_report_draws_into_a_folder(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(swept(**CROSSING))
+    (file,) = draw([tmp_path], tmp_path / "plots")
+    assert file.name.startswith("chip-9-") and file.name.endswith("-sweep.svg")

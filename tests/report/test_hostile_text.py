@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -16,7 +15,7 @@ from kerasbench.analysis import versus
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparisons, html, listing, plot
+from kerasbench.report import comparisons, html, listing
 from kerasbench.report import csv as report_csv
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
@@ -75,12 +74,6 @@ def harmless() -> tuple[list[list[str]], list[str]]:
     return [parts(page) for page in pages(found, "z")], Page(html.document([("z", findings(found))])).tags
 
 
-@pytest.fixture(autouse=True)
-def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: False)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS)
 @example("<script>alert(1)</script>|`*\n\n# a\n\n\u202e")
 @example("- ")

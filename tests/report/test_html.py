@@ -11,24 +11,27 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure, Phase
-from kerasbench.report import html, plot, sections
+from kerasbench.report import html, sections
 from kerasbench.report.page import document
 from kerasbench.report.sections import Section
 from kerasbench.results import store
 from tests import made
+from tests.report.test_sweep import CROSSING, swept
 
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 GPU = Device("cuda", 0, "NVIDIA H200")
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "script", "nav", "a", "h1", "h2", "h3", "p", "ul", "li",
     "div", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "code", "img", "header",
-    "form", "label", "input", "button", "output", "figure", "figcaption", "span", "svg", "rect", "line", "text",
+    "form", "label", "input", "button", "output", "figure", "figcaption", "span", "svg", "g", "rect", "line", "text",
+    "polyline", "circle",
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "aria-label", "aria-labelledby", "id", "href", "class", "role",
     "tabindex", "scope", "data-value", "alt", "src", "hidden", "type", "value", "placeholder", "checked",
     "aria-pressed", "aria-live", "aria-hidden", "data-scenario", "data-backend", "width", "height", "fill",
-    "fill-opacity", "stroke", "x", "y", "x1", "x2", "y1", "y2",
+    "fill-opacity", "stroke", "x", "y", "x1", "x2", "y1", "y2", "viewbox", "transform",
+    "points", "cx", "cy", "r", "opacity",
 }  # fmt: skip
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -75,11 +78,6 @@ class Page(HTMLParser):
 
     def values(self, attribute: str) -> list[str]:
         return [value for name, value in self.attributes if name == attribute]
-
-
-@pytest.fixture(autouse=True)
-def _without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: False)
 
 
 def summary(text: str = "harmless") -> Findings:
@@ -166,9 +164,7 @@ def test_nothing_is_fetched_and_the_policy_forbids_it() -> None:
     page = html.document([("here", summary())])
     assert re.search(r"https?://|url\(|@import", page) is None
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy.startswith(
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline';"
-    )
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline';")
 
 
 def levels(page: Page) -> list[int]:
@@ -198,26 +194,11 @@ def test_links_and_labels_lead_to_what_is_there_once() -> None:
     assert set(page.values("aria-labelledby")) <= set(places)
 
 
-def test_without_matplotlib_the_page_says_what_to_install() -> None:
-    page = Page(html.document([("here", summary())]))
-    assert "pip install matplotlib" in page.text
-    assert "img" not in page.tags
-
-
-def test_with_matplotlib_each_plot_stands_in_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: True)
-    drawn = {title: one._replace(draw=lambda summary: b"<svg/>") for title, one in html.PLOTS.items()}
-    monkeypatch.setattr(html, "PLOTS", drawn)
-    page = Page(html.document([("here", summary())]))
-    assert page.values("src") == ["data:image/svg+xml;base64,PHN2Zy8+"] * 3
-    assert set(page.values("alt")) == {one.alternative for title, one in html.PLOTS.items() if title != "sweep"}
-    assert "pip install" not in page.text
-
-
-def test_a_plot_that_has_nothing_to_show_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "is_available", lambda: True)
-    monkeypatch.setattr(html, "PLOTS", {"step_times": html.Plot(lambda summary: None, "nothing")})
-    assert "img" not in Page(html.document([("here", summary())])).tags
+def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
+    page = Page(html.document([("here", summary()), ("there", findings(swept(**CROSSING)))]))
+    assert page.tags.count("figure") == 2
+    assert {"dense", "harmless"} <= set(page.values("data-scenario"))
+    assert {"jax", "torch"} <= set(page.values("data-backend"))
 
 
 def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:

@@ -143,8 +143,6 @@ EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["
 def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
 ) -> None:
-    if "--plot" in arguments:
-        pytest.importorskip("matplotlib")
     folder = tmp_path / "results"
     kept = store(folder)
     (folder / name).write_text('{"name": "mine"}\n')

@@ -9,7 +9,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.duration import History, outlook
 from kerasbench.protocol.messages import Code
-from kerasbench.report.progress import ConsoleProgress, announce
+from kerasbench.report.progress import ConsoleAudience, ConsoleProgress, Preparation, announce
 from kerasbench.results import record
 from tests import made
 
@@ -119,3 +119,59 @@ def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
     first, second = out.getvalue().splitlines()[-2:]
     assert "oom beside others, so from now on it is measured by itself: no memory" in first
     assert second.startswith("[2/3]")
+
+
+def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:
+    out = io.StringIO()
+    with Preparation(Console(file=out, width=20)).step("CIFAR-10 [bold]: getting its real rows"):
+        assert out.getvalue() == "CIFAR-10 [bold]: getting its real rows\n"
+    assert out.getvalue().count("\n") == 1
+
+
+def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"})
+    with Preparation(console).asking(["jax", "torch"]):
+        assert "asking jax, torch what they see" in out.getvalue()
+        assert "0:00:00" in out.getvalue()
+    assert out.getvalue().endswith("\x1b[2K")  # its line is erased
+
+
+def test_a_terminal_that_moves_no_cursor_gets_the_line() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "dumb"})
+    with Preparation(console).asking(["jax"]):
+        pass
+    assert out.getvalue() == "asking jax what it sees\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_step_that_is_interrupted_ends_its_display(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal)
+    with pytest.raises(KeyboardInterrupt), Preparation(console).step("asking"):
+        raise KeyboardInterrupt
+    with Preparation(console).step("asking again"):  # rich refuses a second display
+        pass
+
+
+def test_preparing_and_measuring_are_told_on_one_console() -> None:
+    out = io.StringIO()
+    audience = ConsoleAudience(Console(file=out, width=80))
+    with audience.asking(["torch"]):
+        pass
+    audience.say("begins now")
+    observer = audience.observer(History())
+    observer.run_began(made.plan(TORCH), made.record())
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == ["asking torch what it sees", "begins now"]
+    assert lines[2].startswith("1 case, 3 to 12 rounds")
+
+
+def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
+    def announced(known: History) -> str:
+        out = io.StringIO()
+        ConsoleAudience(Console(file=out, width=200)).observer(known).run_began(made.plan(TORCH), made.record())
+        return out.getvalue()
+
+    assert "about 30 min 00 s to 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
+    assert "2 h 00 min" not in announced(History())

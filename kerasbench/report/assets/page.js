@@ -32,8 +32,8 @@ function sortable(table) {
   });
 }
 
-// Groups of bars, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
-// cpu") are filtered by the scenario. Bars, columns, rows and parts of a column are filtered by its backend, which is
+// Charts, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
+// cpu") are filtered by the scenario. Bars, lines, columns, rows and parts of a column are filtered by its backend, which is
 // the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row belongs
 // to the column named in its cell under "column", or under "CPU" where it is compared with a GPU.
 function filter(form) {
@@ -42,9 +42,9 @@ function filter(form) {
   const unwanted = new Set(boxes.filter((box) => !box.checked).map((box) => box.value.toLowerCase()));
   const isUnwanted = (text) => unwanted.has(text.split(": ").pop().trim().split(/\s/)[0].toLowerCase());
   const isWanted = (name) => name.toLowerCase().includes(wanted);
-  for (const group of all(".group")) group.hidden = !isWanted(group.dataset.scenario);
-  for (const bar of all("li.bar")) bar.hidden = unwanted.has(bar.dataset.backend.toLowerCase());
-  const known = all(".group").map((group) => group.dataset.scenario);
+  const charts = all("[data-scenario]"), known = charts.map((chart) => chart.dataset.scenario);
+  for (const chart of charts) chart.toggleAttribute("hidden", !isWanted(chart.dataset.scenario));
+  for (const one of all("[data-backend]")) one.toggleAttribute("hidden", unwanted.has(one.dataset.backend.toLowerCase()));
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
     const away = names.map((name, index) => index > 0 && isUnwanted(name));
