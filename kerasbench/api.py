@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kerasbench import settings
+from kerasbench.analysis import table
 from kerasbench.analysis import versus as versions
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import charts, comparisons, csv, explanation, figures, html, markdown, page
+from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page
 from kerasbench.report import comparisons as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
@@ -91,8 +92,9 @@ class Results:
         return charts.ratios(self.findings) or charts.curves(self.findings)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame: a row for each case and metric, with the CSV's columns but ``started``."""
-        return _pandas().DataFrame(list(csv.rows(self.summary)), columns=[*csv.COLUMNS, *csv.RATIOS, *csv.LAST])
+        """Return a pandas DataFrame: a row for each case and metric, with the CSV's columns."""
+        rows = [dataclasses.astuple(one) for one in table.observations([self.summary])]
+        return _pandas().DataFrame(rows, columns=list(table.NAMES))
 
 
 @dataclass(frozen=True, repr=False)

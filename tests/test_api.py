@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import kerasbench
+from kerasbench.analysis.table import NAMES
 from kerasbench.api import Results, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report import comparisons
-from kerasbench.report.csv import COLUMNS, LAST, RATIOS
 from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Record, RunConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
@@ -98,7 +98,7 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: 
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
     (rows, columns), (changed, names) = data_frames
-    assert columns == [*COLUMNS, *RATIOS, *LAST]
+    assert columns == list(NAMES)
     assert all(len(row) == len(columns) for row in rows)
     assert changed[0][names.index("ratio")] == pytest.approx(1.48, abs=0.01)
     assert changed[0][names.index("verdict")] is None

@@ -1,0 +1,109 @@
+"""Everything that runs amount to, as one tidy table: a row for each case and metric of each run."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.metrics import METRICS, Metric
+from kerasbench.analysis.ratios import between
+from kerasbench.analysis.summary import Summary
+from kerasbench.protocol.columns import Column, Size
+from kerasbench.results.record import Record
+
+MEASURED = "ok"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """A metric of a case in a run; of a case that failed there is one observation, without a metric.
+
+    A contract: scripts rely on these names and their order; what is new comes last.
+    """
+
+    machine: str
+    scenario: str
+    workload: str
+    backend: str
+    device: str
+    status: str  # MEASURED, or the code of the failure
+    metric: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    trials: int = 0
+    options: str
+    device_name: str  # of a GPU
+    batch: int | None  # batch and width where a sweep varies them
+    width: float | None
+    started: str  # of the run
+    ratio: float | None = None  # the value over that of the fastest of its row
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    environment: str  # the label of the interpreter
+    host: str  # tells machines of equal parts apart
+
+
+NAMES = tuple(field.name for field in dataclasses.fields(Observation))
+
+
+def observations(summaries: Iterable[Summary]) -> list[Observation]:
+    """Return the observations of runs, in the order of their pages."""
+    return [
+        observation
+        for summary in summaries
+        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        for column in row.cases
+        for observation in _of_case(summary.record, row, column, ranking.fastest)
+    ]
+
+
+def _of_case(record: Record, row: Row, column: Column, fastest: Column | None) -> Iterator[Observation]:
+    case, size = row.cases[column], row.size or Size()
+    empty = Observation(
+        machine=record.machine.chip,
+        scenario=row.scenario.name,
+        workload=row.workload.name,
+        backend=column.backend,
+        device=column.device,
+        status=case.failure.code if case.failure else MEASURED,
+        options=dataclasses.replace(row.key(column).options, environment="").label,
+        device_name=case.device_title,
+        batch=size.batch,
+        width=size.width,
+        started=record.started,
+        environment=column.options.environment,
+        host=record.machine.identifier,
+    )
+    if case.failure:
+        yield empty
+        return
+    for metric in METRICS:
+        estimate = case.estimate(metric.name)
+        if estimate is not None:
+            ratio, low, high = _over_fastest(row, column, fastest, metric)
+            yield dataclasses.replace(
+                empty,
+                metric=metric.name,
+                value=estimate.value,
+                low=estimate.low,
+                high=estimate.high,
+                unit=metric.unit,
+                trials=estimate.trials,
+                ratio=ratio,
+                ratio_low=low,
+                ratio_high=high,
+            )
+
+
+def _over_fastest(
+    row: Row, column: Column, fastest: Column | None, metric: Metric
+) -> tuple[float | None, float | None, float | None]:
+    """Return the ratio with its interval; losses and accuracies, which have no unit, have none."""
+    if fastest is None or not metric.unit:
+        return None, None, None
+    if column == fastest:
+        return 1.0, None, None
+    ratio = between(row.cases[column], row.cases[fastest], metric.name, row.cases.values())
+    return (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)
