@@ -314,8 +314,7 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
 
     from kerasbench import backends as known
     from kerasbench.environments import interpreters
-    from kerasbench.environments.doctor import Severity, diagnose
-    from kerasbench.environments.facts import gather
+    from kerasbench.environments.doctor import Severity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import request
     from kerasbench.report.listing import diagnosis_as_data, diagnosis_as_text

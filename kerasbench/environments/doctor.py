@@ -1,37 +1,182 @@
-"""What a rule of the doctor's says.
+"""The doctor: what is wrong with this machine and its environments, and the command that fixes each thing.
 
-Rules about what is installed: interpreters, backends, keras, wheels.
-
-Rules about NVIDIA GPUs: the driver, the wheels, what hides a card.
-
-Rules about Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
-
-Rules about what surrounds a measurement: power, heat, quotas, variables of the shell, keras.json.
-
-The doctor: what is wrong with this machine and its environments, and the command that mends each thing.
-
-``facts`` are gathered by children; each rule is a small function that looks at them and says what it found.
+Facts are gathered first, by children. Each rule is a small function that looks at them, and yields what it finds.
 """
 
 import dataclasses
+import json
+import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from itertools import takewhile
+from pathlib import Path
+from typing import Any
 
-from kerasbench import backends
+from kerasbench import backends, host
+from kerasbench.backends import Target, Version
 from kerasbench.backends.jax import MPS_MACOS
 from kerasbench.backends.tensorflow import METAL_PLUGIN
 from kerasbench.backends.torch import FALLBACK
-from kerasbench.environments.facts import BackendFacts, Facts
+from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, release
-from kerasbench.host import noise
-from kerasbench.host.noise import WORDS, Warned
-from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, cuda_of
+from kerasbench.host import Machine, linux, macos, noise, nvidia
+from kerasbench.host.noise import WORDS, State, Warned
+from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
+from kerasbench.processes import questions
+from kerasbench.processes import variables as children_variables
+from kerasbench.processes.questions import Tick, together
 from kerasbench.processes.variables import KEEP, own_names
-from kerasbench.protocol.messages import FIND, Failure, Inventory, ProbeReport
+from kerasbench.protocol.columns import Environment
+from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
+
+# These variables begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to
+# publish; images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
+
+OLDEST_KERAS = (3, 12)  # what KERAS asks for
+NVIDIA = "NVIDIA"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
+METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12
+OLDEST_METAL = (1, 2)
+KERAS_DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
+
+
+@dataclass(frozen=True)
+class BackendFacts:
+    """One backend: what runs it, what is installed there, and what it said when it was imported."""
+
+    name: str
+    interpreter: str
+    source: str  # who named the interpreter; empty where nobody did
+    inventory: Inventory | Failure
+    probe: ProbeReport | Failure
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """Versions of what is installed by name; empty where the interpreter did not answer."""
+        return self.inventory.packages if isinstance(self.inventory, Inventory) else {}
+
+    @property
+    def installed(self) -> bool:
+        # TensorFlow comes under several names (tensorflow-cpu, tf-nightly): what was imported is there.
+        return backends.get(self.name).PACKAGE in self.packages or isinstance(self.probe, ProbeReport)
+
+    @property
+    def python(self) -> Version:
+        return release(self.inventory.python) if isinstance(self.inventory, Inventory) else ()
+
+    @property
+    def too_new(self) -> bool:
+        """Whether its Python is newer than the frameworks' wheels."""
+        return self.python[:2] > NEWEST_PYTHON
+
+    @property
+    def sees_gpu(self) -> bool:
+        return isinstance(self.probe, ProbeReport) and any(device.kind != "cpu" for device in self.probe.devices)
+
+    @property
+    def wheel(self) -> str:
+        """What it was built for: ``CPU``, ``CUDA 12.5.1``, ``jax-cuda13-plugin``; empty where it does not tell."""
+        return self.probe.versions.get(f"{self.name}-wheel", "") if isinstance(self.probe, ProbeReport) else ""
+
+    @property
+    def cuda(self) -> int | None:
+        """The CUDA major version that it was built for."""
+        _, cuda, version = self.wheel.lower().partition("cuda")
+        numbers = release(version.strip())
+        return numbers[0] if cuda and numbers else None
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """The machine beyond its fingerprint."""
+
+    fingerprint: Machine
+    system: str
+    state: State
+    cards: list[Card]  # what the NVIDIA driver lists
+    makers: list[str]  # of the display controllers on the bus
+    apple_silicon: bool  # whatever the interpreter was built for
+    macos: Version  # empty elsewhere
+    nvidia_package_missing: bool = False  # there is an NVIDIA driver, and nothing here to ask it with
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that rules look at."""
+
+    machine: MachineFacts
+    backends: list[BackendFacts]
+    variables: dict[str, str]  # those of the shell that a child does not get
+    keras_json: dict[str, Any]  # the user's own
+
+    def translated(self, backend: BackendFacts) -> bool:
+        """Tell whether Rosetta translates a backend's interpreter."""
+        inventory = backend.inventory
+        return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
+
+    def on_apple_silicon(self, backend: BackendFacts, name: str) -> bool:
+        """Tell whether this is that backend, where it may have the Apple GPU: a translated one has no wheels for it."""
+        return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
+
+    def target(self, backend: BackendFacts) -> Target:
+        """Return what a backend's environment is, or should have been, made for."""
+        here, inventory = self.machine, backend.inventory
+        own = inventory.architecture if isinstance(inventory, Inventory) else here.fingerprint.architecture
+        # Rosetta calls the machine x86_64; what is to be installed is for the machine as it is.
+        architecture = "arm64" if here.apple_silicon else own
+        return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
+
+
+def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
+    """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
+    machine = look_at_machine()
+
+    def ask(name: str, tick: Tick) -> BackendFacts:
+        python, source = interpreters.of(Environment(name)), interpreters.source(Environment(name))
+        if not runs(python):
+            gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {source}", "spawn")
+            return BackendFacts(name, python, source, gone, gone)
+        inventory = questions.inventory(name, python, tick)
+        return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
+
+    answers = together(ask, names, at_once=len(names))
+    return Facts(machine, answers, held_back(os.environ), read_keras_json(os.environ))
+
+
+def look_at_machine() -> MachineFacts:
+    apple = sys.platform == "darwin"
+    return MachineFacts(
+        fingerprint=host.fingerprint(),
+        system=sys.platform,
+        state=noise.observe(),
+        cards=nvidia.cards(),
+        makers=[] if apple else linux.display_makers(),
+        apple_silicon=apple and macos.is_apple_silicon(),
+        macos=(macos.version() or ()) if apple else (),
+        nvidia_package_missing=nvidia.package_missing(),
+    )
+
+
+def held_back(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
+    kept = sorted(children_variables.held_back(variables).items())
+    return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
+
+
+def read_keras_json(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the user's keras.json; empty if missing or invalid."""
+    try:
+        folder = Path(variables.get("KERAS_HOME") or Path.home() / ".keras")
+        content = json.loads((folder / "keras.json").read_text("utf-8"))
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 class Severity(StrEnum):
@@ -42,189 +187,175 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: with which backend (empty: the machine), what it is, and the command that mends it.
-
-    ``remedy`` is a command line as it can be pasted into a shell where ``is_command``, else a sentence.
-    """
+    """One thing that is wrong."""
 
     severity: Severity
-    backend: str
+    backend: str  # empty: it is the machine
     cause: str
     remedy: str = ""
-    is_command: bool = False
+    is_command: bool = False  # the remedy can be pasted into a shell; else it is a sentence
+
+
+Findings = Iterator[Finding]
 
 
 def pip(interpreter: str, *arguments: str) -> str:
-    """Return the command line that has an interpreter's pip do something."""
-    return shlex.join([interpreter, "-m", "pip", *arguments])
+    """Return the command line by which an interpreter's pip installs something."""
+    return shlex.join([interpreter, "-m", "pip", "install", *arguments])
 
 
 def create(backend: str, *arguments: str) -> str:
     """Return the command line that makes an environment for a backend, in the place of one that is there."""
-    return shlex.join(
-        [sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
-    )
+    words = ["kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
+    return shlex.join([sys.executable, "-m", *words])
 
 
-OLDEST_KERAS = (3, 12)  # what KERAS asks for
+def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
+    """Return the command line that installs a backend, and keras, in the versions that fit this machine."""
+    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(facts.target(backend))]
+    return pip(backend.interpreter, *options, *wanted)
 
 
-def interpreter(facts: Facts) -> Iterator[Finding]:
-    """Check that each interpreter answers, and is neither too old nor too new."""
-    for one in facts.backends:
-        if isinstance(one.inventory, Failure):
-            yield Finding(Severity.ERROR, one.name, one.inventory.cause, one.inventory.remedy)
-        elif _too_new(one) and not one.installed:
-            cause = f"Python {one.inventory.python} is newer than the frameworks' wheels"
-            newest = ".".join(map(str, NEWEST_PYTHON))
-            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--interpreter", f"python{newest}"), True)
+def update_driver(cuda: int) -> str:
+    oldest = f", {OLDEST_DRIVER[cuda]} or newer" if cuda in OLDEST_DRIVER else ""
+    return f"update the NVIDIA driver{oldest}"
 
 
-def missing(facts: Facts) -> Iterator[Finding]:
-    """Name the backends that are not installed, an error where an interpreter was named for one.
+# What is installed.
+
+
+def interpreter(facts: Facts, backend: BackendFacts) -> Findings:
+    """An interpreter that does not answer, or is too old or too new."""
+    if isinstance(backend.inventory, Failure):
+        yield Finding(Severity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
+    elif backend.too_new and not backend.installed:
+        cause = f"Python {backend.inventory.python} is newer than the frameworks' wheels"
+        newest = ".".join(map(str, NEWEST_PYTHON))
+        yield Finding(
+            Severity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
+        )
+
+
+def missing(facts: Facts, backend: BackendFacts) -> Findings:
+    """A backend that is not installed: an error where an interpreter was named for it.
 
     Not where there are no wheels for that interpreter: other rules say so.
     """
-    for one in facts.backends:
-        intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
-        wheels = not (intel_mac or facts.translated(one) or _too_new(one))
-        if isinstance(one.inventory, Inventory) and not one.installed and wheels:
-            wanted = Severity.ERROR if one.source else Severity.NOTE
-            cause = f"{one.name} is not installed in {one.inventory.prefix}"
-            yield Finding(wanted, one.name, cause, pip(one.interpreter, "install", *_needed(facts, one)), True)
+    intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
+    wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
+    if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
+        severity = Severity.ERROR if backend.source else Severity.NOTE
+        cause = f"{backend.name} is not installed in {backend.inventory.prefix}"
+        yield Finding(severity, backend.name, cause, install(facts, backend), True)
 
 
-def keras(facts: Facts) -> Iterator[Finding]:
-    """Check that keras is there where a backend is, and is Keras 3 of a version that kerasbench knows."""
-    for one in facts.backends:
-        version = one.packages.get("keras")
-        if one.installed and (version is None or release(version) < OLDEST_KERAS):
-            cause = f"keras {version} is too old" if version else f"keras is not installed beside {one.name}"
-            yield Finding(Severity.ERROR, one.name, cause, pip(one.interpreter, "install", *KERAS), True)
+def old_keras(facts: Facts, backend: BackendFacts) -> Findings:
+    """A backend without keras, or with one that kerasbench does not know."""
+    version = backend.packages.get("keras")
+    if backend.installed and (version is None or release(version) < OLDEST_KERAS):
+        cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
+        yield Finding(Severity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
 
 
-def keras_differs(facts: Facts) -> Iterator[Finding]:
-    """Check that all backends have one keras: its versions differ in what a step costs."""
-    versions = {one.name: one.packages["keras"] for one in facts.backends if one.installed and "keras" in one.packages}
-    newest = max(versions.values(), key=release, default="")
-    for one in facts.backends:
-        if versions.get(one.name, newest) != newest:
-            cause = (
-                f"keras {versions[one.name]} here and {newest} elsewhere: columns would differ by more than backends"
-            )
-            yield Finding(Severity.WARNING, one.name, cause, pip(one.interpreter, "install", f"keras=={newest}"), True)
+def keras_differs(facts: Facts, backend: BackendFacts) -> Findings:
+    """Another keras than that of other backends: its versions differ in what a step costs."""
+    versions = [one.packages["keras"] for one in facts.backends if one.installed and "keras" in one.packages]
+    newest = max(versions, key=release, default="")
+    version = backend.packages.get("keras", newest)
+    if backend.installed and version != newest:
+        cause = f"keras {version} here and {newest} elsewhere: columns would differ by more than backends"
+        yield Finding(Severity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
 
 
-def wheel_of_another_python(facts: Facts) -> Iterator[Finding]:
-    """Check that the backend's wheel was built for this Python: an environment may have been moved to a newer one."""
-    for one in facts.backends:
-        if not isinstance(one.inventory, Inventory) or not one.inventory.tags:
-            continue
-        own = f"cp{one.python[0]}{one.python[1]}"
-        if not any(_fits(tag, own) for tag in one.inventory.tags):
-            package = backends.get(one.name).PACKAGE
-            cause = f"{package} was built for {one.inventory.tags[0]}, this Python is {one.inventory.python}"
-            yield Finding(Severity.ERROR, one.name, cause, _again(facts, one), True)
+def wheel_of_another_python(facts: Facts, backend: BackendFacts) -> Findings:
+    """A wheel that was not built for this Python: an environment may have been moved to a newer one."""
+    if not isinstance(backend.inventory, Inventory) or not backend.inventory.tags:
+        return
+    own = f"cp{backend.python[0]}{backend.python[1]}"
+    if not any(_fits(tag, own) for tag in backend.inventory.tags):
+        package, python = backends.get(backend.name).PACKAGE, backend.inventory.python
+        cause = f"{package} was built for {backend.inventory.tags[0]}, this Python is {python}"
+        yield Finding(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
 
 
 def _fits(tag: str, own: str) -> bool:
-    interpreter, abi, _ = [*tag.split("-"), "", ""][:3]
-    return any(name == own or name.startswith("py3") for name in interpreter.split(".")) or abi == "abi3"
+    pythons, abi, _ = [*tag.split("-"), "", ""][:3]
+    return any(name == own or name.startswith("py3") for name in pythons.split(".")) or abi == "abi3"
 
 
-def does_not_load(facts: Facts, one: BackendFacts) -> Iterator[Finding]:
-    """Say that an installed backend does not load, where no other rule knows why."""
-    if one.installed and isinstance(one.probe, Failure) and one.probe.phase != FIND:
-        last = one.probe.detail.strip().splitlines()[-1:]
-        cause = f"{one.name} does not load: {one.probe.cause}" + "".join(
-            f" ({line})" for line in last if line not in one.probe.cause
-        )
-        yield Finding(Severity.ERROR, one.name, cause, _again(facts, one), True)
+def does_not_load(facts: Facts, backend: BackendFacts) -> Findings:
+    """An installed backend that does not load. ``diagnose`` asks this where no other rule knows why."""
+    if backend.installed and isinstance(backend.probe, Failure) and backend.probe.phase != FIND:
+        cause = f"{backend.name} does not load: {backend.probe.cause}"
+        last = backend.probe.detail.strip().splitlines()[-1:]
+        if last and last[0] not in backend.probe.cause:
+            cause += f" ({last[0]})"
+        yield Finding(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
 
 
-def _too_new(one: BackendFacts) -> bool:
-    return one.python[:2] > NEWEST_PYTHON
+# NVIDIA GPUs: the driver, the wheels, what hides a card.
 
 
-def _needed(facts: Facts, one: BackendFacts) -> list[str]:
-    return [*KERAS, *backends.get(one.name).requirements(facts.target(one))]
-
-
-def _again(facts: Facts, one: BackendFacts) -> str:
-    """Return the command that installs it again, within bounds: the newest TensorFlow would break tensorflow-metal."""
-    return pip(one.interpreter, "install", "--force-reinstall", *_needed(facts, one))
-
-
-INSTALLATION_RULES = (interpreter, missing, keras, keras_differs, wheel_of_another_python)
-
-
-MAKER = "NVIDIA"
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-
-def package_missing(facts: Facts) -> Iterator[Finding]:
-    """Notice a driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
+def package_missing(facts: Facts) -> Findings:
+    """A driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
     if facts.machine.nvidia_package_missing:
         cause = (
             f"there is an NVIDIA driver, but {PACKAGE} is not installed: no trial on its GPUs is watched for heat and "
             "other processes, or proves which card it ran on"
         )
-        yield Finding(Severity.WARNING, "", cause, pip(sys.executable, "install", PACKAGE), True)
+        yield Finding(Severity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
 
 
-def driver_missing(facts: Facts) -> Iterator[Finding]:
-    """Notice a card on the bus of which no driver speaks."""
-    if MAKER in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
+def driver_missing(facts: Facts) -> Findings:
+    """A card on the bus without a driver that lists it."""
+    if NVIDIA in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
         yield Finding(Severity.WARNING, "", cause, remedy)
 
 
-def cpu_wheel(facts: Facts) -> Iterator[Finding]:
-    """Notice a CPU-only build on a machine with an NVIDIA GPU."""
-    for one in facts.backends:
-        if facts.machine.cards and _wheel(one) == "CPU":
-            cause = f"this {one.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
-            spoken = cuda_of(facts.machine.cards) is not None
-            remedy = create(one.name, "--cuda") if spoken else _update(min(OLDEST_DRIVER))
-            yield Finding(Severity.WARNING, one.name, cause, remedy, spoken)
+def cpu_wheel(facts: Facts, backend: BackendFacts) -> Findings:
+    """A CPU-only build on a machine with an NVIDIA GPU."""
+    if facts.machine.cards and backend.wheel == "CPU":
+        cause = f"this {backend.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
+        has_cuda = nvidia.cuda_of(facts.machine.cards) is not None
+        remedy = create(backend.name, "--cuda") if has_cuda else update_driver(min(OLDEST_DRIVER))
+        yield Finding(Severity.WARNING, backend.name, cause, remedy, has_cuda)
 
 
-def driver_too_old(facts: Facts) -> Iterator[Finding]:
-    """Notice a build for a newer CUDA than the driver speaks; NVIDIA's forward compatibility may let it run."""
-    spoken = cuda_of(facts.machine.cards)
-    for one in facts.backends:
-        wanted = _cuda(one) or 0
-        # Of a driver that is older than all in the list nothing is known but that it speaks none of these.
-        if facts.machine.cards and wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0) and not one.sees_gpu:
-            driver = facts.machine.cards[0].driver
-            cause = f"this {one.name} is built for CUDA {wanted}, which driver {driver} does not speak"
-            remedy = _update(wanted) if spoken is None else create(one.name, "--cuda")
-            yield Finding(Severity.ERROR, one.name, cause, remedy, spoken is not None)
+def driver_too_old(facts: Facts, backend: BackendFacts) -> Findings:
+    """A build for a newer CUDA than the driver speaks; NVIDIA's forward compatibility may let it run."""
+    spoken, wanted = nvidia.cuda_of(facts.machine.cards), backend.cuda or 0
+    # Of a driver that is older than all in the list nothing is known but that it speaks none of these.
+    too_old = wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0)
+    if facts.machine.cards and too_old and not backend.sees_gpu:
+        driver = facts.machine.cards[0].driver
+        cause = f"this {backend.name} is built for CUDA {wanted}, which driver {driver} does not speak"
+        remedy = update_driver(wanted) if spoken is None else create(backend.name, "--cuda")
+        yield Finding(Severity.ERROR, backend.name, cause, remedy, spoken is not None)
 
 
-def hidden(facts: Facts) -> Iterator[Finding]:
-    """Notice cards that the shell hides, which kerasbench respects."""
-    value = facts.variables.get(VISIBLE)
+def hidden(facts: Facts) -> Findings:
+    """Cards that the shell hides, which kerasbench respects."""
+    value, cards = facts.variables.get(VISIBLE), len(facts.machine.cards)
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
-    if value is not None and shown < len(facts.machine.cards):
-        cause = f"{VISIBLE}={value} shows {shown} of {len(facts.machine.cards)} NVIDIA GPUs"
+    if value is not None and shown < cards:
+        cause = f"{VISIBLE}={value} shows {shown} of {cards} NVIDIA GPUs"
         yield Finding(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
 
 
-def blind(facts: Facts) -> Iterator[Finding]:
-    """Notice a CUDA build that sees no card although the driver fits and nothing hides it."""
-    for one in facts.backends:
-        wanted, spoken = _cuda(one), cuda_of(facts.machine.cards)
-        fits = wanted is not None and spoken is not None and wanted <= spoken
-        if fits and isinstance(one.probe, ProbeReport) and not one.sees_gpu and VISIBLE not in facts.variables:
-            cause = f"this {one.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
-            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
+def blind(facts: Facts, backend: BackendFacts) -> Findings:
+    """A CUDA build that sees no card although the driver fits and nothing hides it."""
+    wanted, spoken = backend.cuda, nvidia.cuda_of(facts.machine.cards)
+    fits = wanted is not None and spoken is not None and wanted <= spoken
+    if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
+        cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
+        yield Finding(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
-def exclusive(facts: Facts) -> Iterator[Finding]:
-    """Notice cards that let one process in at a time: their columns cannot be measured side by side."""
+def exclusive(facts: Facts) -> Findings:
+    """Cards that let one process in at a time: their columns cannot be measured side by side."""
     if any(card.exclusive for card in facts.machine.cards):
         cause = (
             "a card is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another, so their ratios "
@@ -233,179 +364,99 @@ def exclusive(facts: Facts) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
 
-def two_cudnns(facts: Facts) -> Iterator[Finding]:
-    """Notice both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
-    for one in facts.backends:
-        both = {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= one.packages.keys()
-        # The wrong one of them may be why a backend does not load, and then it cannot tell what it was built for.
-        concerned = _cuda(one) is not None or (one.installed and isinstance(one.probe, Failure))
-        if facts.machine.cards and both and concerned:
-            cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
-            yield Finding(Severity.ERROR, one.name, cause, create(one.name, "--cuda"), True)
+def two_cudnns(facts: Facts, backend: BackendFacts) -> Findings:
+    """Both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
+    both = {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys()
+    # The wrong one of them may be why a backend does not load, and then it cannot tell what it was built for.
+    concerned = backend.cuda is not None or (backend.installed and isinstance(backend.probe, Failure))
+    if facts.machine.cards and both and concerned:
+        cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
+        yield Finding(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
-def half_of_jax(facts: Facts) -> Iterator[Finding]:
-    """Notice a CUDA plug-in of another version than the JAX that is to load it."""
-    for one in facts.backends:
-        jaxlib = one.packages.get("jaxlib", "")
-        for cuda in OLDEST_DRIVER:
-            version = one.packages.get(f"jax-cuda{cuda}-plugin", jaxlib)
-            if one.name == "jax" and release(version)[:3] != release(jaxlib)[:3]:
-                cause = f"jax-cuda{cuda}-plugin {version} does not belong to jaxlib {jaxlib}"
-                yield Finding(
-                    Severity.ERROR, one.name, cause, pip(one.interpreter, "install", "-U", f"jax[cuda{cuda}]"), True
-                )
+def half_of_jax(facts: Facts, backend: BackendFacts) -> Findings:
+    """A CUDA plug-in of another version than the JAX that is to load it."""
+    jaxlib = backend.packages.get("jaxlib", "")
+    for cuda in OLDEST_DRIVER if backend.name == "jax" else ():
+        version = backend.packages.get(f"jax-cuda{cuda}-plugin", jaxlib)
+        if release(version)[:3] != release(jaxlib)[:3]:
+            cause = f"jax-cuda{cuda}-plugin {version} does not belong to jaxlib {jaxlib}"
+            remedy = pip(backend.interpreter, "-U", f"jax[cuda{cuda}]")
+            yield Finding(Severity.ERROR, backend.name, cause, remedy, True)
 
 
-def _update(cuda: int) -> str:
-    least = f", {OLDEST_DRIVER[cuda]} or newer" if cuda in OLDEST_DRIVER else ""
-    return f"update the NVIDIA driver{least}"
+# Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
 
 
-def _wheel(one: BackendFacts) -> str:
-    return one.probe.versions.get(f"{one.name}-wheel", "") if isinstance(one.probe, ProbeReport) else ""
+def rosetta(facts: Facts, backend: BackendFacts) -> Findings:
+    """An x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
+    if facts.translated(backend):
+        cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
+        remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
+        yield Finding(Severity.ERROR, backend.name, cause, remedy)
 
 
-def _cuda(one: BackendFacts) -> int | None:
-    """Return the CUDA major version that a backend was built for: ``CUDA 12.5.1``, ``jax-cuda13-plugin``."""
-    _, found, rest = _wheel(one).lower().partition("cuda")
-    numbers = release(rest.strip())
-    return numbers[0] if found and numbers else None
+def metal_plugin(facts: Facts, backend: BackendFacts) -> Findings:
+    """A tensorflow-metal that is missing, or that this TensorFlow cannot load: not even the CPU works then."""
+    if not facts.on_apple_silicon(backend, "tensorflow"):
+        return
+    ended = backend.python >= METAL_ENDS_AT_PYTHON
+    another_python = create("tensorflow", "--interpreter", "python3.12")
+    remedy = another_python if ended else install(facts, backend, keras=False)
+    metal, version = backend.packages.get(METAL_PLUGIN), backend.packages.get("tensorflow", "")
+    numbers = release(version)
+    least, below = METAL_NEEDS_TENSORFLOW
+    if metal and numbers and (numbers >= below or (numbers >= least and release(metal) < OLDEST_METAL)):
+        cause = f"{METAL_PLUGIN} {metal} cannot be loaded by TensorFlow {version}, and stops its import"
+        yield Finding(Severity.ERROR, backend.name, cause, remedy, True)
+    if backend.installed and not metal and not backend.sees_gpu:
+        ends = ", which ends at Python 3.12" if ended else ""
+        cause = f"TensorFlow sees no Apple GPU without {METAL_PLUGIN}{ends}"
+        yield Finding(Severity.WARNING, backend.name, cause, remedy, True)
 
 
-NVIDIA_RULES = (
-    package_missing,
-    driver_missing,
-    cpu_wheel,
-    driver_too_old,
-    hidden,
-    blind,
-    exclusive,
-    two_cudnns,
-    half_of_jax,
-)
+def jax_plugin(facts: Facts, backend: BackendFacts) -> Findings:
+    """jax-metal, broken since JAX 0.5.1 (jax issues 27062, 34109); a jax-mps that is missing or of another version."""
+    if not facts.on_apple_silicon(backend, "jax"):
+        return
+    metal, mps, jax = (backend.packages.get(name, "") for name in ("jax-metal", "jax-mps", "jax"))
+    if metal:
+        cause = f"jax-metal {metal} is broken since JAX 0.5.1 and no longer maintained"
+        yield Finding(Severity.ERROR, backend.name, cause, create("jax"), True)
+    if mps and jax and release(mps)[:2] != release(jax)[:2]:
+        major, minor = release(mps)[:2]
+        cause = f"jax-mps {mps} needs JAX {major}.{minor}, this is {jax}"
+        command = pip(backend.interpreter, f"jax>={major}.{minor},<{major}.{minor + 1}")
+        yield Finding(Severity.ERROR, backend.name, cause, command, True)
+    lacks = backend.installed and not (mps or metal) and not backend.sees_gpu
+    if lacks and facts.machine.macos >= MPS_MACOS:
+        cause = "JAX sees no Apple GPU without jax-mps"
+        yield Finding(Severity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
 
 
-METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
-METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12
-OLDEST_METAL = (1, 2)
-
-
-def rosetta(facts: Facts) -> Iterator[Finding]:
-    """Notice an x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
-    for one in facts.backends:
-        if facts.translated(one):
-            cause = f"{one.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
-            remedy = (
-                "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
-            )
-            yield Finding(Severity.ERROR, one.name, cause, remedy)
-
-
-def metal_breaks_tensorflow(facts: Facts) -> Iterator[Finding]:
-    """Notice a tensorflow-metal that this TensorFlow cannot load: not even the CPU works then."""
-    for one in _on_apple_silicon(facts, "tensorflow"):
-        metal, found = one.packages.get(METAL_PLUGIN), release(one.packages.get("tensorflow", ""))
-        least, below = METAL_NEEDS_TENSORFLOW
-        if metal and found and (found >= below or (found >= least and release(metal) < OLDEST_METAL)):
-            version = one.packages["tensorflow"]
-            cause = f"{METAL_PLUGIN} {metal} cannot be loaded by TensorFlow {version}, and stops its import"
-            yield Finding(Severity.ERROR, one.name, cause, _metal_remedy(facts, one), True)
-
-
-def metal_missing(facts: Facts) -> Iterator[Finding]:
-    """Notice a TensorFlow without the plug-in that brings the Apple GPU, which some Pythons have no wheel of."""
-    for one in _on_apple_silicon(facts, "tensorflow"):
-        if one.installed and METAL_PLUGIN not in one.packages and not one.sees_gpu:
-            ends = ", which ends at Python 3.12" if one.python >= METAL_ENDS_AT_PYTHON else ""
-            cause = f"TensorFlow sees no Apple GPU without {METAL_PLUGIN}{ends}"
-            yield Finding(Severity.WARNING, one.name, cause, _metal_remedy(facts, one), True)
-
-
-def jax_metal(facts: Facts) -> Iterator[Finding]:
-    """Notice jax-metal, which has been broken since JAX 0.5.1 and gets no more releases (jax issues 27062, 34109)."""
-    for one in _on_apple_silicon(facts, "jax"):
-        if "jax-metal" in one.packages:
-            cause = f"jax-metal {one.packages['jax-metal']} is broken since JAX 0.5.1 and no longer maintained"
-            yield Finding(Severity.ERROR, one.name, cause, create("jax"), True)
-
-
-def jax_mps_pair(facts: Facts) -> Iterator[Finding]:
-    """Notice a jax-mps of another minor version than its JAX."""
-    for one in _on_apple_silicon(facts, "jax"):
-        plugin, jax = one.packages.get("jax-mps", ""), one.packages.get("jax", "")
-        if plugin and jax and release(plugin)[:2] != release(jax)[:2]:
-            major, minor = release(plugin)[:2]
-            cause = f"jax-mps {plugin} needs JAX {major}.{minor}, this is {jax}"
-            command = pip(one.interpreter, "install", f"jax>={major}.{minor},<{major}.{minor + 1}")
-            yield Finding(Severity.ERROR, one.name, cause, command, True)
-
-
-def jax_mps_missing(facts: Facts) -> Iterator[Finding]:
-    """Notice a JAX without the plug-in that brings the Apple GPU."""
-    for one in _on_apple_silicon(facts, "jax"):
-        lacks = one.installed and not {"jax-mps", "jax-metal"} & one.packages.keys() and not one.sees_gpu
-        if lacks and facts.machine.macos >= MPS_MACOS:
-            cause = "JAX sees no Apple GPU without jax-mps"
-            yield Finding(Severity.WARNING, one.name, cause, _install(facts, one), True)
-
-
-def old_macos(facts: Facts) -> Iterator[Finding]:
-    """Notice a macOS before 14: torch from 2.12 on and jax-mps have no wheels for it."""
-    if facts.machine.apple_silicon and facts.machine.macos and facts.machine.macos < MPS_MACOS:
+def old_mac(facts: Facts) -> Findings:
+    """An Intel Mac, for which the frameworks have ended, or a macOS for which some wheels have."""
+    if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
+        cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
+        yield Finding(Severity.WARNING, "", cause, "measure on another machine")
+    elif facts.machine.apple_silicon and facts.machine.macos and facts.machine.macos < MPS_MACOS:
         version = ".".join(map(str, facts.machine.macos))
         cause = f"macOS {version}: jax-mps and torch from 2.12 on need macOS 14"
         yield Finding(Severity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
 
 
-def intel(facts: Facts) -> Iterator[Finding]:
-    """Notice an Intel Mac, for which the frameworks have ended."""
-    if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
-        cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
-        yield Finding(Severity.WARNING, "", cause, "measure on another machine")
-
-
-def fallback(facts: Facts) -> Iterator[Finding]:
-    """Notice that torch was told to run on the CPU what it lacks on the Apple GPU."""
+def fallback(facts: Facts) -> Findings:
+    """A variable that has torch run on the CPU what it lacks on the Apple GPU."""
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that torch lacks on the Apple GPU run on the CPU; the tables name them"
         yield Finding(Severity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
 
 
-def _metal_remedy(facts: Facts, one: BackendFacts) -> str:
-    if one.python >= METAL_ENDS_AT_PYTHON:
-        return create("tensorflow", "--interpreter", "python3.12")
-    return _install(facts, one)
+# What surrounds a measurement: power, heat, quotas, variables of the shell, keras.json.
 
 
-def _install(facts: Facts, one: BackendFacts) -> str:
-    return pip(one.interpreter, "install", *backends.get(one.name).requirements(facts.target(one)))
-
-
-def _on_apple_silicon(facts: Facts, backend: str) -> list[BackendFacts]:
-    """Return a backend's facts where its interpreter may have the Apple GPU: a translated one has no wheels for it."""
-    mine = [one for one in facts.backends if facts.machine.apple_silicon and one.name == backend]
-    return [one for one in mine if not facts.translated(one)]
-
-
-APPLE_RULES = (
-    rosetta,
-    metal_breaks_tensorflow,
-    metal_missing,
-    jax_metal,
-    jax_mps_pair,
-    jax_mps_missing,
-    old_macos,
-    intel,
-    fallback,
-)
-
-
-DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
-
-
-def restless(facts: Facts) -> Iterator[Finding]:
-    """Pass on what speaks against measuring on this machine now: the signals that a run would record."""
+def restless(facts: Facts) -> Findings:
+    """What speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
         words = WORDS[Warned(signal.name)]
         yield Finding(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
@@ -414,51 +465,68 @@ def restless(facts: Facts) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", WORDS[Warned.HEAT].remedy)
 
 
-def variables(facts: Facts) -> Iterator[Finding]:
-    """Name the variables that are set here and do not reach a trial, because they change what is measured."""
+def variables(facts: Facts) -> Findings:
+    """Variables that are set here and do not reach a trial, because they change what is measured."""
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
-    told = [name for name in facts.variables if name not in heeded]
-    if told:
-        own = own_names()
-        keepable = ",".join(name for name in told if name not in own)
-        cause = f"set in this shell, and kept from trials because they change figures: {', '.join(told)}"
+    others = [name for name in facts.variables if name not in heeded]
+    if others:
+        keepable = ",".join(name for name in others if name not in own_names())
+        cause = f"set in this shell, and kept from trials because they change figures: {', '.join(others)}"
         remedy = f"leave it so, or measure with {KEEP} {keepable}" if keepable else ""
         yield Finding(Severity.NOTE, "", cause, remedy)
 
 
-def keras_json(facts: Facts) -> Iterator[Finding]:
-    """Notice a keras.json that changes defaults: kerasbench's children do not read it, other programs do."""
+def keras_json(facts: Facts) -> Findings:
+    """A keras.json that changes defaults: kerasbench's children do not read it, other programs do."""
     changed = [
         f"{name}={facts.keras_json[name]}"
-        for name in DEFAULTS
-        if facts.keras_json.get(name, DEFAULTS[name]) != DEFAULTS[name]
+        for name, default in KERAS_DEFAULTS.items()
+        if facts.keras_json.get(name, default) != default
     ]
     if changed:
         cause = f"your keras.json sets {', '.join(changed)}: trials do not read it, your other programs do"
         yield Finding(Severity.NOTE, "", cause)
 
 
-SURROUNDINGS_RULES = (restless, variables, keras_json)
-
-
-Rule = Callable[[Facts], Iterator[Finding]]
-RULES: tuple[Rule, ...] = (*INSTALLATION_RULES, *NVIDIA_RULES, *APPLE_RULES, *SURROUNDINGS_RULES)
+MACHINE_RULES: tuple[Callable[[Facts], Findings], ...] = (
+    package_missing,
+    driver_missing,
+    hidden,
+    exclusive,
+    old_mac,
+    fallback,
+    restless,
+    variables,
+    keras_json,
+)
+BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Findings], ...] = (
+    interpreter,
+    missing,
+    old_keras,
+    keras_differs,
+    wheel_of_another_python,
+    cpu_wheel,
+    driver_too_old,
+    blind,
+    two_cudnns,
+    half_of_jax,
+    rosetta,
+    metal_plugin,
+    jax_plugin,
+)
 GRAVEST_FIRST = list(Severity)
 
 
 def diagnose(facts: Facts) -> list[Finding]:
-    """Return what every rule finds, the gravest first."""
-    found = [finding for rule in RULES for finding in rule(facts)]
+    """Return what every rule finds, the gravest first. What one command fixes for several backends is said once."""
+    found = [finding for rule in BACKEND_RULES for backend in facts.backends for finding in rule(facts, backend)]
+    found += [finding for rule in MACHINE_RULES for finding in rule(facts)]
     explained = {finding.backend for finding in found if finding.severity is Severity.ERROR}
-    for one in facts.backends:
-        if one.name not in explained:
-            found += does_not_load(facts, one)
-    return sorted(_together(found), key=lambda finding: GRAVEST_FIRST.index(finding.severity))
-
-
-def _together(found: list[Finding]) -> list[Finding]:
-    """Say once what is wrong with several backends that one command mends."""
-    of: dict[Finding, list[str]] = {}
+    for backend in facts.backends:
+        if backend.name not in explained:
+            found += does_not_load(facts, backend)
+    names: dict[Finding, list[str]] = {}
     for finding in found:
-        of.setdefault(dataclasses.replace(finding, backend=""), []).append(finding.backend)
-    return [dataclasses.replace(one, backend=", ".join(filter(None, names))) for one, names in of.items()]
+        names.setdefault(dataclasses.replace(finding, backend=""), []).append(finding.backend)
+    merged = [dataclasses.replace(finding, backend=", ".join(filter(None, own))) for finding, own in names.items()]
+    return sorted(merged, key=lambda finding: GRAVEST_FIRST.index(finding.severity))

@@ -16,8 +16,7 @@ from kerasbench.report.sections import NOTHING
 from kerasbench.text import label, whole_gib
 
 if TYPE_CHECKING:
-    from kerasbench.environments.doctor import Finding
-    from kerasbench.environments.facts import BackendFacts, Facts
+    from kerasbench.environments.doctor import BackendFacts, Facts, Finding
 
 PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations a step", "what"]

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.facts import Facts
+from kerasbench.environments.doctor import Facts
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.host import lock
 from kerasbench.processes import questions
@@ -142,7 +142,7 @@ def test_the_doctor_s_exit_code_is_that_of_an_error_alone(
 ) -> None:
     found = cases.load("m1")
     found = cases.gone(found, "torch") if lacks == "torch" else cases.installed(found, "torch", {lacks: None})
-    monkeypatch.setattr("kerasbench.environments.facts.gather", lambda names, chosen: found)
+    monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: found)
     assert main.main(["doctor", "--json"]) == code
     assert len(json.loads(capsys.readouterr().out)["findings"]) == bool(lacks)
     assert main.main(["doctor"]) == code
@@ -156,7 +156,7 @@ def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(monkey
         seen.append((names, chosen.of(Environment("torch"))))
         return cases.load("m1")
 
-    monkeypatch.setattr("kerasbench.environments.facts.gather", gather)
+    monkeypatch.setattr("kerasbench.environments.doctor.gather", gather)
     assert main.main(["doctor", "--backend", "torch", "--python", f"torch={sys.executable}"]) == 0
     assert seen == [(["torch"], sys.executable)]
 
@@ -165,7 +165,7 @@ def test_the_doctor_waits_for_no_run_and_disturbs_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        "kerasbench.environments.facts.gather", lambda names, chosen: pytest.fail("it started children")
+        "kerasbench.environments.doctor.gather", lambda names, chosen: pytest.fail("it started children")
     )
     with lock.machine_lock():
         assert main.main(["doctor"]) == 1
@@ -192,7 +192,7 @@ def test_new_writes_a_scenario_once(
 def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[str] = []
     monkeypatch.setattr("kerasbench.cli.commands.print_document", printed.append)
-    monkeypatch.setattr("kerasbench.environments.facts.gather", lambda names, chosen: None)
+    monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: None)
     monkeypatch.setattr("kerasbench.environments.doctor.diagnose", lambda facts: [])
     monkeypatch.setattr("kerasbench.report.listing.diagnosis_as_data", lambda facts, findings: {"chip": "模型"})
     monkeypatch.setattr("kerasbench.report.listing.diagnosis_as_text", lambda facts, findings: "")

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kerasbench.environments.doctor import Finding, diagnose
-from kerasbench.environments.facts import BackendFacts, Facts, MachineFacts
+from kerasbench.environments.doctor import BackendFacts, Facts, Finding, MachineFacts, diagnose
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 

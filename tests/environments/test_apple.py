@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.environments.doctor import diagnose
-from kerasbench.environments.facts import Facts
+from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.protocol.columns import CPU, Device
 from tests.environments import cases
 from tests.environments.cases import CREATE, pip, said

@@ -1,9 +1,116 @@
-"""All rules together: on machines in good order, and what one cause makes several of them say."""
+"""The doctor: how facts are gathered, what its rules say of a machine, and that its commands can be pasted."""
+
+import dataclasses
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
-from kerasbench.environments.doctor import Severity, diagnose
-from tests.environments import cases
+from kerasbench.backends import Target
+from kerasbench.cli.commands import create
+from kerasbench.environments import doctor
+from kerasbench.environments.doctor import Facts, Severity, diagnose
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.processes import questions
+from kerasbench.protocol.columns import Environment
+from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
+from tests.environments import cases, test_apple, test_nvidia
+from tests.environments.cases import CREATE
+
+JAX, TORCH = Environment("jax"), Environment("torch")
+INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"}, [])
+PROBE = ProbeReport("jax", "3.12.1", {"jax": "0.11.2"}, [])
+
+
+@pytest.fixture
+def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "look_at_machine", lambda: cases.load("linux_cpu").machine)
+    monkeypatch.setattr(doctor, "read_keras_json", lambda variables: {})
+
+
+@pytest.mark.usefixtures("_no_machine")
+def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "python"
+    own.write_text("")
+    own.chmod(0o755)
+    asked: list[tuple[str, str, str]] = []
+
+    def inventory(name: str, python: str, tick: object) -> Inventory:
+        asked.append(("inventory", name, python))
+        return INVENTORY
+
+    def probe(name: str, python: str, tick: object) -> ProbeReport:
+        asked.append(("probe", name, python))
+        return PROBE
+
+    monkeypatch.setattr(questions, "inventory", inventory)
+    monkeypatch.setattr(questions, "probe", probe)
+    found = doctor.gather(["jax", "torch"], Interpreters({TORCH: str(own)}, {TORCH: "--python"}))
+    this = Interpreters().of(JAX)
+    assert sorted(asked) == [
+        ("inventory", "jax", this), ("inventory", "torch", str(own)),
+        ("probe", "jax", this), ("probe", "torch", str(own)),
+    ]  # fmt: skip
+    assert [(one.name, one.interpreter, one.source) for one in found.backends] == [
+        ("jax", this, ""), ("torch", str(own), "--python"),
+    ]  # fmt: skip
+    assert all((one.inventory, one.probe) == (INVENTORY, PROBE) for one in found.backends)
+
+
+@pytest.mark.usefixtures("_no_machine")
+def test_an_interpreter_that_is_not_there_is_not_asked() -> None:
+    found = doctor.gather(["jax"], Interpreters({JAX: "/gone/python"}, {JAX: "/here/kerasbench.toml"}))
+    said = Failure(
+        Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in /here/kerasbench.toml", "spawn"
+    )
+    (one,) = found.backends
+    assert (one.inventory, one.probe) == (said, said)
+    assert (one.packages, one.installed, one.python, one.sees_gpu) == ({}, False, (), False)
+
+
+def test_only_variables_that_are_kept_from_trials_are_told() -> None:
+    set_here = {"PATH": "/bin", "HOME": "/home/user", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "0"}
+    set_here |= {"GITHUB_TOKEN": "secret", "NCCL_VERSION": "2.27", "KERAS_HOME": "/data"}
+    assert doctor.held_back(set_here) == {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize("name", ["TF_VAR_password", "TF_TOKEN_app_terraform_io", "TF_CLI_CONFIG_FILE"])
+def test_the_secrets_of_a_program_whose_variables_begin_like_tensorflow_s_are_not_told(name: str) -> None:
+    assert doctor.held_back({name: "secret", "TF_XLA_FLAGS": "--x"}) == {"TF_XLA_FLAGS": "--x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [('{"floatx": "float64"}', {"floatx": "float64"}), ("[]", {}), ("{", {}), (None, {})]
+)
+def test_keras_json_is_read_where_it_is_one(tmp_path: Path, text: str | None, found: dict[str, str]) -> None:
+    if text is not None:
+        (tmp_path / "keras.json").write_text(text)
+    assert doctor.read_keras_json({"KERAS_HOME": str(tmp_path)}) == found
+
+
+def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
+    box, mac = cases.load("cuda"), cases.load("m1")
+    assert box.target(box.backends[0]) == Target("linux", "x86_64", (3, 12, 12), True, 13, ())
+    assert mac.target(mac.backends[0]) == Target("darwin", "arm64", (3, 12, 12), True, None, (15, 7))
+
+
+def test_a_machine_without_an_answer_from_the_interpreter_is_a_target_all_the_same() -> None:
+    facts = cases.but(cases.load("cuda"), "jax", inventory=cases.NOTHING_HEARD)
+    assert facts.target(facts.backends[0]) == Target("linux", "x86_64", (), True, 13, ())
+
+
+def test_rosetta_is_told_by_the_interpreter_and_the_machine_together() -> None:
+    mac = cases.installed(cases.load("m1"), "jax", {}, architecture="x86_64")
+    assert [mac.translated(one) for one in mac.backends] == [True, False, False]
+    box = cases.load("cuda")
+    assert not any(box.translated(one) for one in box.backends)
+
+
+# All rules together.
 
 
 @pytest.mark.parametrize("name", ["m1", "cuda", "linux_cpu"])
@@ -49,3 +156,214 @@ def test_a_backend_that_is_reinstalled_on_a_mac_keeps_a_tensorflow_that_metal_lo
     assert cases.said(facts) == [
         ("error", "tensorflow", cases.pip(facts, "tensorflow", "--force-reinstall", *wanted)),
     ]
+
+
+# What is installed.
+
+
+def quiet() -> Facts:
+    return cases.load("linux_cpu")
+
+
+def test_an_interpreter_that_does_not_answer_is_an_error_and_nothing_else_is_said_of_it() -> None:
+    facts = cases.but(quiet(), "jax", inventory=cases.NOTHING_HEARD, probe=cases.NOTHING_HEARD)
+    assert cases.said(facts) == [("error", "jax", "mend the path in --python")]
+    assert cases.causes(facts) == ["no interpreter at /gone/python"]
+
+
+def test_an_interpreter_that_is_too_old_says_so_once_for_all_that_it_runs() -> None:
+    remedy = "kerasbench needs an environment of Python 3.11 or newer"
+    old = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", remedy, "import")
+    facts = quiet()
+    for name in ("jax", "torch"):
+        facts = cases.but(facts, name, interpreter="/usr/bin/python3", inventory=old, probe=old)
+    assert cases.said(facts) == [("error", "jax, torch", remedy)]
+
+
+def test_a_python_newer_than_the_wheels_gets_another_environment_and_no_pip_command() -> None:
+    facts = cases.but(cases.gone(quiet(), "tensorflow"), "tensorflow", source="kerasbench.toml")
+    facts = cases.installed(facts, "tensorflow", {}, python="3.14.1")
+    assert cases.said(facts) == [("error", "tensorflow", f"$ {CREATE} tensorflow --interpreter python3.13 --force")]
+    assert cases.causes(facts) == ["Python 3.14.1 is newer than the frameworks' wheels"]
+
+
+def test_a_python_newer_than_the_wheels_is_no_fault_where_the_backend_is_there_all_the_same() -> None:
+    facts = cases.installed(quiet(), "torch", {}, python="3.14.1", tags=["cp314-cp314-manylinux_2_28_x86_64"])
+    assert diagnose(facts) == []
+
+
+@pytest.mark.parametrize(("source", "severity"), [("", "note"), ("/home/user/bench/kerasbench.toml", "error")])
+def test_a_backend_that_is_missing_is_an_error_only_where_somebody_named_its_interpreter(
+    source: str, severity: str
+) -> None:
+    facts = cases.but(cases.gone(quiet(), "torch"), "torch", source=source)
+    assert cases.said(facts) == [(severity, "torch", cases.pip(facts, "torch", cases.KERAS, "'torch>=2.6'"))]
+    assert cases.causes(facts) == ["torch is not installed in /home/user/bench/.venvs/torch"]
+
+
+def test_a_path_with_a_space_is_quoted() -> None:
+    facts = cases.but(cases.gone(quiet(), "jax"), "jax", interpreter="/home/user/my bench/bin/python")
+    ((_, _, remedy),) = cases.said(facts)
+    assert remedy == f"$ '/home/user/my bench/bin/python' -m pip install {cases.KERAS} 'jax>=0.5'"
+
+
+def test_what_was_imported_is_installed_whatever_its_distribution_is_called() -> None:
+    assert diagnose(cases.installed(quiet(), "tensorflow", {"tensorflow": None, "tensorflow-cpu": "2.21.0"})) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "cause"),
+    [(None, "keras is not installed beside jax"), ("2.15.0", "keras 2.15.0 is too old"), ("3.11.3", "3.11.3 is too")],
+)
+def test_a_backend_needs_a_keras_that_kerasbench_knows(version: str | None, cause: str) -> None:
+    facts = cases.installed(cases.of(quiet(), "jax"), "jax", {"keras": version})
+    assert cases.said(facts) == [("error", "jax", cases.pip(facts, "jax", cases.KERAS))]
+    assert cause in cases.causes(facts)[0]
+
+
+def test_one_keras_for_all_is_the_newest() -> None:
+    facts = cases.installed(quiet(), "torch", {"keras": "3.9.2"})
+    assert ("error", "torch", cases.pip(facts, "torch", cases.KERAS)) in cases.said(facts)
+    facts = cases.installed(cases.installed(quiet(), "torch", {"keras": "3.12.0"}), "jax", {"keras": "3.15.0"})
+    assert cases.said(facts) == [
+        ("warning", "jax", cases.pip(facts, "jax", "keras==3.15.1")),
+        ("warning", "torch", cases.pip(facts, "torch", "keras==3.15.1")),
+    ]
+    assert cases.causes(facts)[1] == (
+        "keras 3.12.0 here and 3.15.1 elsewhere: columns would differ by more than backends"
+    )
+
+
+def test_an_environment_whose_python_was_replaced_is_installed_anew() -> None:
+    """The wheel is of the Python that was there before, as after ``brew upgrade`` or a --target folder."""
+    facts = cases.installed(cases.of(quiet(), "tensorflow"), "tensorflow", {}, python="3.12.12")
+    facts = cases.fails(facts, "tensorflow", "ImportError: no module named _pywrap_tensorflow_internal")
+    again = cases.pip(facts, "tensorflow", "--force-reinstall", cases.KERAS, "'tensorflow>=2.18'")
+    assert cases.said(facts) == [("error", "tensorflow", again)]
+    assert cases.causes(facts) == ["tensorflow was built for cp311-cp311-manylinux_2_27_x86_64, this Python is 3.12.12"]
+
+
+@pytest.mark.parametrize(
+    "tag", ["cp312-cp312-manylinux_2_28_x86_64", "cp39-abi3-any", "py3-none-any", "py2.py3-none-any", "cp311.cp312-x-y"]
+)
+def test_wheels_that_fit_python_3_12(tag: str) -> None:
+    facts = cases.installed(quiet(), "torch", {}, python="3.12.12", tags=[tag])
+    assert diagnose(facts) == []
+
+
+# Power, heat, quotas, variables of the shell, keras.json.
+
+
+def test_a_laptop_on_battery_in_low_power_mode() -> None:
+    facts = cases.in_state(cases.load("m1"), on_battery=True, low_power=True)
+    assert cases.said(facts) == [("warning", "", "plug it in and switch the low-power mode off")] * 2
+    assert cases.causes(facts) == ["runs on battery", "low-power mode is on"]
+
+
+@pytest.mark.parametrize(
+    ("different", "cause", "remedy"),
+    [
+        ({"busy_share": 0.4}, "40% of the CPU in use", "close other programs"),
+        ({"thermal_level": 2}, "macOS reports thermal pressure, level 2", "let the machine cool down"),
+        (
+            {"governors": ["powersave"]},
+            "frequency governor powersave",
+            "$ sudo cpupower frequency-set --governor performance",
+        ),
+        (
+            {"quota_cores": 1.5},
+            "a control group allows 1.5 of 16 processors",
+            "give the container all processors, or report that it had fewer",
+        ),
+    ],
+)
+def test_what_disturbs_a_measurement(different: dict[str, object], cause: str, remedy: str) -> None:
+    facts = cases.in_state(cases.load("cuda"), **different)
+    assert cases.said(facts) == [("warning", "", remedy)]
+    assert cases.causes(facts) == [cause]
+
+
+def test_variables_that_do_not_reach_a_trial_are_named_and_those_with_a_rule_of_their_own_are_not() -> None:
+    set_here = {"CUDA_VISIBLE_DEVICES": "0", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--x"}
+    facts = dataclasses.replace(cases.load("cuda"), variables=set_here)
+    assert cases.said(facts) == [("note", "", "leave it so, or measure with --keep-env OMP_NUM_THREADS,XLA_FLAGS")]
+    assert cases.causes(facts) == [
+        "set in this shell, and kept from trials because they change figures: JAX_PLATFORMS, OMP_NUM_THREADS, XLA_FLAGS"
+    ]
+
+
+def test_a_variable_that_kerasbench_sets_itself_cannot_be_let_in() -> None:
+    facts = dataclasses.replace(cases.load("cuda"), variables={"KERAS_BACKEND": "jax"})
+    assert cases.said(facts) == [("note", "", "")]
+
+
+def test_a_keras_json_that_changes_defaults() -> None:
+    changed = {"floatx": "float64", "image_data_format": "channels_first", "backend": "jax", "epsilon": 1e-07}
+    facts = dataclasses.replace(cases.load("cuda"), keras_json=changed)
+    assert cases.said(facts) == [("note", "", "")]
+    assert cases.causes(facts) == [
+        "your keras.json sets floatx=float64, image_data_format=channels_first: trials do not read it, "
+        "your other programs do"
+    ]
+
+
+def test_a_keras_json_that_keras_itself_wrote_changes_nothing() -> None:
+    written = {"floatx": "float32", "epsilon": 1e-07, "backend": "tensorflow", "image_data_format": "channels_last"}
+    assert diagnose(dataclasses.replace(cases.load("cuda"), keras_json=written)) == []
+
+
+# Commands as they can be pasted: the real parsers take them.
+
+BOX, MAC = cases.load("cuda"), cases.load("m1")
+SICK = (
+    test_nvidia.of_cpu_builds(BOX),
+    test_nvidia.with_both_cudnns(BOX),
+    cases.sees(test_nvidia.driven_by(BOX, "535.183.06"), "torch"),
+    cases.installed(BOX, "jax", {"jax-cuda13-plugin": "0.11.0"}),
+    cases.gone(BOX, "jax"),
+    cases.gone(BOX, "tensorflow"),
+    cases.installed(BOX, "torch", {"keras": "3.12.0"}),
+    cases.fails(BOX, "torch", "ImportError"),
+    cases.in_state(BOX, governors=["powersave"]),
+    cases.installed(MAC, "tensorflow", {"tensorflow": "2.21.0"}),
+    cases.installed(MAC, "jax", {"jax": "0.12.0"}),
+    cases.sees(cases.installed(MAC, "jax", {"jax-mps": None}), "jax"),
+    cases.installed(MAC, "jax", {"jax-metal": "0.1.1"}),
+    test_apple.on_python_3_13(MAC),
+)
+
+
+def commands(facts: Facts) -> list[list[str]]:
+    return [shlex.split(one.remedy) for one in diagnose(facts) if one.is_command]
+
+
+@pytest.mark.parametrize("facts", SICK)
+def test_every_command_is_one_that_its_program_takes(facts: Facts) -> None:
+    found = commands(facts)
+    assert found
+    for words in found:
+        if words[1:4] == ["-m", "kerasbench", "env"]:
+            assert words[0] == sys.executable
+            parse(words[3:])
+        elif words[1:4] == ["-m", "pip", "install"]:
+            assert all(Requirement(word) for word in words[4:] if not re.fullmatch("-U|--force-reinstall", word))
+        else:
+            assert words[0] == "sudo"
+
+
+def parse(arguments: list[str]) -> dict[str, Any]:
+    """Have the command line's own parser read ``env create ...``, without executing it."""
+    assert arguments[:2] == ["env", "create"]
+    given: dict[str, Any] = create.make_context("create", arguments[2:]).params
+    return given
+
+
+def test_an_environment_s_command_means_what_it_says() -> None:
+    words = shlex.split(doctor.create("torch", "--cuda", "--interpreter", "/my python/bin/python3.12"))
+    given = parse(words[3:])
+    assert (list(given["backends"]), given["cuda"], given["cpu"]) == (["torch"], True, False)
+    assert (given["interpreter"], given["force"]) == ("/my python/bin/python3.12", True)
+
+
+def test_paths_and_bounds_are_quoted() -> None:
+    assert doctor.pip("/a b/python", "jax[cuda13]>=0.7") == ("'/a b/python' -m pip install 'jax[cuda13]>=0.7'")

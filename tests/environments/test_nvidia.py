@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from kerasbench.environments.doctor import diagnose
-from kerasbench.environments.facts import Facts
+from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.host.nvidia import Card
 from kerasbench.protocol.columns import CPU, Device
 from tests.environments import cases

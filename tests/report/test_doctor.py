@@ -3,8 +3,7 @@
 import dataclasses
 import json
 
-from kerasbench.environments.doctor import diagnose
-from kerasbench.environments.facts import Facts
+from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.report import listing
 from tests.environments import cases
 
