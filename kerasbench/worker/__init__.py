@@ -1,4 +1,4 @@
 """What a child process runs.
 
-Imports native, backends, scenario, datasets, exchange and text, and nothing of the parent.
+Imports native, backends, scenario, datasets, protocol and text, and nothing of the parent.
 """

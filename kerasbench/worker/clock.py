@@ -1,11 +1,7 @@
-"""Calibration and warm-up: how many steps a slice has, and when a model is as quick as it gets (owns no clock).
+"""When to read the clock while a model trains: calibration and warm-up, then slices in turns.
 
-Fed with steps and clock readings, so that tests can feed it sequences. METHOD: slices of K steps inside an epoch; K
-calibrated once; warm-up kept.
-
-A slice: what is discarded at its beginning, what is measured, and where in an epoch it fits (owns no clock).
-
-Fed with steps and readings, as ``slices`` is, so that tests can feed it sequences.
+These clocks own no clock: they are told of steps and readings, so that tests can feed them sequences. A slice is K
+steps inside one epoch. K is calibrated once, during the warm-up; the slices of the warm-up are kept.
 """
 
 import itertools
@@ -21,12 +17,21 @@ from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
 
+MS = 1_000_000
 LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
 SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a slice
 STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MAX_SLICES = 30
-LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup while K is looked for makes no slice endless
+LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup during calibration makes no slice endless
+
+SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
+LEAST_STEPS = 2  # the first refills what was prefetched
+SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
+SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
+FIRST = Turn(0, 0)
+
+Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: nothing yet), and waits for the next turn
 
 
 def is_steady(step_ns: Sequence[float]) -> bool:
@@ -43,8 +48,7 @@ def is_steady(step_ns: Sequence[float]) -> bool:
 def refill_ns(slices: Sequence[Slice]) -> float:
     """Return what slices cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
 
-    A slice of k steps takes r + k * s. So r is what twice the smaller one takes beyond the larger one, where that has
-    twice as many steps.
+    A slice of k steps takes r + k * s. With sizes k and 2k, r is twice the time of k less that of 2k.
     """
     quickest: dict[int, int] = {}
     for slice_ in slices:
@@ -57,12 +61,18 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 
 
 class WarmUpClock:
-    """Find K, where the protocol has none, and warm up in slices of K steps.
+    """Find K, unless the protocol has it, and warm up in slices of K steps.
 
-    ``steps_per_epoch`` bounds a slice (None: counted in epochs, without bound); ``sync_ns`` is what one reading of
-    the clock with its synchronisation costs on an idle device. ``asynchronous``: the device works through a queue,
-    which a synchronisation drains. What refilling it costs is to be as small a part of a slice as the clock is. Call
-    ``begin_epoch``, then ``mark`` at each step that it ``wants``, until it is ``warm``.
+    Call ``begin_epoch``, then ``mark`` each step that it ``wants``, until it is ``warm``::
+
+        CALIBRATING   K doubles until a slice is long enough, twice in a row, or fills an epoch
+             |
+        WARMING       slices of K steps, until they are steady or the warm-up took too long
+             |
+           warm
+
+    ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
+    synchronisation drains a queue; refilling it, too, is to be a small part of a slice.
     """
 
     def __init__(
@@ -70,15 +80,15 @@ class WarmUpClock:
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
-        self._calibrated: list[Slice] = []
         self._target_ns = max(protocol.slice_ns, int(sync_ns / SYNC_SHARE))
         self._calibrating = protocol.steps_per_slice is None
-        self._reached_target_once = False
+        self._calibration: list[Slice] = []  # the slices that K was found by
+        self._long_enough_once = False
         self._next_mark: int | None = None
-        self._open: tuple[int, int] | None = None
-        self._steady_candidates: list[float] = []
-        self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1
-        self.steps_per_slice = protocol.steps_per_slice or 1
+        self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
+        self._warming: list[float] = []  # step times of the slices since K is fixed
+        self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1  # None: epochs are counted, not steps
+        self.steps_per_slice = protocol.steps_per_slice or 1  # K
         self.slices: list[Slice] = []
         self.steady = False
         self.warm = False
@@ -89,7 +99,7 @@ class WarmUpClock:
         return statistics.median(slice_.unit_ns for slice_ in self.slices if slice_.count == self.steps_per_slice)
 
     def begin_epoch(self) -> None:
-        """Forget the open slice (a slice never spans two epochs) and look out for the first step to mark."""
+        """Drop the open slice (a slice never spans two epochs) and look out for the first step to mark."""
         self._open = None
         self._next_mark = LEAD_STEPS
 
@@ -98,46 +108,42 @@ class WarmUpClock:
         return step == self._next_mark
 
     def mark(self, step: int, now_ns: int) -> None:
-        """Close the slice that ends before this step and open the next one."""
+        """Close the slice that ends before this step and open the next one, if the epoch has room for it."""
         if self._open is not None:
-            opened_at, since_ns = self._open
-            self._close(Slice(step - opened_at, now_ns - since_ns))
+            first_step, since_ns = self._open
+            slice_ = Slice(step - first_step, now_ns - since_ns)
+            self.slices.append(slice_)
+            if self._calibrating:
+                self._calibrate(slice_)
+            else:
+                self._warming.append(slice_.unit_ns)
+            if not self._calibrating:
+                self._judge_warmth()
         end = step + self.steps_per_slice
         fits = self.last_step is None or end <= self.last_step
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
-    def _close(self, slice_: Slice) -> None:
-        self.slices.append(slice_)
-        if self._calibrating:
-            self._calibrate(slice_)
-        else:
-            self._steady_candidates.append(slice_.unit_ns)
-        if not self._calibrating:
-            self._judge_warmth()
-
     def _calibrate(self, slice_: Slice) -> None:
-        self._calibrated.append(slice_)
+        """Double K for the next slice, or end the calibration."""
+        self._calibration.append(slice_)
         target_ns: float = self._target_ns
         if self._asynchronous:
-            needed_ns = max(target_ns, refill_ns(self._calibrated) / SYNC_SHARE)
+            needed_ns = max(target_ns, refill_ns(self._calibration) / SYNC_SHARE)
             target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._protocol.slice_ns))
-        # Twice at the same size: one hiccup must not freeze a K that is far too small.
-        if slice_.ns >= target_ns and self._reached_target_once:
-            self._calibrating = False
-        elif slice_.ns >= target_ns:
-            self._reached_target_once = True
-        elif self._fits_epoch(2 * self.steps_per_slice):
-            self.steps_per_slice *= 2
-            self._reached_target_once = False
+        doubled = 2 * self.steps_per_slice
+        if slice_.ns >= target_ns:
+            # Twice at the same size: one hiccup must not fix a K that is far too small.
+            self._calibrating = not self._long_enough_once
+            self._long_enough_once = True
+        elif self.last_step is None or LEAD_STEPS + doubled <= self.last_step:
+            self.steps_per_slice = doubled
+            self._long_enough_once = False
         else:
             self._calibrating = False
 
-    def _fits_epoch(self, steps: int) -> bool:
-        return self.last_step is None or LEAD_STEPS + steps <= self.last_step
-
     def _judge_warmth(self) -> None:
-        done = len(self._steady_candidates)  # of the frozen size, those that calibration made not counted
-        self.steady = is_steady(self._steady_candidates)
+        done = len(self._warming)
+        self.steady = is_steady(self._warming)
         if self._protocol.warmup_slices is not None:
             self.warm = done >= self._protocol.warmup_slices
             return
@@ -147,28 +153,15 @@ class WarmUpClock:
         self.warm = (enough and self.steady) or (done >= 1 and too_long)
 
 
-Ask = Callable[[Slice | None], Turn | None]  # says what was measured (None: nothing yet), and waits for the next turn
-
-MS = 1_000_000
-SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
-FIRST = Turn(0, 0)
-LEAST_STEPS = 2  # the first refills what was prefetched
-SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
-SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
-
-
 @dataclass(frozen=True)
 class Pace:
-    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each.
-
-    ``meter`` reads the clock and the counters at both ends of a slice. ``asynchronous``: the device has a queue.
-    """
+    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each."""
 
     protocol: Protocol
     synchronize: Callable[[Any], None]
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
-    asynchronous: bool = False
+    asynchronous: bool = False  # the device works through a queue
 
     def discarded(self, unit_ns: float, least: int = LEAST_STEPS) -> int:
         """Return how many steps (or epochs, or calls) of this duration are discarded at the beginning of a slice."""
@@ -187,12 +180,12 @@ def settle_ns(device: Device) -> int:
 
 
 def granted(turns: int, turn: Turn = FIRST) -> Ask:
-    """Return what grants so many turns by itself, where slices are measured without other columns."""
+    """Return an ``Ask`` that grants so many turns at once, where slices are measured without other columns."""
     left = itertools.repeat(turn, turns)
     return lambda measured: next(left, None)
 
 
-def measured(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
+def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
     """Measure slice after slice, as long as there are turns."""
     slices: list[Slice] = []
     turn = ask(None)
@@ -203,7 +196,7 @@ def measured(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
 
 
 class State(Enum):
-    """What a clock of slices is doing."""
+    """What a SliceClock is doing."""
 
     WARMING = auto()  # calibration and warm-up
     WAITING = auto()  # for a step from which a slice fits into the epoch, and there for a turn
@@ -215,20 +208,27 @@ class State(Enum):
 class SliceClock:
     """Warm up, then measure slices of K steps, each in its turn.
 
-    No slice crosses an epoch's end, nor has an epoch's first step. Call ``begin_epoch``; then, as long as it ``wants``
-    a step: ``take`` a turn (None: there are no more) where it is ``waiting``, else ``mark`` the step.
+    Call ``begin_epoch``; then, as long as it ``wants`` a step, ``take`` a turn before it if the clock is ``waiting``,
+    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step::
 
-    What a slice discards goes by the slice before it. The first one discards K steps: others may have run during the
-    warm-up, whose steps then took longer than they do in a turn. ``alone``: nothing else ran during this one's.
+        WARMING --mark, warm--> WAITING --take(turn)--> DISCARDING --mark--> MEASURING
+                                   |  ^                                          |
+                       take(None)  |  +------------------- mark -----------------+
+                                   v
+                                 OVER
+
+    How much a slice discards follows from the slice before it. The first one discards K steps: others may have run
+    during the warm-up, whose steps then took longer than they do in a turn. ``alone``: nothing else ran during this
+    one's. ``least`` is how many steps are discarded however quick they are.
     """
 
     def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
         self._pace = pace
-        self._least = least  # discarded of what is quick
+        self._least = least
         self._alone = alone
-        self._discard = 0
+        self._discard = 0  # steps, at the beginning of the next slice
         self._turn = FIRST
-        self._next: int | None = None
+        self._next: int | None = None  # the step at which discarding or measuring ends
         self._began = Reading(0, 0, 0)
         self.warmup = warmup
         self.state = State.WARMING
@@ -252,7 +252,7 @@ class SliceClock:
         """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""
         self.warmup.begin_epoch()
         if self.state in (State.DISCARDING, State.MEASURING):
-            self._begin(0)
+            self.state, self._next = State.DISCARDING, self._measured_from(0)
 
     def wants(self, step: int) -> bool:
         """Tell whether something is to be done before this step."""
@@ -270,7 +270,7 @@ class SliceClock:
             self.state, self._next = State.OVER, None
         else:
             self._turn = turn
-            self._begin(step)
+            self.state, self._next = State.DISCARDING, self._measured_from(step)
 
     def mark(self, step: int, now: Reading) -> None:
         """Go on to the next state, at a step that was wanted."""
@@ -283,22 +283,20 @@ class SliceClock:
                         self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
                     self.state = State.WAITING
             case State.DISCARDING:
-                self._began, self._next = now, step + self.warmup.steps_per_slice
-                self.state = State.MEASURING
+                self._began = now
+                self.state, self._next = State.MEASURING, step + self.warmup.steps_per_slice
             case State.MEASURING:
-                ended = now.since(self._began, self.warmup.steps_per_slice, self._turn)
-                self.slices.append(self._pace.meter.with_card(ended))
-                self._discard = self._pace.discarded(self.slices[-1].unit_ns, self._least)
+                slice_ = now.since(self._began, self.warmup.steps_per_slice, self._turn)
+                slice_ = self._pace.meter.with_card(slice_)
+                self.slices.append(slice_)
                 self.switches += now.switches - self._began.switches
+                self._discard = self._pace.discarded(slice_.unit_ns, self._least)
                 self.state, self._next = State.WAITING, None
             case _:
                 raise AssertionError(f"no step is marked while {self.state}")
 
-    def _begin(self, step: int) -> None:
-        self.state, self._next = State.DISCARDING, self._measured_from(step)
-
     def _measured_from(self, step: int) -> int | None:
-        """Return from where a slice is measured whose turn comes before this step; None where the epoch is too short.
+        """Return from which step a slice is measured whose turn comes before ``step``; None: the epoch is too short.
 
         An epoch's first step is discarded besides. Where no epoch has room for all that is to be discarded, less is.
         """

@@ -1,8 +1,6 @@
-"""Say what a scenario file holds, without paying for keras where the file only uses it inside functions.
+"""Questions about a scenario that measure nothing: what it holds, whether its real rows are there, what a step counts.
 
-Have a scenario's real rows on disk, and in the right shape, before anything is measured.
-
-How many floating-point operations a training step takes, by the backend that can count, whichever is measured.
+A description must not pay for keras where the file only uses it inside functions, nor for numpy.
 """
 
 import importlib
@@ -19,6 +17,23 @@ from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_fra
 from kerasbench.worker.resolve import resolve
 
 PHASE = "describe"
+COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion to it, and eight are quick
+
+
+class DeferredModule(ModuleType):
+    """Stands for a package until something of it is used, then imports it.
+
+    Keras costs one to three seconds to import and a description needs none of it; where it is not installed, a
+    scenario that uses it only inside functions can be described all the same. (importlib.util.LazyLoader would load
+    the package at once before Python 3.12: ``import`` itself looks at ``__spec__``.)
+    """
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module
+            raise AttributeError(attribute)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), attribute)
 
 
 def describe_each(request: DescribeRequest) -> list[Description]:
@@ -27,30 +42,29 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     Raises:
         ScenarioError: a file holds no usable scenario. TrialFailure: it raised an exception; the failure says where.
     """
-    sys.modules["keras"] = Deferred("keras")
-    return [_describe(file, request.model_config) for file in request.files]
+    sys.modules["keras"] = DeferredModule("keras")
+    descriptions = []
+    for file in request.files:
+        try:
+            descriptions.append(describe(Path(file), request.model_config))
+        except (ScenarioError, TrialFailure):
+            raise
+        except Exception as error:
+            raise TrialFailure(failure_of(error, PHASE, file)) from error
+    return descriptions
 
 
-def _describe(file: str, given: ModelConfig) -> Description:
-    try:
-        return describe(Path(file), given)
-    except (ScenarioError, TrialFailure):
-        raise
-    except Exception as error:
-        raise TrialFailure(failure_of(error, PHASE, file)) from error
-
-
-def describe(file: Path, given: ModelConfig = NOTHING) -> Description:
+def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
     """Return the description of a scenario's file, a saved model or a name.
 
     Whatever a scenario file itself raises passes through.
     """
-    found = resolve(file, given)
-    scenario = found.scenario
+    resolved = resolve(file, config)
+    scenario = resolved.scenario
     return Description(
-        name=found.name,
-        title=found.text.partition("\n")[0],
-        text=found.text,
+        name=resolved.name,
+        title=resolved.text.partition("\n")[0],
+        text=resolved.text,
         source=scenario.source,
         parameters=scenario.parameters,
         learnable=scenario.learnable,
@@ -82,6 +96,7 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
 
 
 def _keras_only(scenario: Scenario, workload: Workload) -> str:
+    """Return what of a workload a twin without Keras could not do; empty if nothing."""
     if not scenario.trains:
         return "predictions alone"
     if scenario.class_weight is not None:
@@ -89,47 +104,32 @@ def _keras_only(scenario: Scenario, workload: Workload) -> str:
     return "a pipeline of its own" if workload.feed else "callbacks of Keras" if scenario.callbacks else ""
 
 
-class Deferred(ModuleType):
-    """Stands for a package until something of it is used, then imports it.
-
-    Keras costs one to three seconds to import and a description needs none of it; where it is not installed, a
-    scenario that uses it only inside functions can be described all the same. (importlib.util.LazyLoader would load
-    the package at once before Python 3.12: ``import`` itself looks at ``__spec__``.)
-    """
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module
-            raise AttributeError(attribute)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), attribute)
-
-
 def fetch(request: FetchRequest) -> str:
-    """Load the workload's real rows and return their data set's title.
+    """Have the workload's real rows on disk, and in the right shape; return their data set's title.
 
     Raises:
         DataError: they cannot be downloaded or read. ScenarioError: the file is no usable scenario.
     """
+    from kerasbench.worker.feed import draw
+
     scenario = resolve(Path(request.file), NOTHING).scenario
     workload = scenario.workload(request.workload)
     dataset = scenario.dataset(workload)
-    from kerasbench.worker.feed import draw
-
     draw(dataset, workload.train + workload.validation + workload.test, 0, "real")
     return dataset.title
 
 
-SAMPLES = 8  # in the batch that is counted: products grow in proportion to it, and eight are quick
-
-
 def count(request: CountRequest) -> float:
-    """Return the operations that a training step takes for each sample (a multiplication and an addition are two).
+    """Return the operations that a training step takes for each sample, by the backend that can count.
+
+    A multiplication and an addition are two operations.
 
     Raises:
         ScenarioError: the scenario cannot be used.
     """
     refuse_other_frameworks(backends.counting())
+    from kerasbench.worker.feed import Feed, draw
+
     count_operations = backends.get(backends.counting()).count_operations
     assert count_operations is not None  # by this it was chosen
     file = Path(request.file)
@@ -137,9 +137,7 @@ def count(request: CountRequest) -> float:
     scenario = resolve(file, request.model_config).scenario
     workload = scenario.workload(request.workload)
     model = scenario.build(workload)
-    from kerasbench.worker.feed import Feed, draw
-
-    rows = draw(scenario.dataset(workload), SAMPLES, 0, "synthetic")
+    rows = draw(scenario.dataset(workload), COUNTED_SAMPLES, 0, "synthetic")
     batch = Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
     model.train_on_batch(*batch)  # the first step builds the model, symbolically too, and would be counted three times
-    return count_operations(lambda: model.train_on_batch(*batch)) / SAMPLES
+    return count_operations(lambda: model.train_on_batch(*batch)) / COUNTED_SAMPLES

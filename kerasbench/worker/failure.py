@@ -1,9 +1,4 @@
-"""How an exception in a child becomes a failure with a code, a cause and a remedy.
-
-One framework per child.
-
-A model's own ``train_step`` and ``test_step``: which there are, and what it means that one fails.
-"""
+"""How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
 import sys
 import traceback
@@ -46,33 +41,41 @@ class TrialFailure(Exception):
         self.failure = failure
 
 
+def one_line(error: Exception, limit: int = 200) -> str:
+    """Return the beginning of an exception's text, line breaks and runs of blanks as one blank."""
+    return " ".join(str(error).split())[:limit]
+
+
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
     """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
-    cause = where(error, scenario_file) + _one_line(error)
+    text = one_line(error, limit=10_000)
+    description = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if len(description) > 300:
+        description = description[:299] + "…"
+    place = where(error, scenario_file)
+    cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+
+    on_mps = any(word in cause.lower() for word in MPS_WORDS)
+    code, remedy = Code.ERROR, "the traceback is in the result file"
     if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
-        return Failure(Code.OOM, cause, "a smaller batch or workload, or a machine with more memory", phase, detail)
-    if isinstance(error, ImportError):
-        return _not_imported(error, phase, scenario_file, cause, detail)
-    if phase == "device":
-        return Failure(Code.UNAVAILABLE, cause, "the device was not there when the trial began", phase, detail)
-    if isinstance(error, (NotImplementedError, TypeError)) and any(word in cause.lower() for word in MPS_WORDS):
-        remedy = MPS_REMEDY if isinstance(error, NotImplementedError) else "--device cpu: the Apple GPU has no float64"
-        return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
-    if isinstance(error, NotImplementedError):
-        return Failure(Code.UNSUPPORTED, cause, "measure this case on another device or backend", phase, detail)
-    return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
+        code, remedy = Code.OOM, "a smaller batch or workload, or a machine with more memory"
+    elif isinstance(error, ImportError):
+        if phase == "import":
+            code, remedy = Code.UNAVAILABLE, "reinstall the backend in this environment"
+        elif framework := missing_framework(error):
+            return other_framework(place or "it ", framework, phase, detail)
+    elif phase == "device":
+        code, remedy = Code.UNAVAILABLE, "the device was not there when the trial began"
+    elif isinstance(error, NotImplementedError):
+        code = Code.UNSUPPORTED
+        remedy = MPS_REMEDY if on_mps else "measure this case on another device or backend"
+    elif isinstance(error, TypeError) and on_mps:
+        code, remedy = Code.UNSUPPORTED, "--device cpu: the Apple GPU has no float64"
+    return Failure(code, cause, remedy, phase, detail)
 
 
-def _not_imported(error: ImportError, phase: str, scenario_file: str, cause: str, detail: str) -> Failure:
-    if phase == "import":
-        return Failure(Code.UNAVAILABLE, cause, "reinstall the backend in this environment", phase, detail)
-    if missing := framework_of(error):
-        return other_framework(where(error, scenario_file) or "it ", missing, phase, detail)
-    return Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail)
-
-
-def framework_of(error: Exception) -> str:
+def missing_framework(error: Exception) -> str:
     """Return the backend whose package an exception could not import, because only its own process has it; else ""."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return next((name for name in backends.names() if package == backends.get(name).PACKAGE), "")
@@ -93,14 +96,8 @@ def where(error: Exception, file: str) -> str:
     return f"{Path(file).name}, line {lines[-1]}: " if lines else ""
 
 
-def _one_line(error: Exception, limit: int = 300) -> str:
-    text = " ".join(str(error).split())
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return said if len(said) <= limit else said[: limit - 1] + "…"
-
-
-class Hiding:
-    """A finder of modules that finds some packages no more, and is otherwise the one that it stands for."""
+class HidingFinder:
+    """An import finder that hides some packages and delegates the rest."""
 
     def __init__(self, finder: Any, hidden: set[str]) -> None:
         self._finder = finder
@@ -109,8 +106,8 @@ class Hiding:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name.partition(".")[0] in self.hidden:
             return None
-        found: ModuleSpec | None = self._finder.find_spec(name, path, target)
-        return found
+        spec: ModuleSpec | None = self._finder.find_spec(name, path, target)
+        return spec
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._finder, attribute)
@@ -124,14 +121,12 @@ def refuse_other_frameworks(backend: str) -> None:
     hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     """
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
-    sys.meta_path[:] = [Hiding(finder, others) for finder in sys.meta_path]
+    sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]
 
 
 @contextmanager
 def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
-    """Say of a model whose own ``train_step`` or ``test_step`` fails that it is for another backend.
-
-    Each backend has another form of it.
+    """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form.
 
     Raises:
         TrialFailure: it failed (unsupported).
@@ -144,8 +139,8 @@ def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
         own = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
         if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
-        said = " ".join(str(error).split())[:200]
-        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {type(error).__name__}: {said}"
+        text = f"{type(error).__name__}: {one_line(error)}"
+        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {text}"
         remedy = "measure it on the backend that it is written for"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
 

@@ -1,7 +1,4 @@
-"""The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend.
-
-A workload at a size of a sweep: its batch, its width, and rows for enough whole steps of them.
-"""
+"""The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend."""
 
 import dataclasses
 import time
@@ -24,21 +21,21 @@ from kerasbench.worker.inputs import first, in_tuples, is_nested, leaves, mapped
 POOL_BYTES = 64 << 20
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
+ALLOWED_DTYPES = ("float32", "int32", "uint8")
+# Of an epoch of a sweep, whose first step is in no slice: slices of eight fit.
+ENOUGH_STEPS = 16
+MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
 SHUFFLES = 5
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
-ALLOWED_DTYPES = ("float32", "int32", "uint8")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs and targets that belong together, and where there are any the weights of the samples.
-
-    Each is an array or a structure of arrays, which all have as many rows.
-    """
+    """Inputs and targets that belong together: arrays or structures of arrays, which all have as many rows."""
 
     x: Any
     y: Any
-    weights: Any = None
+    weights: Any = None  # of the samples
 
     def __len__(self) -> int:
         array = first(self.x)
@@ -59,21 +56,19 @@ class Rows:
         return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
 
     def _each(self, change: Callable[[Any], Any]) -> "Rows":
-        return Rows(*(mapped(change, one) for one in (self.x, self.y, self.weights)))
+        return Rows(mapped(change, self.x), mapped(change, self.y), mapped(change, self.weights))
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Training rows, and validation and test rows in their published numbers; and how `fit` takes them.
-
-    ``draws``: the workload's pipeline gives other batches of the same rows each time, so no two backends get the same.
-    """
+    """The rows of a trial, and how `fit` takes them."""
 
     workload: Workload
     train: Rows
-    validation: Rows
+    validation: Rows  # as many as published, like the test rows
     test: Rows
     class_weight: Mapping[int, float] | None = None
+    # The workload's pipeline gives other batches of the same rows each time, so no two backends get the same.
     draws: bool = False
 
     @property
@@ -102,36 +97,43 @@ class Feed:
         weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
         return self.arguments(rows) | weights
 
+    def validation_arguments(self) -> dict[str, Any]:
+        """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
+        rows = self.validation
+        if not len(rows):
+            return {}
+        if self.workload.feed is not None:
+            return {"validation_data": self.workload.feed(rows.x, rows.y, self.batch)}
+        weights = () if rows.weights is None else (rows.weights,)
+        return {"validation_data": (rows.x, rows.y, *weights)}
+
+    def one_batch(self, rows: Rows) -> tuple[Any, ...]:
+        """Return these rows in one batch: (x, y), or (x, y, sample weights).
+
+        A pipeline may have them in another order.
+        """
+        if self.workload.feed is not None:
+            return tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
+        return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
+
     def step(self, rows: Rows) -> tuple[Any, ...]:
         """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
-        x, y, *weights = in_tuples(
-            (rows.x, rows.y, *([] if rows.weights is None else [rows.weights]))
-            if self.workload.feed is None
-            else tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
-        )
+        x, y, *weights = in_tuples(self.one_batch(rows))
         if self.class_weight is not None and not weights:
             weights = [weights_of(y, self.class_weight)]
         return (x, y, *weights)
 
-    def validation_arguments(self) -> dict[str, Any]:
-        """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
-        if not len(self.validation):
-            return {}
-        if self.workload.feed is None:
-            unseen = self.validation
-            return {"validation_data": (unseen.x, unseen.y, *([] if unseen.weights is None else [unseen.weights]))}
-        return {"validation_data": self.workload.feed(self.validation.x, self.validation.y, self.batch)}
-
     def inputs(self, rows: Rows) -> Any:
         """Return the x of these rows as the model takes it, through the workload's pipeline where it has one."""
-        return self.together(rows)[0]
+        return self.one_batch(rows)[0]
 
-    def together(self, rows: Rows) -> tuple[Any, Any]:
-        """Return x and y of these rows in one batch: a pipeline may have them in another order."""
-        if self.workload.feed is None:
-            return rows.x, rows.y
-        x, y, *_ = self.workload.feed(rows.x, rows.y, len(rows))[0]
-        return x, y
+
+def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
+    """Return each sample's weight by its class, as `fit` makes it of ``class_weight``; 1 for a class without one."""
+    if is_nested(targets):
+        raise ScenarioError("class_weight is for one array of classes; with several targets use sample weights")
+    classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets.reshape(len(targets))
+    return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)
 
 
 def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
@@ -141,20 +143,87 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
         ScenarioError: the data are not that many rows of float32, int32 or uint8 arrays.
         DataError: real rows cannot be had.
     """
-    dataset, weights = scenario.dataset(workload), scenario.class_weight
+    dataset = scenario.dataset(workload)
     if whole:
         rows = draw(dataset, workload.train + workload.validation + workload.test, seed, kind)
         draws = check_pipeline(workload, rows)
-        train, validation = rows[: workload.train], rows[workload.train : workload.train + workload.validation]
-        return Feed(workload, train, validation, rows[workload.train + workload.validation :], weights, draws)
+        train, others = rows[: workload.train], rows[workload.train :]
+        validation, test = others[: workload.validation], others[workload.validation :]
+        return Feed(workload, train, validation, test, scenario.class_weight, draws)
     count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
-    test = workload.test if workload.test_each_epoch else min(workload.test, EVALUATED_SAMPLES)
-    fresh = min(test, EVALUATED_SAMPLES)
-    rows = draw(dataset, count + fresh, seed, kind)
+    test_samples = workload.test if workload.test_each_epoch else min(workload.test, EVALUATED_SAMPLES)
+    rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
     draws = check_pipeline(workload, rows)
-    train = rows[:count]
-    unseen = rows[count:].repeated(test) if test else rows[:0]
-    return Feed(workload, train, train.repeated(workload.validation), unseen, weights, draws)
+    train, unseen = rows[:count], rows[count:]
+    test = unseen.repeated(test_samples) if test_samples else rows[:0]
+    return Feed(workload, train, train.repeated(workload.validation), test, scenario.class_weight, draws)
+
+
+def pool_samples(workload: Workload, row_bytes: int) -> int:
+    """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
+    fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * workload.batch_size)
+    if workload.batch is None or workload.train <= fit_in_pool:
+        return workload.train
+    return fit_in_pool // workload.batch_size * workload.batch_size
+
+
+def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
+    """Return the workload at a size of a sweep: steps alone, on its rows over and over again.
+
+    Raises:
+        TrialFailure: too few steps of the batch fit into MAX_BYTES (unsupported).
+        ScenarioError: the scenario does not scale, or its rows cannot be used. DataError: real rows cannot be had.
+    """
+    if size.width is not None and not scenario.scalable:
+        raise ScenarioError(
+            "no layer follows workload.width: use workload.scaled(units), and say Scenario(scalable=True)"
+        )
+    dataset = scenario.dataset(workload)
+    batch = size.batch or workload.batch_size
+    samples = batch * steps_at(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
+    at_size = dataclasses.replace(
+        workload,
+        batch=batch,
+        width=size.width or workload.width,
+        train=samples,
+        validation=0,
+        test=0,
+        test_each_epoch=False,
+    )
+    rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
+
+
+def steps_at(batch: int, row_bytes: int) -> int:
+    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them.
+
+    Raises:
+        TrialFailure: fewer than slices can be made of fit into MAX_BYTES.
+    """
+    batch_bytes = batch * row_bytes
+    count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
+    if count < MIN_STEPS_FOR_SLICES:
+        needed, allowed = in_words(MIN_STEPS_FOR_SLICES * batch_bytes), in_words(MAX_BYTES)
+        cause = f"the rows of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches", "data"))
+    return count
+
+
+def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
+    """Draw rows with a fresh generator; raise ScenarioError unless they are that many, in arrays that can be fed."""
+    drawn = dataset.rows(kind, samples, np.random.default_rng(seed))
+    for name, structure in zip(("x", "y", "sample_weight"), drawn, strict=False):
+        for place, array in leaves(structure, name):
+            if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
+                actual = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+                dtypes = ", ".join(ALLOWED_DTYPES)
+                raise ScenarioError(f"data() must return NumPy arrays of {dtypes}; {place} is {actual}")
+            if len(array) != samples:
+                raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+    rows = Rows(*drawn)
+    if first(rows.x) is None or first(rows.y) is None:
+        raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
+    return rows
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
@@ -170,66 +239,37 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
         raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
-    made = workload.feed(rows.x, rows.y, workload.batch_size)
-    if not hasattr(made, "__getitem__"):
-        raise ScenarioError(
-            f"feed() must make a keras.utils.PyDataset, which gives any batch, not {type(made).__name__}"
-        )
-    count = len(made) if hasattr(made, "__len__") else getattr(made, "num_batches", None)
+    batches = workload.feed(rows.x, rows.y, workload.batch_size)
+    if not hasattr(batches, "__getitem__"):
+        kind = type(batches).__name__
+        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")
+    count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
     if count != wanted:
         raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
-    first = made[0]
-    _check_batch(first, workload.batch_size)
-    return not (_equal(first, made[0]) and _equal(first, workload.feed(rows.x, rows.y, workload.batch_size)[0]))
+    batch = batches[0]
+    _check_batch(batch, workload.batch_size)
+    return not (_equal(batch, batches[0]) and _equal(batch, workload.feed(rows.x, rows.y, workload.batch_size)[0]))
 
 
 def _equal(batch: Any, other: Any) -> bool:
-    found, wanted = list(leaves(batch)), list(leaves(other))
-    return len(found) == len(wanted) and all(np.array_equal(a, b) for (_, a), (_, b) in zip(found, wanted, strict=True))
+    arrays, others = list(leaves(batch)), list(leaves(other))
+    if len(arrays) != len(others):
+        return False
+    return all(np.array_equal(array, twin) for (_, array), (_, twin) in zip(arrays, others, strict=True))
 
 
 def _check_batch(batch: Any, samples: int) -> None:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-        raise ScenarioError(
-            f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {type(batch).__name__}"
-        )
-    for name, given in zip(("x", "y", "sample_weight"), batch, strict=False):
-        for place, array in leaves(given, name):
+        kind = type(batch).__name__
+        raise ScenarioError(f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {kind}")
+    for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
+        for place, array in leaves(structure, name):
             if np.shape(array)[:1] != (samples,):
-                found = f"{place} of shape {np.shape(array)}"
-                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {found}")
+                actual = f"{place} of shape {np.shape(array)}"
+                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {actual}")
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(
-                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
-                )
-
-
-def pool_samples(workload: Workload, row_bytes: int) -> int:
-    """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
-    fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * workload.batch_size)
-    if workload.batch is None or workload.train <= fit_in_pool:
-        return workload.train
-    return fit_in_pool // workload.batch_size * workload.batch_size
-
-
-def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
-    """Draw rows with a fresh generator and check what comes."""
-    drawn = dataset.rows(kind, samples, np.random.default_rng(seed))
-    for name, given in zip(("x", "y", "sample_weight"), drawn, strict=False):
-        for place, array in leaves(given, name):
-            _check(place, array, samples)
-    rows = Rows(*drawn)
-    if first(rows.x) is None or first(rows.y) is None:
-        raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
-    return rows
-
-
-def _check(place: str, array: Any, samples: int) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
-        found = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ScenarioError(f"data() must return NumPy arrays of {', '.join(ALLOWED_DTYPES)}; {place} is {found}")
-    if len(array) != samples:
-        raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+                remedy = f"{place} is: .astype('float32')"
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
 
 
 def shuffle_ns(rows: int, few: int, batch: int) -> int:
@@ -251,57 +291,3 @@ def shuffle_ns(rows: int, few: int, batch: int) -> int:
     begin_ns(few)  # the first also loads what it needs
     both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
     return max(0, min(many for many, _ in both) - min(one for _, one in both))
-
-
-def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
-    """Return each sample's weight by its class, as `fit` makes it of ``class_weight``; 1 for a class without one."""
-    if is_nested(targets):
-        raise ScenarioError("class_weight is for one array of classes; with several targets use sample weights")
-    classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets.reshape(len(targets))
-    return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)
-
-
-ENOUGH_STEPS = 16  # of an epoch, whose first step is in no slice: slices of eight fit
-MAX_BYTES = 1 << 30  # of rows; TensorFlow holds them twice
-
-
-def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
-    """Return the workload at that size: steps alone, without validation and test, on its rows over and over again.
-
-    Raises:
-        TrialFailure: too few steps of the batch fit into MAX_BYTES (unsupported).
-        ScenarioError: the scenario does not scale, or its rows cannot be used. DataError: real rows cannot be had.
-    """
-    if size.width is not None and not scenario.scalable:
-        raise ScenarioError(
-            "no layer follows workload.width: use workload.scaled(units), and say Scenario(scalable=True)"
-        )
-    dataset = scenario.dataset(workload)
-    batch = size.batch or workload.batch_size
-    samples = batch * steps(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
-    at_size = dataclasses.replace(
-        workload,
-        batch=batch,
-        width=size.width or workload.width,
-        train=samples,
-        validation=0,
-        test=0,
-        test_each_epoch=False,
-    )
-    rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
-    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
-
-
-def steps(batch: int, row_bytes: int) -> int:
-    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them.
-
-    Raises:
-        TrialFailure: fewer than slices can be made of fit into MAX_BYTES.
-    """
-    batch_bytes = batch * row_bytes
-    count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
-    if count < MIN_STEPS_FOR_SLICES:
-        needed, allowed = in_words(MIN_STEPS_FOR_SLICES * batch_bytes), in_words(MAX_BYTES)
-        cause = f"the rows of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches", "data"))
-    return count

@@ -1,24 +1,21 @@
-"""The weights that a model begins with: what is random is drawn by NumPy, the same for every backend.
+"""The model of a trial: the scenario's own, with weights that are the same on every backend, or its twin.
 
-A twin in the place of a Keras model: what the phases use of one, and nothing else.
-
-Windows, slices, prediction and proof are the same code for both. A twin's loop runs its own steps; it is told of
-callbacks only what a clock needs: that an epoch or a step begins, that an epoch or training is over.
-
-The model of a trial: the scenario's own, as it is to be measured, or a twin in its place.
+Keras' random weights are drawn by NumPy. A twin is a model without Keras; ``NativeModel`` has what the phases use of a
+Keras model and nothing else, so that windows, slices, prediction and proof are the same code for both.
 """
 
 import gc
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.native import Logs, Start, Stops, Twin
+from kerasbench.native import Logs, Start, Twin
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import TrialRequest
@@ -27,10 +24,10 @@ from kerasbench.worker.checks import random_layers
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
 
-Origin = Literal["random", "given", "unknown"]
+Origin = Literal["random", "given", "unknown"]  # where a weight's first value comes from
 
 ORIGIN = "_kerasbench_origin"  # the attribute of a variable that keeps it
-RANDOM = "RandomInitializer"  # what all of Keras' initializers have for a base that draw random numbers
+RANDOM = "RandomInitializer"  # the base of all of Keras' initializers that draw random numbers
 # Keras' others, by their names now and in older versions; they give the same on every backend.
 CONSTANT = frozenset({"Constant", "Zeros", "Ones", "Identity", "IdentityInitializer", "STFT", "STFTInitializer"})
 # The same on every backend as well; a backend's own tensor may have been drawn by the backend.
@@ -45,22 +42,22 @@ def remember_origins() -> None:
 
     def remember(self: Any, initializer: Any, *args: Any, **named: Any) -> None:
         initialize(self, initializer, *args, **named)
-        named_one = isinstance(initializer, str)
-        setattr(self, ORIGIN, origin(keras.initializers.get(initializer) if named_one else initializer))
+        is_name = isinstance(initializer, str)
+        setattr(self, ORIGIN, origin(keras.initializers.get(initializer) if is_name else initializer))
 
     keras.Variable.__init__ = remember
 
 
 def origin(initializer: Any) -> Origin:
-    """Return where a first value comes from: Keras' random numbers, the scenario's own value, or who knows."""
-    classes = {one.__name__ for one in type(initializer).__mro__}
+    """Return whether an initializer draws random numbers or gives fixed ones."""
+    classes = {base.__name__ for base in type(initializer).__mro__}
     if RANDOM in classes:
         return "random"
     return "given" if classes & CONSTANT or isinstance(initializer, NUMPY_OR_PYTHON) else "unknown"
 
 
 def share_weights(model: Any, seed: int) -> None:
-    """Draw a model's random weights with NumPy: the same seed gives different ones on each backend."""
+    """Draw a model's random weights with NumPy: from the same seed each backend would draw others."""
     rng = np.random.default_rng(seed)
     weights = model.get_weights()
     for position, (variable, weight) in enumerate(zip(model.weights, weights, strict=True)):
@@ -70,13 +67,13 @@ def share_weights(model: Any, seed: int) -> None:
     model.set_weights(weights)
 
 
-def is_drawn(found: Origin, dtype: str, dimensions: int) -> bool:
+def is_drawn(origin: Origin, dtype: str, dimensions: int) -> bool:
     """Tell whether a weight is to be drawn.
 
-    A function may draw random numbers, or give what is no noise, such as an LSTM's bias: of what it makes, matrices
-    are drawn, because they are mostly random, and what has fewer dimensions is left.
+    An unknown initializer may draw random numbers, or give what is no noise, such as an LSTM's bias: of what it makes,
+    matrices are drawn, because they are mostly random, and what has fewer dimensions is left.
     """
-    return "float" in dtype and (found == "random" or (found == "unknown" and dimensions > 1))
+    return "float" in dtype and (origin == "random" or (origin == "unknown" and dimensions > 1))
 
 
 def glorot_limit(shape: Sequence[int]) -> float:
@@ -87,6 +84,56 @@ def glorot_limit(shape: Sequence[int]) -> float:
     if len(shape) < 2:
         return math.sqrt(3 / math.prod(shape))
     return math.sqrt(6 / (math.prod(shape[:-2]) * (shape[-2] + shape[-1])))
+
+
+def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
+    """Return the Keras model, or if the options ask for it its twin, which begins with the same weights.
+
+    Raises:
+        ScenarioError: neither can be measured as it is. TrialFailure: the twin could not be compared.
+    """
+    model = build_keras(scenario, feed, backend, request)
+    if not request.options.native:
+        return model
+    twin = build_twin(request, feed.workload, model)
+    del model
+    gc.collect()  # the Keras model is held by cycles, and holds memory on the device
+    return twin
+
+
+def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
+    """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
+    workload = feed.workload
+    model = scenario.build(workload)
+    if scenario.trains and not getattr(model, "compiled", False):
+        raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
+    if model.run_eagerly or model.steps_per_execution != 1:
+        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
+    make_weights(model, feed)
+    actual, wanted = model.count_params(), scenario.parameters_of(workload)
+    if wanted is not None and actual != wanted and workload.width == 1:
+        raise ScenarioError(f"the model has {actual:,} parameters, the scenario says {wanted:,}")
+    # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
+    jit = request.options.jit
+    model.jit_compile = jit_default(model, backend, request.device) if jit is None else jit
+    if not scenario.keeps_weights:
+        share_weights(model, request.seed)
+    return model
+
+
+def make_weights(model: Any, feed: Feed) -> None:
+    """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
+
+    A model of one's own class may call itself built before its layers are.
+    """
+    if not model.built or not all(layer.built for layer in model._flatten_layers()):
+        x, *_ = feed.step(feed.train[:1])
+        model(x)
+
+
+def jit_default(model: Any, backend: Backend, device: Device) -> bool:
+    """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
+    return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
 
 
 def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "NativeModel":
@@ -110,19 +157,8 @@ def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "Native
 
 
 @dataclass(frozen=True)
-class History:
-    """What ``fit`` returns: the logs of each epoch by name."""
-
-    history: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, logs: Logs) -> None:
-        for name, value in logs.items():
-            self.history.setdefault(name, []).append(value)
-
-
-@dataclass(frozen=True)
 class Array:
-    """One of a twin's arrays where proof and terms look for a Keras variable."""
+    """A twin's array where checks look for a Keras variable."""
 
     value: Any
 
@@ -135,42 +171,28 @@ class Array:
         return str(getattr(self.value.dtype, "name", self.value.dtype)).removeprefix("torch.")
 
 
-@dataclass(frozen=True)
-class Layer:
-    """A twin's weights where terms look for layers; it computes in what they are kept in."""
-
-    weights: list[Array]
-
-    @property
-    def compute_dtype(self) -> str:
-        return self.weights[0].dtype
-
-
-@dataclass(frozen=True)
-class Slots:
-    """A twin's optimizer where proof looks for Keras'."""
-
-    variables: list[Array]
-
-
 class NativeModel:
-    """Train, evaluate and predict with a twin as the phases do with a Keras model."""
+    """Train, evaluate and predict with a twin as the phases do with a Keras model.
+
+    The twin's loop runs its own steps. Callbacks hear only what a clock needs: that an epoch or a step begins, that an
+    epoch or training is over.
+    """
 
     def __init__(self, twin: Twin) -> None:
         self.twin = twin
         self.jit_compile = twin.jit
         self.stop_training = False
-        self._placed: dict[int, tuple[Any, Any, Any]] = {}  # by identity: with the arrays, so that none is taken over
+        self._placed: dict[int, tuple[Any, Any, Any]] = {}  # by identity; x is kept, so that none is reused
 
     @property
     def variables(self) -> list[Array]:
-        return [Array(one) for one in self.twin.weights()]
+        return [Array(weight) for weight in self.twin.weights()]
 
     weights = variables
 
     @property
-    def optimizer(self) -> Slots:
-        return Slots([Array(one) for one in self.twin.slots()])
+    def optimizer(self) -> SimpleNamespace:
+        return SimpleNamespace(variables=[Array(slot) for slot in self.twin.slots()])
 
     def count_params(self) -> int:
         return sum(math.prod(array.value.shape) for array in self.variables)
@@ -185,30 +207,39 @@ class NativeModel:
         callbacks: Sequence[Any] = (),
         validation_data: tuple[Any, Any] | None = None,
         verbose: int = 0,
-    ) -> History:
+    ) -> SimpleNamespace:
         """Train as ``keras.Model.fit`` does with these arguments; rows are placed on the device once, before."""
         self.stop_training = False
         for callback in callbacks:
             callback.set_model(self)
         begin_epoch, end_epoch = _hook(callbacks, "on_epoch_begin"), _hook(callbacks, "on_epoch_end")
         begin_step = _hook(callbacks, "on_train_batch_begin")
+
+        def stops(step: int) -> bool:
+            if self.stop_training:  # asked for at the step before, which is trained all the same, as by Keras
+                return True
+            begin_step(step)
+            return False
+
         self._placed.clear()
-        history, rows = History(), self._place(x, y)
+        history: dict[str, list[float]] = {}
+        rows = self._place(x, y)
         unseen = validation_data and self._place(*validation_data)
         for epoch in range(epochs):
             begin_epoch(epoch)
             if self.stop_training:
                 break
-            logs = self.twin.train_epoch(*rows, batch_size, shuffle, self._stops(begin_step))
+            logs = self.twin.train_epoch(*rows, batch_size, shuffle, stops)
             if unseen:
                 logs |= {f"val_{name}": value for name, value in self.twin.evaluate(*unseen, batch_size).items()}
-            history.add(logs)
+            for name, value in logs.items():
+                history.setdefault(name, []).append(value)
             end_epoch(epoch)
             if self.stop_training:
                 break
         _hook(callbacks, "on_train_end")()
         self._placed.clear()
-        return history
+        return SimpleNamespace(history=history)
 
     def evaluate(self, x: Any, y: Any, batch_size: int, verbose: int = 0, return_dict: bool = True) -> Logs:
         return self.twin.evaluate(*self._place(x, y), batch_size)
@@ -222,24 +253,15 @@ class NativeModel:
     def forward(self, x: Any) -> Any:
         return self.twin.forward(x)
 
-    def _flatten_layers(self, include_self: bool = True) -> list[Layer]:
-        return [Layer([array]) for array in self.variables]
+    def _flatten_layers(self, include_self: bool = True) -> list[SimpleNamespace]:
+        """Return a layer for each weight, where checks look for layers; it computes in what the weight is kept in."""
+        return [SimpleNamespace(weights=[array], compute_dtype=array.dtype) for array in self.variables]
 
     def _place(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Return rows on the device; the same arrays are placed once in a ``fit``, as a test set is in each epoch."""
-        found = self._placed.get(id(x))
-        if found is None:
-            found = self._placed[id(x)] = (x, *self.twin.place(x, y))
-        return found[1:]
-
-    def _stops(self, begin_step: Callable[..., object]) -> Stops:
-        def stops(step: int) -> bool:
-            if self.stop_training:  # asked for at the step before, which is trained all the same, as by Keras
-                return True
-            begin_step(step)
-            return False
-
-        return stops
+        if id(x) not in self._placed:
+            self._placed[id(x)] = (x, *self.twin.place(x, y))
+        return self._placed[id(x)][1:]
 
 
 def _hook(callbacks: Sequence[Any], name: str) -> Callable[..., object]:
@@ -248,59 +270,8 @@ def _hook(callbacks: Sequence[Any], name: str) -> Callable[..., object]:
     if len(hooks) == 1:
         return hooks[0]
 
-    def call(*given: Any) -> None:
+    def call_all(*arguments: Any) -> None:
         for hook in hooks:
-            hook(*given)
+            hook(*arguments)
 
-    return call
-
-
-def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the Keras model, or where it is asked for its twin, which begins with the same weights.
-
-    Raises:
-        ScenarioError: neither can be measured as it is. TrialFailure: the twin could not be compared.
-    """
-    model = build_keras(scenario, feed, backend, request)
-    if not request.options.native:
-        return model
-    twin = build_twin(request, feed.workload, model)
-    del model
-    gc.collect()  # the Keras model is held by cycles, and holds memory on the device
-    return twin
-
-
-def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
-    workload = feed.workload
-    model = scenario.build(workload)
-    if scenario.trains and not getattr(model, "compiled", False):
-        raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
-    if model.run_eagerly or model.steps_per_execution != 1:
-        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
-    make_weights(model, feed)
-    counted, wanted = model.count_params(), scenario.parameters_of(workload)
-    if wanted is not None and counted != wanted and workload.width == 1:
-        raise ScenarioError(f"the model has {counted:,} parameters, the scenario says {wanted:,}")
-    # Said explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-    asked = request.options.jit
-    model.jit_compile = jit_default(model, backend, request.device) if asked is None else asked
-    if not scenario.keeps_weights:
-        share_weights(model, request.seed)
-    return model
-
-
-def make_weights(model: Any, feed: Feed) -> None:
-    """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
-
-    A model of one's own class may call itself built before its layers are.
-    """
-    if model.built and all(layer.built for layer in model._flatten_layers()):
-        return
-    x, *_ = feed.step(feed.train[:1])
-    model(x)
-
-
-def jit_default(model: Any, backend: Backend, device: Device) -> bool:
-    """Return what "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
-    return backend.jit_default(device) and all(layer.supports_jit for layer in model._flatten_layers())
+    return call_all

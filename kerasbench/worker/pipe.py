@@ -1,7 +1,4 @@
-"""The child's end of the pipe: messages and phases, sent as they happen.
-
-A child's turns: it says what it can measure or has measured, and waits until it is its turn again.
-"""
+"""The child's ends of its pipes: messages and phases go to the parent as they happen, turns come from it."""
 
 import os
 import sys
@@ -10,14 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import NoReturn
 
 from kerasbench.protocol.measurement import Slice, Turn, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 
+CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
+
 
 class Pipe:
-    """Send messages to the parent over a file descriptor that nothing else writes to.
+    """Sends messages to the parent over a file descriptor that nothing else writes to.
 
     Each begins with the token that came with the request: what a scenario writes there is told from what it measured.
     """
@@ -33,8 +31,8 @@ class Pipe:
     def send(self, message: Message) -> None:
         """Write one whole message, however many writes the kernel makes of it.
 
-        Where the scenario has closed the descriptor, or put a file of its own in its place, nothing more can be said:
-        the process is left with a status that says so.
+        If the scenario has closed the descriptor, or put a file of its own in its place, nothing more can be sent: the
+        process ends with a status that says so.
         """
         line = memoryview(self._token + b" " + message.encode())
         with suppress(OSError):
@@ -58,11 +56,8 @@ class Pipe:
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return (found.st_dev, found.st_ino)
-
-
-CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
+    status = os.fstat(descriptor)
+    return (status.st_dev, status.st_ino)
 
 
 def listen() -> "SimpleQueue[bytes]":
@@ -75,29 +70,29 @@ def listen() -> "SimpleQueue[bytes]":
     source = os.dup(sys.stdin.fileno())
     with open(os.devnull, "rb") as empty:
         os.dup2(empty.fileno(), sys.stdin.fileno())
-    threading.Thread(target=_hear, args=(source, lines), daemon=True).start()
+
+    def read_lines() -> None:
+        rest = b""
+        with suppress(OSError):
+            while chunk := os.read(source, CHUNK_BYTES):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    lines.put(line)
+        os._exit(1)
+
+    threading.Thread(target=read_lines, daemon=True).start()
     return lines
 
 
-def _hear(source: int, lines: "SimpleQueue[bytes]") -> NoReturn:
-    rest = b""
-    with suppress(OSError):
-        while said := os.read(source, CHUNK_BYTES):
-            *whole, rest = (rest + said).split(b"\n")
-            for line in whole:
-                lines.put(line)
-    os._exit(1)
-
-
 class Turns:
-    """What a child waits for."""
+    """The turns of this child."""
 
     def __init__(self, pipe: Pipe, lines: "SimpleQueue[bytes]") -> None:
         self._pipe = pipe
         self._lines = lines
 
     def next(self, stage: str, measured: Slice | None = None) -> Turn | None:
-        """Say what the last slice of a stage was, or that its first one can be measured; return the turn for the next.
+        """Report the last slice of a stage, or that its first one can be measured; wait for the turn for the next.
 
         None: the stage is over.
         """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kerasbench.protocol.measurement import Latency, Slice, Throughput, Turn
-from kerasbench.worker.clock import Ask, Pace, measured
+from kerasbench.worker.clock import Ask, Pace, measure_slices
 from kerasbench.worker.feed import POOL_BYTES, Feed
 
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
@@ -22,7 +22,7 @@ def time_batches(model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask) -> La
     inputs = itertools.cycle([feed.inputs(feed.train[start : start + batch]) for start in starts])
     calls = Calls(lambda: model.predict_on_batch(next(inputs)), pace)
     calls.warm_up(ROTATED_INPUTS, pace.protocol.predict_warmup_ns)
-    slices = measured(ask, calls.slice)
+    slices = measure_slices(ask, calls.slice)
     return Latency(batch, calls.durations_ns, slices)
 
 
@@ -37,17 +37,17 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
     x = feed.inputs(source.repeated(samples))
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles
-    slices = measured(ask, calls.slice)
+    slices = measure_slices(ask, calls.slice)
     return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
 
 
 @dataclass
 class Calls:
-    """Times calls of one kind, each by itself. A slice discards ``least`` of them at least, where they are quick."""
+    """Times calls of one kind, each by itself."""
 
     call: Callable[[], object]
     pace: Pace
-    least: int = 2
+    least: int = 2  # calls that a slice discards at least, where they are quick
     durations_ns: list[int] = field(default_factory=list)
     _typical_ns: float = 0.0
 
@@ -68,11 +68,11 @@ class Calls:
             self.call()
         began = self.pace.meter.read()
         calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
-        taken = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
-        found = dataclasses.replace(taken, ns=sum(calls_ns))
+        measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
+        measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
         self.durations_ns += calls_ns
-        self._typical_ns = found.unit_ns
-        return found
+        self._typical_ns = measured.unit_ns
+        return measured
 
     def _time(self) -> int:
         start_ns = time.perf_counter_ns()

@@ -1,8 +1,7 @@
-"""What an interpreter is and has installed, told without importing any of it: what is broken can still be listed.
+"""One request, one child: read it, do it, report how it ended, leave.
 
-Import one backend and say what it is and which devices it sees.
-
-One request, one child: read it, do it, say how it ended, leave.
+The two questions that need no scenario are answered here: what is installed (``inventory``, which imports none of it,
+so that what is broken can still be listed), and which devices a backend sees (``probe``). Imports no numpy.
 """
 
 import importlib
@@ -32,40 +31,107 @@ from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, Turns, listen
 
+REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
 
-def take(request: InventoryRequest) -> Inventory:
+
+def serve(descriptor: int, started_ns: int) -> NoReturn:
+    """Serve the request on standard input and leave the process, whatever happened."""
+    token, _, line = sys.stdin.buffer.readline().partition(b" ")
+    pipe, request = Pipe(descriptor, token), decode_request(line)
+    turns = Turns(pipe, listen())
+    pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
+    try:
+        _dispatch(request, pipe, turns)
+    except TrialFailure as known:
+        pipe.send(Message(failure=known.failure))
+    except ScenarioError as error:
+        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
+    except DataError as error:
+        remedy = "docs/scenarios.md says where data come from"
+        pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
+    except Exception as error:
+        pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))
+    # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _reap_workers()
+    os._exit(0)
+
+
+def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
+    # Imported late: describing a scenario must not pay for what measuring one needs.
+    match request:
+        case DescribeRequest():
+            from kerasbench.worker.describe import PHASE, describe_each
+
+            with pipe.phase(PHASE):
+                descriptions = describe_each(request)
+            pipe.send(Message(descriptions=descriptions))
+        case ProbeRequest():
+            with pipe.phase("import"):
+                report = probe(request)
+            pipe.send(Message(probe=report))
+        case InventoryRequest():
+            pipe.send(Message(inventory=inventory(request)))
+        case CountRequest():
+            from kerasbench.worker.describe import count
+
+            with pipe.phase("count"):
+                counted = count(request)
+            pipe.send(Message(counted=counted))
+        case FetchRequest():
+            from kerasbench.worker.describe import fetch
+
+            with pipe.phase("fetch"):
+                title = fetch(request)
+            pipe.send(Message(fetched=title))
+        case TrialRequest():
+            from kerasbench.worker.trial import run_trial
+
+            run_trial(request, pipe, turns)
+
+
+def _reap_workers() -> None:
+    """End the processes that multiprocessing has started here, a pool's among them, and wait for them.
+
+    They would end with this process, and the kernel would count their processor time for nobody.
+    """
+    if "multiprocessing" not in sys.modules:
+        return
+    from multiprocessing import active_children
+
+    workers = active_children()
+    for worker in workers:
+        with suppress(OSError, ValueError):  # gone meanwhile, or closed
+            worker.kill()
+    for worker in workers:
+        with suppress(OSError, ValueError):
+            worker.join(REAP_S)
+
+
+def inventory(request: InventoryRequest) -> Inventory:
     """Return the interpreter's version and architecture, its distributions, and the backend's wheel tags."""
+    packages: dict[str, str] = {}
+    for distribution in metadata.distributions():
+        fields = distribution.metadata
+        if "Name" in fields and "Version" in fields:  # a broken distribution has neither
+            name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
+            packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
+    wheel = ""
+    with suppress(metadata.PackageNotFoundError):
+        wheel = metadata.distribution(backends.get(request.backend).PACKAGE).read_text("WHEEL") or ""
     return Inventory(
         python=platform.python_version(),
         prefix=sys.prefix,
         architecture=platform.machine(),
-        packages=dict(sorted(_packages().items())),
-        tags=_tags(backends.get(request.backend).PACKAGE),
+        packages=dict(sorted(packages.items())),
+        # What the wheel was built for: ``cp311-cp311-manylinux_2_28_x86_64``.
+        tags=[line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")],
     )
 
 
-def _packages() -> dict[str, str]:
-    """Return every distribution's version by its normalised name; a broken one has neither and is passed over."""
-    found: dict[str, str] = {}
-    for distribution in metadata.distributions():
-        told = distribution.metadata
-        if "Name" in told and "Version" in told:
-            name = re.sub(r"[-_.]+", "-", told["Name"]).lower()
-            found.setdefault(name, told["Version"])  # the first on the path is the one imported
-    return found
-
-
-def _tags(package: str) -> list[str]:
-    """Return what the installed wheel was built for: ``cp311-cp311-manylinux_2_28_x86_64``."""
-    try:
-        wheel = metadata.distribution(package).read_text("WHEEL") or ""
-    except metadata.PackageNotFoundError:
-        return []
-    return [line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")]
-
-
 def probe(request: ProbeRequest) -> ProbeReport:
-    """Return the backend's versions and devices.
+    """Import one backend and return its versions and devices.
 
     Raises:
         TrialFailure: the backend or keras is not installed. Whatever the backend's import raises passes through.
@@ -91,85 +157,3 @@ def _keras_version() -> str:
     with suppress(metadata.PackageNotFoundError):
         return metadata.version("keras")
     return metadata.version("keras-nightly")
-
-
-REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
-
-
-def serve(descriptor: int, started_ns: int) -> NoReturn:
-    """Serve the request on standard input and leave the process, whatever happened."""
-    token, _, line = sys.stdin.buffer.readline().partition(b" ")
-    pipe, request = Pipe(descriptor, token), decode_request(line)
-    turns = Turns(pipe, listen())
-    pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
-    try:
-        _dispatch(request, pipe, turns)
-    except TrialFailure as known:
-        pipe.send(Message(failure=known.failure))
-    except ScenarioError as error:
-        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
-    except DataError as error:
-        remedy = "docs/scenarios.md says where data come from"
-        pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
-    except Exception as error:
-        pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))
-    _leave()
-
-
-def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
-    # Imported late: describing a scenario must not pay for what measuring one needs.
-    match request:
-        case DescribeRequest():
-            from kerasbench.worker.describe import PHASE, describe_each
-
-            with pipe.phase(PHASE):
-                descriptions = describe_each(request)
-            pipe.send(Message(descriptions=descriptions))
-        case ProbeRequest():
-            with pipe.phase("import"):
-                report = probe(request)
-            pipe.send(Message(probe=report))
-        case InventoryRequest():
-            pipe.send(Message(inventory=take(request)))
-        case CountRequest():
-            from kerasbench.worker.describe import count
-
-            with pipe.phase("count"):
-                counted = count(request)
-            pipe.send(Message(counted=counted))
-        case FetchRequest():
-            from kerasbench.worker.describe import fetch
-
-            with pipe.phase("fetch"):
-                title = fetch(request)
-            pipe.send(Message(fetched=title))
-        case TrialRequest():
-            from kerasbench.worker.trial import run_trial
-
-            run_trial(request, pipe, turns)
-
-
-def _leave() -> NoReturn:
-    # os._exit: tearing a framework down takes up to half a second and can crash; everything is said already.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    _reap_workers()
-    os._exit(0)
-
-
-def _reap_workers() -> None:
-    """End the processes that multiprocessing has started here, a pool's among them, and wait for them.
-
-    They would end with this process, and the kernel would count their processor time for nobody.
-    """
-    if "multiprocessing" not in sys.modules:
-        return
-    from multiprocessing import active_children
-
-    workers = active_children()
-    for worker in workers:
-        with suppress(OSError, ValueError):  # gone meanwhile, or closed
-            worker.kill()
-    for worker in workers:
-        with suppress(OSError, ValueError):
-            worker.join(REAP_S)

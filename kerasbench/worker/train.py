@@ -1,10 +1,8 @@
-"""The clock inside ``fit``: Keras callbacks that leave its asynchronous dispatch alone.
+"""Training as a user does it, by `fit`, and the clock inside it. Imported only after keras.
 
-A callback that overrides ``on_train_batch_end`` makes Keras wait for every step on torch and JAX; these override
-only ``on_train_batch_begin`` and ``on_epoch_begin``, which run in the main thread and get no logs
-(keras/src/callbacks/callback_list.py). Imported only after keras.
-
-Training as a user does it, by `fit`, and the clock beside it. Imported only after keras.
+The clock is a Keras callback. One that overrides ``on_train_batch_end`` would make Keras wait for every step on torch
+and JAX. These override only ``on_train_batch_begin`` and ``on_epoch_begin``, which run in the main thread and get no
+logs (keras/src/callbacks/callback_list.py), so that its asynchronous dispatch is left alone.
 """
 
 import dataclasses
@@ -18,20 +16,37 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerasbench.protocol.measurement import Batch, Learning, Published, Slice
+from kerasbench.backends import Backend
+from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Slice, Turn
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock
+from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.inputs import is_nested, leaves
 
-Synchronize = Callable[[Any], None]
+ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
+SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 BUSY_SIDE = 2048  # 17 billion operations: some tenths of a millisecond on a large card, 16 MiB
 
+LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
+LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
+LEARN_BYTES = 64 << 20  # and of so many bytes: a network that takes pictures of 224 pixels needs seconds for each step
+PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos at aggressive learning rates
+SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
+NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
+NOT_EVALUATED = (
+    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
+)
 
-def measure_sync_ns(synchronize: Synchronize, model: Any) -> int:
+# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
+PEAK_PRODUCT_S = 0.05
+PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_REPEATS = 5
+
+
+def measure_sync_ns(synchronize: Callable[[Any], None], model: Any) -> int:
     """Return the cost of one clock reading with its synchronisation on an idle device, in ns: the least of five."""
     marks_ns = []
     for _ in range(6):
@@ -58,6 +73,7 @@ class _Window(keras.callbacks.Callback):
         self._ask = ask
 
     def _reached(self, step: int) -> None:
+        # Several things may be due before one step: the end of a slice, then the turn for the next.
         while self._clock.wants(step):
             model = self._model  # the property `model` makes JAX copy its whole state back
             self._pace.synchronize(model)  # before a turn too: nothing shall go on while others have theirs
@@ -131,46 +147,23 @@ class TestPass(keras.callbacks.Callback):
         self.model.evaluate(**self._arguments, verbose=0)
 
 
-ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
-LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
-LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
-LEARN_BYTES = 64 << 20  # and of so many bytes: a network that takes pictures of 224 pixels needs seconds for each step
-PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos (METHOD: aggressive rates)
-SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
-NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
-NOT_EVALUATED = (
-    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
-)
-SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
-
-
-def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
-    """Trace, compile and run one step; return its time in ns, its loss and what it was given.
-
-    Keras ends an epoch synchronised, so `fit` returning is the end of the step.
-    """
-    with BatchSpy(model) as spy:
-        start_ns = time.perf_counter_ns()
-        history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
-        first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _loss(history), _batch(spy, feed)
-
-
 class BatchSpy:
     """Note what the model's loss is computed from, in the step that is traced or run while the spy is there.
 
     Compiled backends call Python only while they trace; on torch the spy costs this one step a microsecond.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, feed: Feed) -> None:
         self._model = getattr(model, "twin", model)  # a twin's own code computes its loss
-        self.seen: list[Batch] = []
+        # A step of the model's own may compute no loss by Keras' method: then the rows as they are fed.
+        rows = feed.train[: feed.batch]
+        self.batch = Batch(describe(rows.x), describe(rows.y))
 
     def __enter__(self) -> "BatchSpy":
         compute_loss = self._model.compute_loss
 
         def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
-            self.seen.append(Batch(describe(x), describe(y)))
+            self.batch = Batch(describe(x), describe(y))
             return compute_loss(x, y, *rest, **options)
 
         self._model.compute_loss = note
@@ -180,26 +173,32 @@ class BatchSpy:
         del self._model.compute_loss
 
 
-def _batch(spy: BatchSpy, feed: Feed) -> Batch:
-    """Return what the spy has seen last, or the rows as they are fed: a step of the model's own may not ask for it."""
-    rows = feed.train[: feed.batch]
-    return spy.seen[-1] if spy.seen else Batch(describe(rows.x), describe(rows.y))
-
-
-def describe(given: Any) -> str:
+def describe(structure: Any) -> str:
     """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
-    return ", ".join(f"{name} {describe_array(array)}".strip() for name, array in leaves(given))
+    return ", ".join(f"{name} {_describe_array(array)}".strip() for name, array in leaves(structure))
 
 
-def describe_array(array: Any) -> str:
-    """Return ``float32[32, 28, 28]``; a dimension that a compiled step leaves open is ``?``."""
+def _describe_array(array: Any) -> str:
     dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+    # A compiled step leaves dimensions open.
     return f"{dtype}[{', '.join('?' if size is None else str(size) for size in array.shape)}]"
+
+
+def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
+    """Trace, compile and run one step; return its time in ns, its loss and what it was given.
+
+    Keras ends an epoch synchronised, so `fit` returning is the end of the step.
+    """
+    with BatchSpy(model, feed) as spy:
+        start_ns = time.perf_counter_ns()
+        history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
+        first_step_ns = time.perf_counter_ns() - start_ns
+    return first_step_ns, _last_loss(history), spy.batch
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that were trained one `fit` at a time: the loss and the duration of each."""
+    """Steps that were trained one `fit` at a time."""
 
     losses: list[float]
     fits_ns: list[int]
@@ -208,34 +207,34 @@ class Steps:
 def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
     """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
     batches = len(feed.train) // feed.batch
-    made = Steps([], [])
+    trained = Steps([], [])
     for index in range(first, first + steps):
         start = index % batches * feed.batch
         rows = feed.train[start : start + feed.batch]
         start_ns = time.perf_counter_ns()
         history = _fit(model, feed, rows, shuffle=False)
-        made.fits_ns.append(time.perf_counter_ns() - start_ns)
-        made.losses.append(_loss(history))
-    return made
+        trained.fits_ns.append(time.perf_counter_ns() - start_ns)
+        trained.losses.append(_last_loss(history))
+    return trained
 
 
 def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
     """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
 
-    Return besides the steps that follow the first. In the given order: every backend shuffles with a generator of its
-    own.
+    Return also the steps that follow the first. In the given order: every backend shuffles with its own generator.
     """
     before = _evaluate(model, feed, feed.train[: feed.batch])
     following = single_steps(model, feed, PARITY_STEPS, first=1)
-    large = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
-    steps = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch, large) - PARITY_STEPS
-    if steps <= 0:
-        return _judged(model, feed, 1 + PARITY_STEPS, first_loss, before), following
-    in_one_epoch = min(steps, len(feed.train) // feed.batch)
-    epochs = -(-steps // in_one_epoch)
-    rows = feed.train[: in_one_epoch * feed.batch]
-    _loss(_fit(model, feed, rows, epochs=epochs, shuffle=False))
-    return _judged(model, feed, 1 + PARITY_STEPS + epochs * in_one_epoch, first_loss, before), following
+    trained = 1 + PARITY_STEPS
+    within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
+    more = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch, within_bytes) - PARITY_STEPS
+    if more > 0:
+        in_one_epoch = min(more, len(feed.train) // feed.batch)
+        epochs = -(-more // in_one_epoch)
+        rows = feed.train[: in_one_epoch * feed.batch]
+        _last_loss(_fit(model, feed, rows, epochs=epochs, shuffle=False))
+        trained += epochs * in_one_epoch
+    return _judge_learning(model, feed, trained, first_loss, before), following
 
 
 def learn_briefly(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
@@ -248,7 +247,7 @@ def learn_briefly(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, 
 
 def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
-    with BatchSpy(model) as spy:
+    with BatchSpy(model, feed) as spy:
         before = _evaluate(model, feed, feed.train[: feed.batch])
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
@@ -256,17 +255,22 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
     extra["callbacks"].append(spans)
     fitted = _fit(model, feed, feed.train, epochs=feed.workload.epochs, **extra)
     total_ns = time.perf_counter_ns() - start_ns
-    _loss(fitted)
-    history = fitted.history
+    _last_loss(fitted)
+    predict_ns = []
+    for _ in range(2 if len(feed.test) else 0):
+        x = feed.inputs(feed.test)
+        start_ns = time.perf_counter_ns()
+        model.predict(x, batch_size=feed.predict_batch, verbose=0)
+        predict_ns.append(time.perf_counter_ns() - start_ns)
     published = Published(
         total_ns=total_ns,
         epochs_ns=spans.epochs_ns,
-        history=_logged(history),
+        history=_logged(fitted.history),
         predict_samples=len(feed.test),
-        predict_ns=[_time_whole_predict(model, feed) for _ in range(2)] if len(feed.test) else [],
+        predict_ns=predict_ns,
     )
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judged(model, feed, steps, history["loss"][0], before), _batch(spy, feed)
+    return published, _judge_learning(model, feed, steps, fitted.history["loss"][0], before), spy.batch
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
@@ -280,8 +284,8 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
-    _require(clock)
-    _loss(history)
+    _require_over(clock)
+    _last_loss(history)
     return clock
 
 
@@ -296,7 +300,7 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     extra = each_epoch(feed, callbacks)
     extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
-    _require(clock)
+    _require_over(clock)
     return clock.slices
 
 
@@ -305,17 +309,108 @@ def short_rows(workload: Workload, batch: int) -> int:
     return SHORT_EPOCH_STEPS * batch + workload.train % batch
 
 
+def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
+    """Return what every published epoch has besides its steps: validation, checkpoints, a pass over the test set."""
+    test_pass = [TestPass(feed.arguments(feed.test))] if feed.workload.test_each_epoch else []
+    return {**feed.validation_arguments(), "callbacks": [*callbacks, *test_pass]}
+
+
 def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
     return WarmUpClock(protocol, steps_per_epoch, measure_sync_ns(pace.synchronize, model), pace.asynchronous)
 
 
-def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
-    """Return what every published epoch has besides its steps: validation, checkpoints, a pass over the test set."""
-    return {**feed.validation_arguments(), "callbacks": [*callbacks, *_test_pass(feed)]}
+def _require_over(clock: SliceClock) -> None:
+    if not clock.over:
+        cause = f"training was ended after {len(clock.slices)} slices, before enough were measured"
+        remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
+        raise TrialFailure(Failure(Code.INVALID, cause, remedy))
 
 
-def _test_pass(feed: Feed) -> list[Any]:
-    return [TestPass(feed.arguments(feed.test))] if feed.workload.test_each_epoch else []
+def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> Parts:
+    """Measure what a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself.
+
+    Each turn measures one slice in each of the three ways, in one process, so that a machine which drifts hits them
+    alike; the way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a
+    slice, which the steps' phase calibrated, and the workload's epochs have room for them.
+    """
+    steps = pace.protocol.steps_per_slice or 1
+    full_steps = len(feed.train) // feed.batch
+    on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
+    bare = backend.bare_steps(model, on_device)
+
+    def from_arrays(turn: Turn) -> Slice:
+        arguments = feed.training_arguments(feed.train[: full_steps * feed.batch])
+        return _one_slice_of_fit(model, arguments, full_steps, pace, turn)
+
+    def from_ready(turn: Turn) -> Slice:
+        return _one_slice_of_fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)
+
+    def by_itself(turn: Turn) -> Slice:
+        bare(steps)  # warms up
+        began = pace.meter.read()
+        bare(steps)
+        return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
+
+    arrays: list[Slice] = []
+    ready: list[Slice] = []
+    alone: list[Slice] = []
+    ways = [(arrays, from_arrays), (ready, from_ready), (alone, by_itself)]
+
+    def measure(turn: Turn) -> Slice:
+        first = turn.cycle % len(ways)
+        for slices, way in ways[first:] + ways[:first]:
+            slices.append(way(turn))
+        return _sum([slices[-1] for slices, _ in ways], turn)
+
+    bare(1)  # traced and compiled before it is timed
+    measure_slices(ask, measure)
+    return Parts(arrays, ready, alone, peak_flops())
+
+
+def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
+    """Return a slice of a `fit` of its own, after one that warms up."""
+    warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
+    clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace, alone=True)
+    window = StepWindow(clock, pace, granted(1, turn))
+    model.fit(**arguments, verbose=0, epochs=ENDLESS, callbacks=[window])
+    (slice_,) = clock.slices
+    return slice_
+
+
+def _sum(slices: list[Slice], turn: Turn) -> Slice:
+    return Slice(
+        count=sum(slice_.count for slice_ in slices),
+        ns=sum(slice_.ns for slice_ in slices),
+        cycle=turn.cycle,
+        position=turn.position,
+        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
+        disturbed=any(slice_.disturbed for slice_ in slices),
+    )
+
+
+def peak_flops() -> float:
+    """Return the highest rate of square matrix products on the device, in operations a second.
+
+    In the compute dtype of the policy and the rounding mode that are in force, as a model's own products have them.
+    The size doubles until a product takes PEAK_PRODUCT_S; at each size the quickest of several counts, as for a peak.
+    """
+    dtype = keras.config.dtype_policy().compute_dtype
+    best, size = 0.0, PEAK_SMALLEST
+    while size <= PEAK_LARGEST:
+        a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
+        taken_s = min(_product_s(a) for _ in range(PEAK_REPEATS))
+        best = max(best, 2 * size**3 / taken_s)
+        if taken_s >= PEAK_PRODUCT_S:
+            break
+        size *= 2
+    return best
+
+
+def _product_s(a: Any) -> float:
+    start_ns = time.perf_counter_ns()
+    product = keras.ops.matmul(a, a)
+    keras.ops.convert_to_numpy(product[0, 0])  # waits for it
+    return (time.perf_counter_ns() - start_ns) / 1e9
 
 
 def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
@@ -330,21 +425,21 @@ def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
         ScenarioError: there is none, as of a model with a ``train_step`` of its own that was compiled without one.
     """
     try:
-        found = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)
+        logs = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)
     except ValueError as error:
         if NO_LOSS not in str(error):
             raise
         raise ScenarioError(NOT_EVALUATED) from error
-    if "loss" not in found:
+    if "loss" not in logs:
         raise ScenarioError('the model\'s own test_step must return its loss: {"loss": ...}')
-    loss = _finite(found["loss"])
+    loss = _finite(logs["loss"])
     own = any(is_own(getattr(type(model), name, None)) for name in ("test_step", "compute_loss"))
     if loss == 0 and getattr(model, "loss", NO_LOSS) is None and not own:  # what Keras says on JAX in place of NO_LOSS
         raise ScenarioError(NOT_EVALUATED)
     return loss
 
 
-def _judged(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+def _judge_learning(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
     return Learning(
         steps=steps,
         first_loss=_finite(first_loss),
@@ -360,8 +455,7 @@ def _accuracy(model: Any, feed: Feed) -> float | None:
 
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
-    rows = feed.evaluated
-    x, y = feed.together(rows)
+    x, y, *_ = feed.one_batch(feed.evaluated)
     scores = model.predict(x, batch_size=feed.predict_batch, verbose=0)
     if is_nested(scores) or is_nested(y):
         return None
@@ -382,22 +476,8 @@ def classes_of(targets: Any) -> Any | None:
     return targets.argmax(axis=-1) if is_share else None
 
 
-def _time_whole_predict(model: Any, feed: Feed) -> int:
-    x = feed.inputs(feed.test)
-    start_ns = time.perf_counter_ns()
-    model.predict(x, batch_size=feed.predict_batch, verbose=0)
-    return time.perf_counter_ns() - start_ns
-
-
-def _require(clock: SliceClock) -> None:
-    if not clock.over:
-        complaint = f"training was ended after {len(clock.slices)} slices, before enough were measured"
-        remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
-        raise TrialFailure(Failure(Code.INVALID, complaint, remedy))
-
-
-def _loss(history: Any) -> float:
-    """Return the last loss that `fit` tells; raise ScenarioError where the model's own ``train_step`` tells none."""
+def _last_loss(history: Any) -> float:
+    """Return the last loss of a `fit`; raise ScenarioError where the model's own ``train_step`` returns none."""
     if "loss" not in history.history:
         raise ScenarioError('the model\'s own train_step must return its loss: {"loss": ...}')
     return _finite(history.history["loss"][-1])
@@ -405,19 +485,16 @@ def _loss(history: Any) -> float:
 
 def _logged(history: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
     """Return what each epoch logged: its losses, which must be finite, and those metrics that are finite numbers."""
-    losses = {name: [_finite(value) for value in history[name]] for name in ("loss", "val_loss") if name in history}
-    metrics = {
-        name: list(values)
-        for name, values in history.items()
-        if name not in losses and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
-    }
-    return losses | metrics
+    logged = {name: [_finite(value) for value in history[name]] for name in ("loss", "val_loss") if name in history}
+    for name, values in history.items():
+        if name not in logged and all(isinstance(value, int | float) and math.isfinite(value) for value in values):
+            logged[name] = list(values)
+    return logged
 
 
 def _finite(loss: Any) -> float:
     value = float(loss)
     if not math.isfinite(value):
-        raise TrialFailure(
-            Failure(Code.NONFINITE, f"the loss became {value}", "a smaller learning rate, or scaled inputs")
-        )
+        remedy = "a smaller learning rate, or scaled inputs"
+        raise TrialFailure(Failure(Code.NONFINITE, f"the loss became {value}", remedy))
     return value

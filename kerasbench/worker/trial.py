@@ -1,4 +1,8 @@
-"""One trial, phase by phase, from the import of the backend to the proof of what it ran on."""
+"""One trial, phase by phase, from the import of the backend to the proof of what it ran on.
+
+``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
+function of what they work with (``Trial``) and of what was found so far (``Findings``), in the order of this file.
+"""
 
 import dataclasses
 import importlib
@@ -32,25 +36,23 @@ from kerasbench.protocol.measurement import (
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
-from kerasbench.worker import checks, predict, usage
+from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
 from kerasbench.worker.checks import RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import is_nested
-from kerasbench.worker.model import remember_origins
 from kerasbench.worker.pipe import Pipe, Turns
 from kerasbench.worker.resolve import resolve
-from kerasbench.worker.usage import BusyCores, Meter, peak_rss_bytes
-from kerasbench.worker.wrapped import Sourced
+from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, peak_rss_bytes
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What the phases of a trial work with, once its model is built."""
+class Trial:
+    """What the phases work with, once the model is built."""
 
     request: TrialRequest
     pipe: Pipe
@@ -69,7 +71,7 @@ class Subject:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Tell of a phase in which the model's own steps may fail for the first time."""
+        """Report a phase in which the model's own steps may fail for the first time."""
         with self.pipe.phase(name), own_step(self.model, self.request.backend, name):
             yield
 
@@ -81,11 +83,11 @@ class Subject:
             turn = self.turns.next(stage, measured)
             if measured is None:
                 self.meter.look_for_helpers()  # those of a feed have been started by then
-            if turn is not None and turn.lead_ns:
-                from kerasbench.worker.train import keep_busy
-
-                keep_busy(turn.lead_ns)
             if turn is not None:
+                if turn.lead_ns:
+                    from kerasbench.worker.train import keep_busy
+
+                    keep_busy(turn.lead_ns)
                 self.meter.busy.resume()
             return turn
 
@@ -94,29 +96,26 @@ class Subject:
 
 @dataclass
 class Findings:
-    """What the phases have found so far; what has no default is found by every protocol.
+    """What the phases have found so far. Fields without a default are found by every protocol."""
 
-    A model that is not trained has neither ``learning`` nor ``steps``.
-    """
-
-    learning: Learning | None = None
-    batch: Batch = field(init=False)
-    steps: SliceClock | None = None
-    proof: Proof = field(init=False)
-    resolved: Resolved = field(init=False)
-    peak_rss_bytes: int = field(init=False)
-    recurrent: list[str] = field(default_factory=list)
-    peak_device_bytes: int | None = None
     first_step_ns: int | None = None
+    batch: Batch = field(init=False)
+    recurrent: list[str] = field(default_factory=list)
+    learning: Learning | None = None  # None: the model is not trained
     again_ns: list[int] = field(default_factory=list)
+    parity: Parity | None = None
     published: Published | None = None
-    epoch_steps: int = 0
+    steps: SliceClock | None = None  # None: the model is not trained
     epochs: list[Slice] = field(default_factory=list)
+    epoch_steps: int = 0
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
     throughput: Throughput | None = None
+    proof: Proof = field(init=False)
+    resolved: Resolved = field(init=False)
+    peak_rss_bytes: int = field(init=False)
+    peak_device_bytes: int | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
-    parity: Parity | None = None
     parts: Parts | None = None
 
 
@@ -127,17 +126,15 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
-    with BusyCores(request.options.busy_cores) as busy:  # before it limits itself to some processors
-        subject, found = (
-            begin(request, pipe, turns, Meter(busy=busy, card=usage.card_use_of(request.device))),
-            Findings(),
-        )
-        for phase in phases_of(request.protocol, subject.feed.workload, subject.scenario.trains):
-            phase(subject, found)
-        pipe.send(Message(measurement=measurement_of(subject, found)))
+    with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
+        meter = Meter(busy=busy, card=card_share_reader(request.device))
+        trial, findings = begin(request, pipe, turns, meter), Findings()
+        for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
+            phase(trial, findings)
+        pipe.send(Message(measurement=measurement_of(trial, findings)))
 
 
-def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Subject:
+def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Trial:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
     if request.options.threads is not None:
@@ -147,37 +144,33 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Subj
         importlib.import_module(backend.PACKAGE)
         import keras
 
-        remember_origins()
+        models.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
         if request.options.dtype is not None:
             keras.config.set_dtype_policy(request.options.dtype)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
     with pipe.phase("scenario"):
-        sourced = _load(request)
-        scenario, workload = sourced.scenario, sourced.scenario.workload(request.workload)
-    if sourced.look is not None:
-        with pipe.phase("load"):  # what it takes is known once it is loaded
-            sourced.look()
+        file = Path(request.file)
+        require_unchanged(file, request.file_hash, request.model_config)
+        resolved = resolve(file, request.model_config)
+        scenario = resolved.scenario
+        if not scenario.trains and request.protocol.kind == "sweep":
+            cause = f"{request.scenario} is not trained, and a sweep measures training steps"
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again", "scenario"))
+        workload = scenario.workload(request.workload)
+    if resolved.look is not None:
+        with pipe.phase("load"):  # what a model takes is known once it is loaded
+            resolved.look()
     with pipe.phase("data"):
-        feed = _rows(scenario, workload, request)
+        feed = _feed(scenario, workload, request)
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Subject(request, pipe, turns, backend, scenario, feed, model, callbacks, meter)
+    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter)
 
 
-def _load(request: TrialRequest) -> Sourced:
-    file = Path(request.file)
-    require_unchanged(file, request.file_hash, request.model_config)
-    found = resolve(file, request.model_config)
-    if not found.scenario.trains and request.protocol.kind == "sweep":
-        cause = f"{request.scenario} is not trained, and a sweep measures training steps"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again", "scenario"))
-    return found
-
-
-def _rows(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
+def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
     if request.options.size is not None:
         return prepare_sized(scenario, workload, request.options.size, request.seed, request.data)
     feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
@@ -188,153 +181,137 @@ def _rows(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     return feed
 
 
-def first_steps(subject: Subject, found: Findings) -> None:
+def first_prediction(trial: Trial, findings: Findings) -> None:
+    """Note what a model that is not trained is given, and what it predicts."""
+    from kerasbench.worker.train import describe
+
+    feed = trial.feed
+    with trial.pipe.phase("first prediction"):
+        findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
+        if not feed.draws:
+            findings.parity = Parity([], [], checks.sample_outputs(trial.model, feed))
+
+
+def first_steps(trial: Trial, findings: Findings) -> None:
     """Train one step by itself, and a fixed number of steps after it; fewer in a sweep, and where all is random."""
     from kerasbench.worker import train
 
-    model, feed = subject.model, subject.feed
-    with subject.phase("first step"), RecurrentSpy(model) as spy:
-        found.first_step_ns, first_loss, found.batch = train.first_step(model, feed)
-    found.recurrent = spy.found
-    brief = subject.request.protocol.kind == "sweep" or subject.scenario.dataset(feed.workload).random
+    model, feed = trial.model, trial.feed
+    with trial.phase("first step"), RecurrentSpy(model) as spy:
+        findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
+    findings.recurrent = spy.notes
+    brief = trial.request.protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
     learn = train.learn_briefly if brief else train.learn
-    with subject.phase("learn"):
-        found.learning, following = learn(model, feed, first_loss)
-    found.again_ns = following.fits_ns
+    with trial.phase("learn"):
+        findings.learning, following = learn(model, feed, first_loss)
+    findings.again_ns = following.fits_ns
     if not feed.draws and not checks.random_layers(model):
-        found.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive(model))
+        findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
 
 
-def published_epochs(subject: Subject, found: Findings) -> None:
+def published_epochs(trial: Trial, findings: Findings) -> None:
     """Run all published epochs in one `fit`."""
-    from kerasbench.worker import train
+    from kerasbench.worker.train import run_published
 
-    with subject.phase("published"), RecurrentSpy(subject.model) as spy:
-        found.published, found.learning, found.batch = train.run_published(
-            subject.model, subject.feed, subject.callbacks
-        )
-    found.recurrent = spy.found
+    with trial.phase("published"), RecurrentSpy(trial.model) as spy:
+        results = run_published(trial.model, trial.feed, trial.callbacks)
+        findings.published, findings.learning, findings.batch = results
+    findings.recurrent = spy.notes
 
 
-def steps(subject: Subject, found: Findings) -> None:
+def steps(trial: Trial, findings: Findings) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
-    from kerasbench.worker import train
+    from kerasbench.worker.train import measure_steps
 
-    with subject.pipe.phase("train"):
-        found.steps = train.measure_steps(
-            subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(TRAIN)
-        )
+    with trial.pipe.phase("train"):
+        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, trial.pace, trial.ask(TRAIN))
 
 
-def short_epochs(subject: Subject, found: Findings) -> None:
+def short_epochs(trial: Trial, findings: Findings) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
-    with subject.pipe.phase("epoch"):
-        found.epochs = train.measure_epochs(
-            subject.model, subject.feed, subject.callbacks, subject.pace, subject.ask(EPOCH)
-        )
-        if (
-            subject.feed.workload.feed is None and not subject.request.options.native
-        ):  # else the order is its own affair
-            found.shuffle_ns = _shuffle_ns(subject)
-            found.epochs = [dataclasses.replace(one, ns=one.ns + one.count * found.shuffle_ns) for one in found.epochs]
-    found.epoch_steps = train.SHORT_EPOCH_STEPS
+    feed, workload = trial.feed, trial.feed.workload
+    with trial.pipe.phase("epoch"):
+        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
+        # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
+        # Keras': a pipeline and a twin have an order of their own.
+        if workload.feed is None and not trial.request.options.native:
+            more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
+            epochs = [dataclasses.replace(slice_, ns=slice_.ns + slice_.count * more_ns) for slice_ in epochs]
+            findings.shuffle_ns = more_ns
+        findings.epochs = epochs
+    findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
-def _shuffle_ns(subject: Subject) -> int:
-    """Return what a published epoch needs to draw the order of its rows, beyond what a short one does."""
-    from kerasbench.worker import train
-
-    workload = subject.feed.workload
-    few = train.short_rows(workload, subject.feed.batch)
-    return shuffle_ns(workload.train, few, subject.feed.batch)
-
-
-def predictions(subject: Subject, found: Findings) -> None:
+def predictions(trial: Trial, findings: Findings) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
-    model, feed, pace = subject.model, subject.feed, subject.pace
-    with subject.pipe.phase("predict"):
-        found.prediction = [predict.time_batches(model, feed, 1, pace, subject.ask(ONE))]
+    model, feed, pace = trial.model, trial.feed, trial.pace
+    with trial.pipe.phase("predict"):
+        findings.prediction = [predict.time_batches(model, feed, 1, pace, trial.ask(ONE))]
         if feed.predict_batch != 1:
-            found.prediction.append(predict.time_batches(model, feed, feed.predict_batch, pace, subject.ask(BATCH)))
-        found.throughput = predict.time_passes(model, feed, pace, subject.ask(ALL))
+            findings.prediction.append(predict.time_batches(model, feed, feed.predict_batch, pace, trial.ask(BATCH)))
+        findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL))
 
 
-def finish(subject: Subject, found: Findings) -> None:
-    """Prove what it ran on and on which terms; read the peaks of memory."""
-    from kerasbench.worker import train
+def finish(trial: Trial, findings: Findings) -> None:
+    """Prove what it ran on and with which configuration; read the peaks of memory."""
+    from kerasbench.worker.train import first_step
 
-    request, backend, model = subject.request, subject.backend, subject.model
-    with subject.pipe.phase("finish"):
-        found.proof = checks.gather(backend, request.device, model, _output(subject))
-        checks.check_device(request.device, found.proof)
-        resolved = checks.resolved_terms(model, backend, request.device)
-        found.resolved = dataclasses.replace(resolved, recurrent=found.recurrent, busy_cores=subject.meter.busy.kept)
-        checks.check_terms(request.options, found.resolved, _usage(found))
-        found.peak_rss_bytes = peak_rss_bytes()
-        found.peak_device_bytes = backend.peak_device_bytes(request.device)
-    if subject.scenario.trains:
-        found.fallbacks = backend.fallbacks(lambda: train.first_step(model, subject.feed))
-
-
-def _output(subject: Subject) -> Any:
-    """Return an output of the model where the device left it."""
-    x = subject.feed.inputs(subject.feed.train[:1])
-    return subject.model.forward(x) if subject.request.options.native else subject.backend.forward(subject.model, x)
+    request, backend, model = trial.request, trial.backend, trial.model
+    with trial.pipe.phase("finish"):
+        x = trial.feed.inputs(trial.feed.train[:1])
+        output = model.forward(x) if request.options.native else backend.forward(model, x)
+        findings.proof = checks.gather_proof(backend, request.device, model, output)
+        checks.check_device(request.device, findings.proof)
+        resolved = checks.configuration_in_force(model, backend, request.device)
+        busy_cores = trial.meter.busy.average
+        findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, busy_cores=busy_cores)
+        checks.check_options(request.options, findings.resolved, _usage(findings))
+        findings.peak_rss_bytes = peak_rss_bytes()
+        findings.peak_device_bytes = backend.peak_device_bytes(request.device)
+    if trial.scenario.trains:
+        findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
-def silenced_parity(subject: Subject, found: Findings) -> None:
+def silenced_parity(trial: Trial, findings: Findings) -> None:
     """Compare what a second model computes without its random numbers, where the first could not be compared.
 
     Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
     """
-    brings = subject.scenario.keeps_weights
-    silences = found.parity is None and checks.can_be_silenced(subject.model)
-    if subject.feed.draws or not (brings or silences):
+    brings_weights = trial.scenario.keeps_weights
+    silences = findings.parity is None and checks.can_be_silenced(trial.model)
+    if trial.feed.draws or not (brings_weights or silences):
         return
-    with subject.pipe.phase("parity"):
+    with trial.pipe.phase("parity"):
         try:
-            again = models.build_keras(subject.scenario, subject.feed, subject.backend, subject.request)
-            outputs = checks.parity_outputs(again, subject.feed) if brings else []
+            fresh = models.build_keras(trial.scenario, trial.feed, trial.backend, trial.request)
+            outputs = checks.sample_outputs(fresh, trial.feed) if brings_weights else []
             if silences:
-                found.parity = checks.check_silenced(again, subject.feed)
-            found.parity = dataclasses.replace(found.parity or Parity([], []), outputs=outputs)
+                findings.parity = checks.silenced_parity(fresh, trial.feed)
+            findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return  # what has been measured stands, and the page says that it was not compared
 
 
-def foresight(subject: Subject, found: Findings) -> None:
-    """Note what a model that is not trained is given, and what it predicts."""
-    from kerasbench.worker.train import describe
-
-    with subject.pipe.phase("first prediction"):
-        found.batch = Batch(describe(subject.feed.train[: subject.feed.batch].x), "")
-        found.parity = (
-            None if subject.feed.draws else Parity([], [], checks.parity_outputs(subject.model, subject.feed))
-        )
-
-
-def parts(subject: Subject, found: Findings) -> None:
+def parts(trial: Trial, findings: Findings) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
-    from kerasbench.worker.parts import measure
+    from kerasbench.worker.train import measure_parts
 
-    assert found.steps is not None  # they went before
-    protocol = dataclasses.replace(subject.pace.protocol, steps_per_slice=found.steps.warmup.steps_per_slice)
-    pace = dataclasses.replace(subject.pace, protocol=protocol)
-    with subject.pipe.phase("parts"):
-        found.parts = measure(subject.model, subject.feed, subject.backend, pace, subject.ask(PARTS))
+    assert findings.steps is not None  # they went before
+    protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
+    pace = dataclasses.replace(trial.pace, protocol=protocol)
+    with trial.pipe.phase("parts"):
+        findings.parts = measure_parts(trial.model, trial.feed, trial.backend, pace, trial.ask(PARTS))
 
 
-Phase = Callable[[Subject, Findings], None]
+Phase = Callable[[Trial, Findings], None]
 PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
 }
-
-
-UNTRAINED: tuple[Phase, ...] = (foresight, predictions, finish)
+UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
@@ -351,53 +328,49 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
     return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
 
 
-def measurement_of(subject: Subject, found: Findings) -> Measurement:
+def measurement_of(trial: Trial, findings: Findings) -> Measurement:
     """Return all that the phases have found."""
-    workload = subject.feed.workload
+    workload = trial.feed.workload
+    training = None
+    if findings.steps is not None:
+        training = Training(
+            unit="epoch" if counts_epochs(workload.steps) else "step",
+            first_step_ns=findings.first_step_ns,
+            again_ns=findings.again_ns,
+            steps_per_slice=findings.steps.warmup.steps_per_slice,
+            warmup=findings.steps.warmup.slices,
+            slices=findings.steps.slices,
+            epoch_steps=findings.epoch_steps,
+            epochs=findings.epochs,
+            shuffle_ns=findings.shuffle_ns,
+            parts=findings.parts,
+        )
     return Measurement(
-        training=_training(workload, found),
-        published=found.published,
-        batch=found.batch,
-        prediction=found.prediction,
-        throughput=found.throughput,
-        learning=found.learning,
-        parity=found.parity,
-        proof=found.proof,
-        resolved=found.resolved,
-        parameters=subject.model.count_params(),
+        training=training,
+        published=findings.published,
+        batch=findings.batch,
+        prediction=findings.prediction,
+        throughput=findings.throughput,
+        learning=findings.learning,
+        parity=findings.parity,
+        proof=findings.proof,
+        resolved=findings.resolved,
+        parameters=trial.model.count_params(),
         train_samples=workload.train,
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
-        peak_rss_bytes=found.peak_rss_bytes,
-        peak_device_bytes=found.peak_device_bytes,
-        usage=_usage(found),
-        fallbacks=found.fallbacks,
+        peak_rss_bytes=findings.peak_rss_bytes,
+        peak_device_bytes=findings.peak_device_bytes,
+        usage=_usage(findings),
+        fallbacks=findings.fallbacks,
     )
 
 
-def _training(workload: Workload, found: Findings) -> Training | None:
-    if found.steps is None:
-        return None
-    warmup = found.steps.warmup
-    return Training(
-        unit="epoch" if counts_epochs(workload.steps) else "step",
-        first_step_ns=found.first_step_ns,
-        again_ns=found.again_ns,
-        steps_per_slice=warmup.steps_per_slice,
-        warmup=warmup.slices,
-        slices=found.steps.slices,
-        epoch_steps=found.epoch_steps,
-        epochs=found.epochs,
-        shuffle_ns=found.shuffle_ns,
-        parts=found.parts,
-    )
-
-
-def _usage(found: Findings) -> Usage:
+def _usage(findings: Findings) -> Usage:
     """Return what the slices of steps used, or of predictions."""
-    slices = found.prediction[-1].slices if found.steps is None else found.steps.slices
+    slices = findings.prediction[-1].slices if findings.steps is None else findings.steps.slices
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),
-        involuntary_switches=None if found.steps is None else found.steps.switches,
+        involuntary_switches=None if findings.steps is None else findings.steps.switches,
     )

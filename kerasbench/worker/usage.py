@@ -1,16 +1,7 @@
-"""What other processes use of this machine while a slice is measured, by the kernel's own counters.
+"""What a slice used and what disturbed it: this process, other processes, and others on an NVIDIA card.
 
-They are read at both ends of a slice, so that takes some ten microseconds (benchmarks/others_cost.py).
-
-Processors that kerasbench itself keeps busy beside a column, in its own turns: what does a model lose by that?
-
-What other processes use of an NVIDIA card, asked of the driver's management library (NVML) itself.
-
-Those count that were on the card before this process first touched it: in a container nobody is told their own number
-there, so that whoever comes later cannot be told from this process. Other columns of a block are stopped meanwhile.
-Nobody has seen this on a card yet (docs/gpus.md).
-
-What this process uses: processor time, how often the kernel took a processor away from it, and memory.
+A ``Meter`` reads the clock and the system's counters at both ends of a slice. That takes some ten microseconds
+(benchmarks/others_cost.py).
 """
 
 import ctypes
@@ -26,19 +17,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from kerasbench.protocol.columns import CUDA, Device
 from kerasbench.protocol.measurement import Slice, Turn
 
 NS_PER_S = 1_000_000_000
-STAT = "/proc/stat"
+PROC = Path("/proc")
+STAT_BYTES = 1 << 20  # of /proc/stat: more than a thousand processors need
 FREE, STEAL = (4, 5), 8  # the fields of a line there: idle and waiting for a disk; kept by a hypervisor
-STAT_BYTES = 1 << 20  # more than a thousand processors need
-HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
-PROCESSES = Path("/proc")
 CPU_TIMES = slice(11, 13)  # of /proc/PID/stat behind the program's name, which may have blanks: utime and stime
+PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)  # in /proc/PID/status
+HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
 
 # A slice is disturbed where others took more than this: of one processor, or of all that the process may run on.
@@ -46,6 +36,15 @@ HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mac
 # long on torch and 1.17 times on TensorFlow (docs/method.md, "Other processes"). Linux counts in ticks of 10 ms.
 OF_ONE, OF_ALL = 0.12, 0.06
 LEAST_NS = 12_000_000  # in a slice that is shorter than the others, which a short epoch makes
+OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples
+
+# What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
+# 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
+SWITCH_NS = 1_500
+
+NVML = "libnvidia-ml.so.1"  # of the driver
+MOST = 1_024  # processes, and samples of them: a second has six of each
+LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
 class Taken(NamedTuple):
@@ -61,27 +60,23 @@ class Taken(NamedTuple):
 class Counters:
     """What the processors that this process may run on have done so far; only differences mean something.
 
-    ``free_ns`` is the time in which none of the machine's processes ran, summed over the processors, ``steal_ns`` what
-    a hypervisor kept. ``throttled`` counts how often heat slowed the first one down. None: the system does not tell.
+    None: the system does not say.
     """
 
     processors: int = 0
-    free_ns: int | None = None
-    steal_ns: int | None = None
-    throttled: int | None = None
+    free_ns: int | None = None  # in which none of the machine's processes ran, summed over the processors
+    steal_ns: int | None = None  # kept by a hypervisor
+    throttled: int | None = None  # how often heat slowed the first processor down
 
     def taken(self, began: "Counters", ns: int, cpu_ns: int) -> Taken:
         """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
-        free_ns, steal_ns = _since(self.free_ns, began.free_ns), _since(self.steal_ns, began.steal_ns)
+        free_ns = _difference(self.free_ns, began.free_ns)
         if free_ns is None:
             return Taken()
+        steal_ns = _difference(self.steal_ns, began.steal_ns)
         others_ns = max(0, self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns)
-        return Taken(
-            others_ns,
-            steal_ns,
-            _since(self.throttled, began.throttled),
-            is_disturbed(others_ns + (steal_ns or 0), ns, self.processors),
-        )
+        disturbed = is_disturbed(others_ns + (steal_ns or 0), ns, self.processors)
+        return Taken(others_ns, steal_ns, _difference(self.throttled, began.throttled), disturbed)
 
 
 UNKNOWN = Counters()
@@ -92,43 +87,44 @@ def is_disturbed(taken_ns: int, ns: int, processors: int) -> bool:
     return taken_ns > max(LEAST_NS, min(OF_ONE, OF_ALL * processors) * ns)
 
 
-def _since(later: int | None, earlier: int | None) -> int | None:
+def _difference(later: int | None, earlier: int | None) -> int | None:
     return None if later is None or earlier is None else later - earlier
 
 
-def counters() -> Callable[[], Counters]:
-    """Return what reads them, made once for a process: it keeps the files open."""
+def counters_reader() -> Callable[[], Counters]:
+    """Return a function that reads the counters; it keeps their files open."""
     if sys.platform == "darwin":
-        return _apple()
-    confined = sorted(os.sched_getaffinity(0))
+        return _macos_reader()
+    allowed = sorted(os.sched_getaffinity(0))
     try:
-        return _linux(confined if len(confined) < (os.cpu_count() or 1) else [], STAT, HEAT)
+        return _linux_reader(allowed if len(allowed) < (os.cpu_count() or 1) else [], PROC, HEAT)
     except OSError:
         return lambda: UNKNOWN
 
 
-def _linux(confined: list[int], stat: str, heat: Path) -> Callable[[], Counters]:
-    """Return what reads /proc/stat: its first line for all processors, or the lines of those of ``confined``."""
+def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], Counters]:
+    """Read the first line of /proc/stat, for all processors, or the lines of those that the process is confined to."""
     tick_ns = NS_PER_S // os.sysconf("SC_CLK_TCK")
-    source = os.open(stat, os.O_RDONLY)
-    hot = [os.open(file, os.O_RDONLY) for file in sorted(heat.glob("*_throttle_count"))]
+    stat = os.open(proc / "stat", os.O_RDONLY)
+    throttle_counts = [os.open(file, os.O_RDONLY) for file in sorted(heat.glob("*_throttle_count"))]
     names = {b"cpu%d" % number for number in confined} or {b"cpu"}
     last = confined[-1] + 1 if confined else 0
     processors = len(confined) or os.cpu_count() or 1
 
     def read() -> Counters:
-        lines = [line.split() for line in os.pread(source, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
+        lines = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
         own = [fields for fields in lines if fields[0] in names]
-        free, steal = (sum(int(fields[one]) for fields in own for one in wanted) for wanted in (FREE, (STEAL,)))
-        throttled = sum(int(os.pread(one, 32, 0)) for one in hot) if hot else None
+        free = sum(int(fields[index]) for fields in own for index in FREE)
+        steal = sum(int(fields[STEAL]) for fields in own)
+        throttled = sum(int(os.pread(file, 32, 0)) for file in throttle_counts) if throttle_counts else None
         return Counters(processors, free * tick_ns, steal * tick_ns, throttled)
 
     read()
     return read
 
 
-def _apple() -> Callable[[], Counters]:
-    """Return what asks macOS for its ticks, as top does; it tells neither of a hypervisor nor of heat there."""
+def _macos_reader() -> Callable[[], Counters]:
+    """Ask macOS for its ticks, as top does; it says nothing of a hypervisor or of heat there."""
     system = ctypes.CDLL(None)
     host, tick_ns, processors = system.mach_host_self(), NS_PER_S // os.sysconf("SC_CLK_TCK"), os.cpu_count() or 1
     ticks = (ctypes.c_uint * STATES)()
@@ -142,21 +138,21 @@ def _apple() -> Callable[[], Counters]:
     return read
 
 
-def helpers_of(process: str = "self", root: Path = PROCESSES) -> list[str]:
-    """Return the processes that a process has started, and those that they have: what feeds a model, for instance."""
-    found: list[str] = []
-    for children in sorted(root.glob(f"{process}/task/*/children")):
+def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
+    """Return the ids of all processes below a process: what feeds a model, for instance."""
+    ids: list[str] = []
+    for children in sorted(proc.glob(f"{process}/task/*/children")):
         for child in _read_text(children).split():
-            found += [child, *helpers_of(child, root)]
-    return found
+            ids += [child, *child_processes(child, proc)]
+    return ids
 
 
-def cpu_ns_of(processes: list[str], root: Path = PROCESSES) -> int:
-    """Return the processor time that they have used so far; 0 for those that are gone."""
+def cpu_ns_of(processes: list[str], proc: Path = PROC) -> int:
+    """Return the processor time that these processes have used so far; 0 for those that are gone."""
     if not processes:
         return 0
-    behind = [_read_text(root / one / "stat").rpartition(")")[2].split() for one in processes]
-    return sum(int(ticks) for fields in behind for ticks in fields[CPU_TIMES]) * (NS_PER_S // os.sysconf("SC_CLK_TCK"))
+    stats = [_read_text(proc / process / "stat").rpartition(")")[2].split() for process in processes]
+    return sum(int(ticks) for fields in stats for ticks in fields[CPU_TIMES]) * (NS_PER_S // os.sysconf("SC_CLK_TCK"))
 
 
 def _read_text(file: Path) -> str:
@@ -166,12 +162,12 @@ def _read_text(file: Path) -> str:
         return ""
 
 
-# Each is a process that waits for a byte, then computes while the first number is not 0, and keeps in a number of its
-# own how long it has computed so far. It ends when its pipe does, or with the process that started it.
+# A process that waits for a byte, then computes while the first of the shared numbers is not 0, and keeps in a number
+# of its own how long it has computed so far. It ends when its pipe does, or with the process that started it.
 SPIN = """
 import mmap, os, sys, time
 numbers = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
-own, parent = int(sys.argv[2]), os.getppid()
+own, parent = int(sys.argv[2]), int(sys.argv[3])
 while os.read(0, 1):
     while numbers[0] and os.getppid() == parent:
         for _ in range(20_000):
@@ -183,9 +179,9 @@ NUMBER_BYTES = 8
 
 @dataclass
 class BusyCores:
-    """Keeps so many processors busy between ``resume`` and ``pause``; none of them is started for none.
+    """Keeps ``count`` processors busy between ``resume`` and ``pause``; starts nothing for 0.
 
-    They may run wherever this process may when it makes them, so they are made before it limits itself.
+    The processes may run wherever this one may when it starts them, so make them before it limits itself.
     """
 
     count: int = 0
@@ -200,36 +196,34 @@ class BusyCores:
             shared.truncate(NUMBER_BYTES * (1 + self.count))
             self._numbers = memoryview(mmap.mmap(shared.fileno(), 0)).cast("q")
             for own in range(1, 1 + self.count):
-                command = [sys.executable, "-I", "-S", "-c", SPIN, str(shared.fileno()), str(own)]
-                one = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[shared.fileno()])
-                self._spinning.append(one)
+                arguments = [str(number) for number in (shared.fileno(), own, os.getpid())]
+                command = [sys.executable, "-I", "-S", "-c", SPIN, *arguments]
+                process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[shared.fileno()])
+                self._spinning.append(process)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for one in self._spinning:
-            one.kill()
-            one.communicate()
+    def __exit__(self, *raised: object) -> None:
+        for process in self._spinning:
+            process.kill()
+            process.communicate()
 
     @property
     def processes(self) -> list[str]:
-        """The processes that do it."""
-        return [str(one.pid) for one in self._spinning]
+        return [str(process.pid) for process in self._spinning]
 
     def resume(self) -> None:
-        """Have them compute from now on."""
+        """Let them compute from now on."""
         if self._spinning:
             self._numbers[0], self._since_ns = 1, time.perf_counter_ns()
-        for one in self._spinning:
-            assert one.stdin
-            one.stdin.write(b"\n")
-            one.stdin.flush()
+        for process in self._spinning:
+            assert process.stdin
+            process.stdin.write(b"\n")
+            process.stdin.flush()
 
     def pause(self) -> None:
-        """Have them wait."""
+        """Let them wait."""
         if self._since_ns is not None:
             self._numbers[0] = 0
             self._ran_ns, self._since_ns = self._ran_ns + time.perf_counter_ns() - self._since_ns, None
@@ -239,21 +233,13 @@ class BusyCores:
         return sum(self._numbers[1:]) if self._spinning else 0
 
     @property
-    def kept(self) -> float | None:
-        """How many processors they kept busy on average, where they were to; None for none."""
+    def average(self) -> float | None:
+        """How many processors they kept busy on average between ``resume`` and ``pause``; None if there are none."""
         return self.used_ns() / self._ran_ns if self._ran_ns else None
 
 
-LIBRARY = "libnvidia-ml.so.1"  # of the driver
-VISIBLE = "CUDA_VISIBLE_DEVICES"  # has one card, in the order of their bus
-SUCCESS = 0
-MOST = 1_024  # processes, and samples of them: a second has six of each
-LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
-
-# How much of the card's multiprocessors others may use, by the driver's own samples, before a slice is disturbed.
-OF_CARD = 0.05
-
-Share = Callable[[int], float | None]  # of the card: what others used at most in the last so many ns. None: not told
+# Of an NVIDIA card: the largest share that others used in the last so many ns. None: not known.
+CardShare = Callable[[int], float | None]
 
 
 class _Process(ctypes.Structure):  # nvml.h, nvmlProcessInfo_t
@@ -276,29 +262,35 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
     )
 
 
-def untold(_: int) -> float | None:
-    """Return nothing: there is no card, or it does not tell."""
+def unknown_share(_: int) -> float | None:
+    """Return None: there is no card, or its driver does not say."""
     return None
 
 
-def card_use_of(device: Device) -> Share:
-    """Return what tells others' use of this process's device; see ``watch``."""
-    return watch(os.environ.get(VISIBLE, "")) if device.platform == CUDA else untold
+def card_share_reader(device: Device) -> CardShare:
+    """Return a function that reads others' use of this process's device; call it before a framework touches it."""
+    if device.platform != CUDA:
+        return unknown_share
+    return watch_card(os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one card, in the order of their bus
 
 
-def watch(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> Share:
-    """Return what tells others' use of the card that an entry of CUDA_VISIBLE_DEVICES means.
+def watch_card(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare:
+    """Return a function that asks the driver's management library (NVML) for others' use of a card.
 
-    Call it before a framework touches the card.
+    Those count that were on the card before this process first touched it: in a container nobody learns the number that
+    NVML has for its own process, so whoever comes later cannot be told from this one. Other columns of a block are
+    stopped meanwhile. Nobody has seen this on a card yet (docs/gpus.md).
     """
     try:
-        nvml = open_library(LIBRARY)
-        card = _handle(nvml, visible)
-        others = None if card is None else _others(nvml, card)
+        nvml = open_library(NVML)
+        card = _open_card(nvml, visible)
+        others = None if card is None else _processes_on(nvml, card)
     except (OSError, AttributeError):  # AttributeError: the driver is older than the function
-        return untold
+        return unknown_share
+    if others is None:
+        return unknown_share
     if not others:
-        return untold if others is None else lambda ns: 0.0
+        return lambda ns: 0.0
     samples = (_Sample * MOST)()
 
     def share(ns: int) -> float | None:
@@ -306,63 +298,51 @@ def watch(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> Sha
         count = ctypes.c_uint(MOST)
         if nvml.nvmlDeviceGetProcessUtilization(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us)):
             return 0.0  # nobody computed
-        used: dict[int, int] = {}  # by moment
-        for one in samples[: count.value]:
-            if one.pid in others and one.at_us >= since_us:
-                used[one.at_us] = used.get(one.at_us, 0) + one.multiprocessors
-        return max(used.values(), default=0) / 100
+        percent_at: dict[int, int] = {}  # samples of one moment are added
+        for sample in samples[: count.value]:
+            if sample.pid in others and sample.at_us >= since_us:
+                percent_at[sample.at_us] = percent_at.get(sample.at_us, 0) + sample.multiprocessors
+        return max(percent_at.values(), default=0) / 100
 
     return share
 
 
-def _handle(nvml: Any, visible: str) -> Any | None:
-    """Return the card, by its number or by its UUID; None where it is not told."""
+def _open_card(nvml: Any, visible: str) -> Any | None:
+    """Return the handle of a card by its number or its UUID; None if it is not found."""
     card = ctypes.c_void_p()
-    if nvml.nvmlInit_v2() != SUCCESS:
+    if nvml.nvmlInit_v2():
         return None
     if visible.isdecimal():
-        found = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(visible)), ctypes.byref(card))
+        failed = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(visible)), ctypes.byref(card))
     else:
-        found = nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card))
-    return card if found == SUCCESS else None
+        failed = nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card))
+    return None if failed else card
 
 
-def _others(nvml: Any, card: Any) -> set[int] | None:
-    """Return who is on the card: they compute there, or they draw. None: it is not told."""
-    found: set[int] = set()
+def _processes_on(nvml: Any, card: Any) -> set[int] | None:
+    """Return the processes that compute or draw on a card; None if the driver does not say."""
+    ids: set[int] = set()
     for ask in (nvml.nvmlDeviceGetComputeRunningProcesses_v3, nvml.nvmlDeviceGetGraphicsRunningProcesses_v3):
         processes, count = (_Process * MOST)(), ctypes.c_uint(MOST)
-        if ask(card, ctypes.byref(count), processes) != SUCCESS:
+        if ask(card, ctypes.byref(count), processes):
             return None
-        found |= {one.pid for one in processes[: count.value]}
-    return found
-
-
-STATUS = Path("/proc/self/status")
-# What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
-# 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
-SWITCH_NS = 1_500
-PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+        ids |= {process.pid for process in processes[: count.value]}
+    return ids
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the clock says, what this process has used so far, and what the machine has done for anybody.
-
-    ``cpu_ns`` is of all its threads and of the processes that it has started, but for those that only keep processors
-    busy: ``busy_ns``. ``switches`` count how often the kernel took a processor away from it, ``waits`` how often it
-    gave one back itself, to wait.
-    """
+    """The clock, and what this process and the machine have used so far."""
 
     ns: int
-    cpu_ns: int
-    switches: int
+    cpu_ns: int  # of all threads and helpers, without those that only keep processors busy
+    switches: int  # how often the kernel took a processor away from this process
     machine: Counters = UNKNOWN
-    busy_ns: int = 0
-    waits: int = 0
+    busy_ns: int = 0  # processor time of ``BusyCores``
+    waits: int = 0  # how often this process gave a processor back itself, to wait
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
-        """Return the slice of so many units that began there and ends here."""
+        """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches + self.waits - began.switches - began.waits)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
@@ -371,20 +351,16 @@ class Reading:
 
 @dataclass
 class Meter:
-    """Reads the clock and the counters.
+    """Reads the clock and the counters."""
 
-    ``helpers`` are the processes that this one has started, as last looked for; but not those of ``busy``. ``card``
-    tells what others use of an NVIDIA card.
-    """
-
-    machine: Callable[[], Counters] = field(default_factory=counters)
-    helpers: list[str] = field(default_factory=list)
+    machine: Callable[[], Counters] = field(default_factory=counters_reader)
+    helpers: list[str] = field(default_factory=list)  # processes that this one has started, but those of ``busy``
     busy: BusyCores = field(default_factory=BusyCores)
-    card: Share = untold
+    card: CardShare = unknown_share
 
     def look_for_helpers(self) -> None:
-        """Look which processes this one has started. That takes too long to be done within a slice."""
-        self.helpers = [one for one in helpers_of() if one not in self.busy.processes]
+        """Find the processes that this one has started. That takes too long to be done within a slice."""
+        self.helpers = [process for process in child_processes() if process not in self.busy.processes]
 
     def read(self) -> Reading:
         """Read the clock and the counters, now."""
@@ -394,20 +370,20 @@ class Meter:
         return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw)
 
     def with_card(self, slice_: Slice) -> Slice:
-        """Return a slice that has just ended with what others used of the card; asked for outside of all slices."""
+        """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""
         share = self.card(slice_.ns)
         if share is None:
             return slice_
         return dataclasses.replace(slice_, card_share=share, disturbed=slice_.disturbed or share > OF_CARD)
 
 
-def peak_rss_bytes(status: Path = STATUS) -> int:
+def peak_rss_bytes(proc: Path = PROC) -> int:
     """Return the most memory that this process has held, its parent's left out.
 
     Linux starts ru_maxrss with what the parent held when it made the child (exec in the kernel's fs/exec.c keeps it),
     so VmHWM comes first: it belongs to the program that runs.
     """
-    if sys.platform != "darwin" and (found := PEAK.search(_read_text(status))):
-        return int(found[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, Linux KiB
+    if sys.platform != "darwin" and (peak := PEAK.search(_read_text(proc / "self" / "status"))):
+        return int(peak[1]) * 1024
+    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_rss if sys.platform == "darwin" else peak_rss * 1024  # macOS counts bytes, Linux KiB

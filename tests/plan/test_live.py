@@ -13,7 +13,7 @@ from kerasbench.plan import live
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
-from kerasbench.worker import wrapped as source
+from kerasbench.worker import source
 
 clock = itertools.count(2, 2)  # seconds
 
@@ -84,7 +84,7 @@ def test_a_name_and_a_list_of_names_are_no_models() -> None:
 def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     x = {"tokens": np.arange(6).reshape(3, 2), "rest": [np.ones((3, 1)), np.array([True, False, True])]}
     count = live.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
-    back, y, weights = source._read(tmp_path / "rows.npz")
+    back, y, weights = source.read_rows(tmp_path / "rows.npz", 3)
     assert count == 3
     assert (back["tokens"].dtype, back["tokens"].tolist()) == (np.int32, x["tokens"].tolist())  # type: ignore[attr-defined]
     assert [array.dtype for array in (*back["rest"], y, weights)] == [np.float32, np.uint8, np.uint8, np.float32]
@@ -92,7 +92,7 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
 
 def test_too_few_rows_are_taken_again(tmp_path: Path) -> None:
     live.write_rows(tmp_path / "rows.npz", (np.arange(3), np.arange(3)))
-    x, _ = source._first(source._read(tmp_path / "rows.npz"), 5)
+    x, _ = source.read_rows(tmp_path / "rows.npz", 5)
     assert x.tolist() == [0, 1, 2, 0, 1]
 
 
@@ -116,7 +116,7 @@ def test_what_are_no_rows_is_said(tmp_path: Path, data: Any, said: str) -> None:
 def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", structure=np.array(json.dumps(["a"])), a=np.array([print], dtype=object))
     with pytest.raises(ValueError, match="allow_pickle"):
-        source._read(tmp_path / "rows.npz")
+        source.read_rows(tmp_path / "rows.npz", 3)
 
 
 def test_a_live_model_is_asked_for_by_its_file_and_its_rows() -> None:

@@ -5,7 +5,7 @@ from keras import layers, ops
 
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
-from kerasbench.worker.wrapped import _require_different_rows, inputs_of
+from kerasbench.worker.source import _require_different_rows, inputs_of
 
 
 class Tokens(layers.Layer):  # type: ignore[misc]

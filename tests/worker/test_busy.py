@@ -31,7 +31,7 @@ def test_they_compute_between_resume_and_pause_and_are_gone_afterwards() -> None
             before_ns = busy.used_ns()
             time.sleep(0.02)
             assert busy.used_ns() == before_ns
-        assert busy.kept is not None and busy.kept > 0
+        assert busy.average is not None and busy.average > 0
     assert not any(psutil.pid_exists(int(one)) for one in busy.processes)
 
 
@@ -74,4 +74,4 @@ def test_none_are_started_for_none() -> None:
     with BusyCores() as busy:
         busy.resume()
         busy.pause()
-        assert (busy.processes, busy.used_ns(), busy.kept) == ([], 0, None)
+        assert (busy.processes, busy.used_ns(), busy.average) == ([], 0, None)

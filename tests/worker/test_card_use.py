@@ -59,8 +59,8 @@ class Nvml:
         return 0
 
 
-def watched(nvml: object, visible: str = "1") -> usage.Share:
-    return usage.watch(visible, lambda name: nvml)
+def watched(nvml: object, visible: str = "1") -> usage.CardShare:
+    return usage.watch_card(visible, lambda name: nvml)
 
 
 def test_those_count_that_were_there_before() -> None:
@@ -95,13 +95,13 @@ def test_without_a_driver_nothing_is_told() -> None:
     def missing(name: str) -> object:
         raise OSError(f"{name}: cannot open shared object file")
 
-    assert usage.watch("0", missing)(MS) is None
+    assert usage.watch_card("0", missing)(MS) is None
     assert watched(object())(MS) is None  # a driver without these functions
 
 
 def test_a_device_without_nvidia_is_not_asked() -> None:
-    assert usage.card_use_of(Device("cpu")) is usage.untold
-    assert usage.card_use_of(Device("rocm")) is usage.untold
+    assert usage.card_share_reader(Device("cpu")) is usage.unknown_share
+    assert usage.card_share_reader(Device("rocm")) is usage.unknown_share
 
 
 @pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])

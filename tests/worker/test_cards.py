@@ -61,7 +61,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, driver: Driver | None) -> None:
 @pytest.mark.parametrize("uuids", [[], [ONE], [TWO, ONE]])
 def test_the_uuids_are_in_the_order_of_cuda(uuids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, Driver(uuids))
-    assert checks.shown_cards() == uuids
+    assert checks.visible_cards() == uuids
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_the_uuids_are_in_the_order_of_cuda(uuids: list[str], monkeypatch: pytes
 )
 def test_a_driver_that_does_not_tell_shows_none(driver: Driver | None, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, driver)
-    assert checks.shown_cards() == []
+    assert checks.visible_cards() == []

@@ -3,7 +3,7 @@ from types import ModuleType
 
 import pytest
 
-from kerasbench.worker.describe import Deferred
+from kerasbench.worker.describe import DeferredModule
 
 
 @pytest.fixture
@@ -14,12 +14,12 @@ def package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     (folder / "costly_one" / "part.py").write_text("inner = 8")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    sys.modules["costly_one"] = Deferred("costly_one")
+    sys.modules["costly_one"] = DeferredModule("costly_one")
     return "costly_one"
 
 
 def loaded(package: str) -> bool:
-    return not isinstance(sys.modules[package], Deferred)
+    return not isinstance(sys.modules[package], DeferredModule)
 
 
 def test_importing_it_costs_nothing_and_using_it_loads_it(package: str) -> None:
@@ -40,4 +40,4 @@ def test_other_ways_to_import_load_it(package: str, line: str) -> None:
 
 def test_a_package_that_is_not_there_is_missed_when_it_is_used() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        _ = Deferred("no_such_package").layers
+        _ = DeferredModule("no_such_package").layers

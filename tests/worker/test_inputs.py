@@ -3,7 +3,7 @@ import pytest
 
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
-from kerasbench.worker.inputs import LEAST_STEPS, MOST_STEPS, Spec, fitted, of_given, steps_of
+from kerasbench.worker.inputs import LEAST_STEPS, MOST_STEPS, Spec, fitted, specs_of, steps_of
 
 TOKENS, NUMBERS = Spec("tokens", (None,), "int32", 50), Spec("numbers", (5,))
 
@@ -59,7 +59,7 @@ def test_text_is_none_of_what_can_be_made() -> None:
 
 
 def test_a_model_that_does_not_say_what_it_takes_takes_what_is_given() -> None:
-    found = of_given(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
+    found = specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
     assert found == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
 
 

@@ -32,7 +32,7 @@ def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_count
     install(path / "first", "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n")
     install(path / "second", "jax-0.4.0", "Metadata-Version: 2.4\nName: jax\nVersion: 0.4.0\n")
     install(path / "second", "ml_dtypes-0.6.0", "Metadata-Version: 2.4\nName: Ml_Dtypes\nVersion: 0.6.0\n")
-    found = serve.take(InventoryRequest("jax"))
+    found = serve.inventory(InventoryRequest("jax"))
     assert found.packages == {"jax": "0.10.2", "ml-dtypes": "0.6.0"}
     assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
     assert found.architecture == platform.machine()
@@ -42,7 +42,7 @@ def test_what_is_broken_is_passed_over(path: Path) -> None:
     install(path / "first", "~ax-0.10.2", None)
     install(path / "first", "half-1.0", "Metadata-Version: 2.4\nName: half\n")
     install(path / "first", "whole-1.0", "Metadata-Version: 2.4\nName: whole\nVersion: 1.0\n")
-    assert serve.take(InventoryRequest("jax")).packages == {"whole": "1.0"}
+    assert serve.inventory(InventoryRequest("jax")).packages == {"whole": "1.0"}
 
 
 def test_the_backend_s_wheel_tells_for_what_it_was_built(path: Path) -> None:
@@ -50,5 +50,5 @@ def test_the_backend_s_wheel_tells_for_what_it_was_built(path: Path) -> None:
         "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp39-abi3-linux_x86_64\nTag: cp39-abi3-manylinux1_x86_64\n"
     )
     install(path / "first", "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n", wheel)
-    assert serve.take(InventoryRequest("jax")).tags == ["cp39-abi3-linux_x86_64", "cp39-abi3-manylinux1_x86_64"]
-    assert serve.take(InventoryRequest("torch")).tags == []
+    assert serve.inventory(InventoryRequest("jax")).tags == ["cp39-abi3-linux_x86_64", "cp39-abi3-manylinux1_x86_64"]
+    assert serve.inventory(InventoryRequest("torch")).tags == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.worker.failure import Hiding, refuse_other_frameworks
+from kerasbench.worker.failure import HidingFinder, refuse_other_frameworks
 
 
 def test_a_child_sees_its_own_framework_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +28,6 @@ def test_two_backends_of_one_framework_do_not_hide_it_from_each_other(
     monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     refuse_other_frameworks("again")
-    hidden = [finder.hidden for finder in sys.meta_path if isinstance(finder, Hiding)]
+    hidden = [finder.hidden for finder in sys.meta_path if isinstance(finder, HidingFinder)]
     assert hidden
     assert all(one == {"jax", "tensorflow"} for one in hidden)

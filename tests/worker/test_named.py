@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,10 +5,8 @@ import pytest
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker import resolve
-from tests.worker import fake_saving
-from tests.worker.fake_saving import Model, Tensor
-
-FILE = Path("keras.applications.SmallNet")
+from tests.worker import stand_in_keras
+from tests.worker.stand_in_keras import Model, Tensor
 
 
 @pytest.fixture(autouse=True)
@@ -20,16 +17,16 @@ def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ValueError("Input size must be at least 32x32")
         return Model(Tensor((None, 10)), [Tensor((None, *input_shape), "float32", "picture")])
 
-    fake_saving.install(monkeypatch, SmallNet=small, LargeNet=small, version="3")
+    stand_in_keras.install(monkeypatch, SmallNet=small, LargeNet=small, version="3")
 
 
 def built(given: ModelConfig) -> Any:
-    found = resolve.application(FILE, given)
+    found = resolve.application("SmallNet", given)
     return found.scenario.build(found.scenario.workloads[0])
 
 
 def test_a_name_is_a_scenario_with_random_weights() -> None:
-    found = resolve.application(FILE, ModelConfig(batch=8))
+    found = resolve.application("SmallNet", ModelConfig(batch=8))
     assert (found.name, found.scenario.keeps_weights, found.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
     assert found.text.startswith("SmallNet of keras.applications, with random weights.")
 
@@ -61,7 +58,7 @@ def test_the_size_of_a_picture_can_be_given(shape: list[int]) -> None:
 )
 def test_what_cannot_be_is_said(name: str, given: ModelConfig, said: str) -> None:
     def build() -> None:
-        found = resolve.application(Path(f"keras.applications.{name}"), given)
+        found = resolve.application(name, given)
         found.scenario.build(found.scenario.workloads[0])
 
     with pytest.raises(ModelError, match=said):

@@ -25,24 +25,24 @@ linux = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc"
 def written(folder: Path, idle: int = 1000, idle0: int = 400, steal: int = 6) -> Path:
     file = folder / "stat"
     file.write_text(STAT.format(idle=idle, idle0=idle0, steal=steal))
-    return file
+    return folder
 
 
 @linux
 def test_the_first_line_speaks_for_all_processors(tmp_path: Path) -> None:
-    read = usage._linux([], str(written(tmp_path)), tmp_path)
+    read = usage._linux_reader([], written(tmp_path), tmp_path)
     assert read() == Counters(os.cpu_count() or 1, 1007 * TICK_NS, 6 * TICK_NS)
 
 
 @linux
 def test_a_process_that_is_confined_counts_its_own_processors_alone(tmp_path: Path) -> None:
-    read = usage._linux([0, 2], str(written(tmp_path)), tmp_path)
+    read = usage._linux_reader([0, 2], written(tmp_path), tmp_path)
     assert read() == Counters(2, (402 + 304) * TICK_NS, (1 + 3) * TICK_NS)
 
 
 @linux
 def test_counters_are_read_anew_each_time(tmp_path: Path) -> None:
-    read = usage._linux([], str(written(tmp_path)), tmp_path)
+    read = usage._linux_reader([], written(tmp_path), tmp_path)
     before = read()
     written(tmp_path, idle=1010)
     assert read().free_ns == (before.free_ns or 0) + 10 * TICK_NS
@@ -52,13 +52,13 @@ def test_counters_are_read_anew_each_time(tmp_path: Path) -> None:
 def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
     (tmp_path / "core_throttle_count").write_text("3\n")
     (tmp_path / "package_throttle_count").write_text("4\n")
-    assert usage._linux([], str(written(tmp_path)), tmp_path)().throttled == 7
+    assert usage._linux_reader([], written(tmp_path), tmp_path)().throttled == 7
 
 
 @linux
 def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(usage, "STAT", str(tmp_path / "none"))
-    assert usage.counters()() == UNKNOWN
+    monkeypatch.setattr(usage, "PROC", tmp_path / "none")
+    assert usage.counters_reader()() == UNKNOWN
     assert UNKNOWN.taken(UNKNOWN, 100, 100) == Taken(None, None, None, False)
 
 
@@ -100,11 +100,11 @@ def test_helpers_are_found_and_their_processors_counted() -> None:
         try:
             until_s = time.monotonic() + 30
             while time.monotonic() < until_s:
-                own = usage.helpers_of(str(child.pid))
+                own = usage.child_processes(str(child.pid))
                 if own and usage.cpu_ns_of(own) > 0:
                     break
             assert own
-            assert set(own) < set(usage.helpers_of())
+            assert set(own) < set(usage.child_processes())
             assert usage.cpu_ns_of(own) > 0
         finally:
             os.killpg(child.pid, 9)

@@ -56,7 +56,7 @@ def test_outputs_are_some_numbers_of_each() -> None:
 
     workload = Workload(train=64, batch=64)
     rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
-    found = checks.parity_outputs(SimpleNamespace(predict=predict), Feed(workload, rows, rows[:0], rows[:0]))
+    found = checks.sample_outputs(SimpleNamespace(predict=predict), Feed(workload, rows, rows[:0], rows[:0]))
     assert found[0] == [3.0]
     assert (len(found[1]), found[1][:3]) == (64, [0.0, 11.0, 22.0])
     assert len(set(found[1])) == 64
@@ -67,7 +67,7 @@ def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
     rows = Rows(np.zeros((1, 2), np.float32), np.zeros(1, np.int32))
     model = SimpleNamespace(predict=lambda x, batch_size, verbose: [np.array([1.0]), np.array([np.nan])])
     with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
-        checks.parity_outputs(model, Feed(Workload(train=1), rows, rows, rows))
+        checks.sample_outputs(model, Feed(Workload(train=1), rows, rows, rows))
     assert raised.value.failure.code is Code.NONFINITE
 
 
@@ -81,6 +81,9 @@ class BatchNormalization: ...
 
 
 def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_that_it_is_derived_from() -> None:
-    assert checks.sensitive(Model([DENSE])) == []
-    assert checks.sensitive(Model([Mine(), DENSE])) == ["Embedding"]
-    assert checks.sensitive(Model([Embedding(), BatchNormalization(), Mine()])) == ["BatchNormalization", "Embedding"]
+    assert checks.sensitive_layers(Model([DENSE])) == []
+    assert checks.sensitive_layers(Model([Mine(), DENSE])) == ["Embedding"]
+    assert checks.sensitive_layers(Model([Embedding(), BatchNormalization(), Mine()])) == [
+        "BatchNormalization",
+        "Embedding",
+    ]

@@ -30,6 +30,7 @@ def machine(root: Path, siblings: dict[int, str]) -> Path:
         (FAR_APART, 3, {0, 1, 64}),
         (HYBRID, 4, {0, 2, 4, 5}),
         (HYBRID, 5, {0, 1, 2, 4, 5}),
+        ({1: "0-1", 2: "2-3", 3: "2-3"}, 2, {1, 2}),  # a core whose first thread is somebody else's
     ],
 )
 def test_cores_come_before_their_second_threads(
@@ -42,12 +43,6 @@ def test_cores_come_before_their_second_threads(
     assert set(kept) == chosen
 
 
-def test_a_core_whose_first_thread_is_somebody_else_s_is_a_core(tmp_path: Path) -> None:
-    allowed = {1, 2, 3}
-    cores = {cpu: checks.siblings(cpu, machine(tmp_path / str(cpu), NEIGHBOURS)) for cpu in allowed}
-    assert checks.spread(allowed, cores) == [1, 2, 3]
-
-
 @pytest.mark.parametrize("text", [None, "", "rubbish", "0-", "-1", "0,x"])
 def test_where_the_kernel_does_not_tell_each_processor_is_a_core(tmp_path: Path, text: str | None) -> None:
     root = machine(tmp_path, {} if text is None else {7: text})
@@ -58,8 +53,8 @@ def test_where_the_kernel_does_not_tell_each_processor_is_a_core(tmp_path: Path,
     ("cpus", "text"), [((), ""), ((3,), "3"), ((2, 0), "0,2"), ((0, 1, 2, 3), "0-3"), ((9, 1, 0, 5, 8), "0-1,5,8-9")]
 )
 def test_processors_are_written_as_linux_does(cpus: tuple[int, ...], text: str) -> None:
-    assert checks.ranges(cpus) == text
-    assert not cpus or checks.parse_list(text) == set(cpus)
+    assert checks.format_ranges(cpus) == text
+    assert not cpus or checks.parse_ranges(text) == set(cpus)
 
 
 def test_what_a_process_may_run_on_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Proof
 from kerasbench.protocol.messages import Code
 from kerasbench.worker import checks
-from kerasbench.worker.checks import check_device, gather
+from kerasbench.worker.checks import check_device, gather_proof
 from kerasbench.worker.failure import TrialFailure
 
 ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
@@ -52,7 +52,7 @@ def test_a_process_to_which_cuda_shows_a_second_card_proves_nothing_of_which_it_
 def test_cuda_is_asked_for_its_cards_where_a_card_of_its_own_was_asked_for(
     device: Device, found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "shown_cards", lambda: ["8f2a"])
+    monkeypatch.setattr(checks, "visible_cards", lambda: ["8f2a"])
     backend = types.SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
     model = types.SimpleNamespace(variables=[], optimizer=types.SimpleNamespace(variables=[]))
-    assert gather(cast("Any", backend), device, model, None).cards == found
+    assert gather_proof(cast("Any", backend), device, model, None).cards == found

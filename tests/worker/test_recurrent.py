@@ -65,7 +65,7 @@ def test_the_way_that_was_taken(
     before = dict(vars(functions)), dict(vars(sys.modules[f"keras.src.backend.{name}.rnn"]))
     with RecurrentSpy(model(Dense(), Mine())) as spy:
         called(functions)
-    assert spy.found == found
+    assert spy.notes == found
     assert (dict(vars(functions)), dict(vars(sys.modules[f"keras.src.backend.{name}.rnn"]))) == before
 
 
@@ -73,18 +73,18 @@ def test_a_layer_that_never_asks_its_backend_is_computed_by_keras(monkeypatch: p
     backend(monkeypatch, "torch")
     with RecurrentSpy(model(LSTM())) as spy:
         pass
-    assert spy.found == ["lstm: keras"]
+    assert spy.notes == ["lstm: keras"]
 
 
 def test_of_a_model_without_recurrent_layers_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     functions: Any = backend(monkeypatch, "torch")
     with RecurrentSpy(model(Dense())) as spy:
         called(functions)
-    assert spy.found == []
+    assert spy.notes == []
 
 
 def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keras.src.backend", ModuleType("keras.src.backend"))
     with RecurrentSpy(model(LSTM())) as spy:
         pass
-    assert spy.found == []
+    assert spy.notes == []

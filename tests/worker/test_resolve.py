@@ -7,7 +7,7 @@ import pytest
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker.resolve import resolve
-from tests.worker import fake_saving
+from tests.worker import stand_in_keras
 
 SCENARIO = '''"""Mine.
 
@@ -63,5 +63,5 @@ def test_a_name_of_keras_applications_is_no_file(monkeypatch: pytest.MonkeyPatch
     def net(weights: object) -> None:
         pass
 
-    fake_saving.install(monkeypatch, Net=net)
+    stand_in_keras.install(monkeypatch, Net=net)
     assert resolve(Path("keras.applications.Net"), ModelConfig()).name == "Net"

@@ -50,7 +50,7 @@ UNSAFE = "This carries a potential risk of arbitrary code execution and thus it 
 )  # fmt: skip
 def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
     with pytest.raises(ModelError, match=said):
-        raise saved.why(error, FILE, HERE, "3.15.1")
+        raise saved.explained(error, FILE, HERE, "3.15.1")
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,18 @@ def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
 )
 def test_a_layer_of_one_framework_is_not_supported_elsewhere(error: Exception, said: str) -> None:
     with pytest.raises(TrialFailure, match=said) as raised:
-        raise saved.why(error, FILE, HERE, "3.15.1")
+        raise saved.explained(error, FILE, HERE, "3.15.1")
     assert raised.value.failure.code is Code.UNSUPPORTED
 
 
 def test_what_a_newer_keras_has_saved_needs_it() -> None:
     with pytest.raises(ModelError, match=r"saved by Keras 9.1.0, which Keras 3.15.1 cannot read: install that one"):
-        raise saved.why(TypeError("unexpected argument 'sparkle'"), FILE, NEWER, "3.15.1")
+        raise saved.explained(TypeError("unexpected argument 'sparkle'"), FILE, NEWER, "3.15.1")
 
 
 def test_an_older_file_is_to_be_saved_in_the_new_form() -> None:
     with pytest.raises(ModelError, match="save it as a"):
-        raise saved.why(ValueError("no"), Path("mine.h5"), HERE, "3.15.1")
+        raise saved.explained(ValueError("no"), Path("mine.h5"), HERE, "3.15.1")
 
 
 @pytest.mark.parametrize("version", ["3.13.9", "3.9.0", "2.15.0"])
@@ -124,17 +124,17 @@ class Optimizer:
 def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, stays: bool) -> None:
     optimizer = Optimizer(known)
     model = SimpleNamespace(optimizer=optimizer, trainable_variables=[0, 0])
-    saved._with_whole_optimizer(model)
+    saved._renew_optimizer(model)
     assert (model.optimizer is optimizer) is stays
 
 
 def test_a_model_without_an_optimizer_needs_none() -> None:
-    saved._with_whole_optimizer(SimpleNamespace(trainable_variables=[]))
+    saved._renew_optimizer(SimpleNamespace(trainable_variables=[]))
 
 
 def test_a_layer_that_cannot_be_built_again_has_a_remedy_that_works() -> None:
     error = TypeError("Exception encountered: Gate.__init__() got an unexpected keyword argument 'trainable'")
-    found = saved.why(error, FILE, HERE, "3.15.1")
+    found = saved.explained(error, FILE, HERE, "3.15.1")
     assert isinstance(found, ModelError)
     assert "super().__init__(**kwargs)" in found.remedy
     assert "scenario file" in found.remedy

@@ -6,7 +6,7 @@ from kerasbench.protocol.columns import Size
 from kerasbench.protocol.messages import Code
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import ENOUGH_STEPS, MAX_BYTES, POOL_BYTES, Feed, prepare_sized, steps
+from kerasbench.worker.feed import ENOUGH_STEPS, MAX_BYTES, POOL_BYTES, Feed, prepare_sized, steps_at
 
 FULL = Workload(train=100, validation=20, test=30, test_each_epoch=True)
 
@@ -65,13 +65,13 @@ def test_what_a_run_refuses_of_a_pipeline_a_sweep_does_too() -> None:
 
 
 def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bound() -> None:
-    assert steps(1, 1024) == POOL_BYTES // 1024
-    assert steps(4096, 3136) == ENOUGH_STEPS
-    assert 8 <= steps(MAX_BYTES // 3136 // 10, 3136) < ENOUGH_STEPS
+    assert steps_at(1, 1024) == POOL_BYTES // 1024
+    assert steps_at(4096, 3136) == ENOUGH_STEPS
+    assert 8 <= steps_at(MAX_BYTES // 3136 // 10, 3136) < ENOUGH_STEPS
 
 
 def test_a_batch_of_which_too_few_steps_can_be_held_is_unsupported() -> None:
     with pytest.raises(TrialFailure) as raised:
-        steps(1 << 20, 3136)
+        steps_at(1 << 20, 3136)
     assert raised.value.failure.code is Code.UNSUPPORTED
     assert raised.value.failure.cause == "the rows of 8 steps of batch 1,048,576 take 24.5 GiB, more than 1 GiB"

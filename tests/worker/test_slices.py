@@ -8,7 +8,7 @@ from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker import clock
-from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, measured, settle_ns
+from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, measure_slices, settle_ns
 from kerasbench.worker.usage import Reading
 
 MS = 1_000_000
@@ -184,7 +184,7 @@ def test_slices_are_measured_as_long_as_there_are_turns() -> None:
         told.append(slice_)
         return next(turns)
 
-    found = measured(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
+    found = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
     assert found == [Slice(1, 5, 0, 2), Slice(1, 5, 1, 0)]
     assert told == [None, *found]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kerasbench.scenario import ModelError
-from kerasbench.worker import wrapped
+from kerasbench.worker import source
 
 
 class SparseCategoricalCrossentropy:
@@ -21,7 +21,7 @@ def binary_crossentropy() -> None:
 
 
 def drawn(loss: Any, *shape: int) -> Any:
-    return wrapped.draw_targets(loss, shape, 60, np.random.default_rng(0))
+    return source.draw_targets(loss, shape, 60, np.random.default_rng(0))
 
 
 def test_classes_are_below_the_outputs_of_each() -> None:
@@ -39,7 +39,7 @@ def test_a_loss_that_is_derived_from_another_takes_what_that_takes() -> None:
 
     assert drawn(Masked(), 7).dtype == np.int32
     assert set(drawn(Own(binary_crossentropy), 2).ravel()) == {0.0, 1.0}
-    assert wrapped.loss_name(Own(None)) == "own"
+    assert source.loss_name(Own(None)) == "own"
 
 
 def test_shares_are_of_one_class_each() -> None:
@@ -75,10 +75,10 @@ def test_what_cannot_be_made_is_said() -> None:
     ],
 )
 def test_each_output_has_its_loss(loss: Any, outputs: Any, found: list[Any]) -> None:
-    assert list(wrapped.losses(loss, outputs, ["first", "second"])) == found
+    assert list(source.losses(loss, outputs, ["first", "second"])) == found
 
 
 def test_one_row_of_very_many_classes_takes_no_more_than_a_row() -> None:
-    found = wrapped.draw_targets("categorical_crossentropy", (500_000,), 2, np.random.default_rng(0))
+    found = source.draw_targets("categorical_crossentropy", (500_000,), 2, np.random.default_rng(0))
     assert found.shape == (2, 500_000)
     assert found.sum(-1).tolist() == [1, 1]

@@ -46,6 +46,6 @@ def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, A
 
 def test_a_difference_is_a_failure_that_names_both() -> None:
     with pytest.raises(TrialFailure) as raised:
-        checks.check_terms(Options(jit=True), GOT, TWO_BUSY)
+        checks.check_options(Options(jit=True), GOT, TWO_BUSY)
     assert raised.value.failure.code is Code.UNSUPPORTED
     assert raised.value.failure.cause == "asked for --jit on, but it ran with off"

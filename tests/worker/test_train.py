@@ -18,7 +18,7 @@ from kerasbench.worker.clock import Pace, granted
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
-from tests.worker import fake_keras
+from tests.worker import stand_in_keras
 
 PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda model: None, settle_ns=0)
 WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)
@@ -26,7 +26,7 @@ WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)
 
 @pytest.fixture
 def train() -> Iterator[Any]:
-    with fake_keras.imported("train") as module:
+    with stand_in_keras.train_module() as module:
         vars(module).update(measure_sync_ns=lambda synchronize, model: 0)  # not of this machine, which may be busy
         yield module
 
@@ -114,7 +114,7 @@ def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
     ],
 )
 def test_an_array_is_told_by_its_dtype_and_shape(train: Any, dtype: str, shape: tuple[int | None], text: str) -> None:
-    assert train.describe_array(SimpleNamespace(dtype=dtype, shape=shape)) == text
+    assert train._describe_array(SimpleNamespace(dtype=dtype, shape=shape)) == text
 
 
 def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
@@ -209,7 +209,7 @@ def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> 
 
 
 def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
-    class Looks(fake_keras.Callback):
+    class Looks(stand_in_keras.Callback):
         ended = 0
 
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
@@ -233,7 +233,7 @@ def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(tra
 
 @pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
 def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any, phase: str) -> None:
-    class Stops(fake_keras.Callback):
+    class Stops(stand_in_keras.Callback):
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             self.model.stop_training = True
 

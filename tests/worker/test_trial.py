@@ -26,9 +26,9 @@ from kerasbench.worker import checks, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.trial import Findings, Subject, phases_of
+from kerasbench.worker.trial import Findings, Trial, phases_of
 from kerasbench.worker.usage import Meter
-from tests.worker import fake_keras
+from tests.worker import stand_in_keras
 
 MS = 1_000_000
 LONG, SHORT = Workload(train=320, batch=16), Workload(train=320)
@@ -58,7 +58,7 @@ def test_parts_come_last_where_they_are_asked_for() -> None:
 
 
 def test_a_model_that_is_not_trained_is_measured_by_its_predictions_alone() -> None:
-    assert phases_of(Protocol(), LONG, trains=False) == [trial.foresight, PREDICT, FINISH]
+    assert phases_of(Protocol(), LONG, trains=False) == [trial.first_prediction, PREDICT, FINISH]
 
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
@@ -77,7 +77,7 @@ def test_a_case_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
 
 @pytest.mark.parametrize("draws", [True, False])
 def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "parity_outputs", lambda model, feed: [[1.0]])
+    monkeypatch.setattr(checks, "sample_outputs", lambda model, feed: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
     one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
@@ -87,12 +87,12 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     feed = dataclasses.replace(one.feed, draws=draws)
     one = dataclasses.replace(one, scenario=scenario, feed=feed, model=model, pipe=pipe)
     trial.silenced_parity(one, silenced)
-    with fake_keras.imported("train") as train:
+    with stand_in_keras.train_module() as train:
         vars(train).update(
             first_step=lambda *given: (1, 2.0, Batch("", "")),
             learn_briefly=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
         )
-        trial.foresight(one, foreseen)
+        trial.first_prediction(one, foreseen)
         trial.first_steps(one, learned)
     compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
     found = (silenced.parity, foreseen.parity, learned.parity)
@@ -126,7 +126,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
         given.append(said)
         return 7
 
-    with fake_keras.imported("train") as train:
+    with stand_in_keras.train_module() as train:
         monkeypatch.setattr(train, "measure_epochs", lambda *rest: epochs)
         monkeypatch.setattr(trial, "shuffle_ns", shuffle_ns)
         one = subject()
@@ -177,10 +177,10 @@ def findings() -> Findings:
     return found
 
 
-def subject() -> Subject:
+def subject() -> Trial:
     none = Rows([], [])
     turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, len(stage)))
     anything: Any = SimpleNamespace(count_params=lambda: 7)
     scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
     feed = Feed(LONG, none, none, none)
-    return Subject(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())
+    return Trial(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())

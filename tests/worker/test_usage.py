@@ -37,18 +37,20 @@ def test_a_peak_stays_when_what_made_it_is_gone() -> None:
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
 @pytest.mark.parametrize("text", [None, "", "Name:\tpython\nVmRSS:\t  9216 kB\n"])
 def test_a_kernel_that_does_not_tell_leaves_the_peak_that_it_keeps_for_all(tmp_path: Path, text: str | None) -> None:
-    status = tmp_path / "status"
     if text is not None:
-        status.write_text(text)
+        (tmp_path / "self").mkdir()
+        (tmp_path / "self" / "status").write_text(text)
     kept = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    assert usage.peak_rss_bytes(status) >= kept
+    assert usage.peak_rss_bytes(tmp_path) >= kept
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
 def test_linux_counts_in_kib(tmp_path: Path) -> None:
-    status = tmp_path / "status"
-    status.write_text("Name:\tpython\nVmPeak:\t  99999 kB\nVmHWM:\t    9216 kB\nVmRSS:\t    1024 kB\n")
-    assert usage.peak_rss_bytes(status) == 9 * MIB
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "status").write_text(
+        "Name:\tpython\nVmPeak:\t  99999 kB\nVmHWM:\t    9216 kB\nVmRSS:\t    1024 kB\n"
+    )
+    assert usage.peak_rss_bytes(tmp_path) == 9 * MIB
 
 
 def test_a_slice_is_what_lies_between_two_readings() -> None:

@@ -11,7 +11,7 @@ from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.clock import LEAD_STEPS, Pace, SliceClock, WarmUpClock
 from kerasbench.worker.usage import Reading
-from tests.worker import fake_keras
+from tests.worker import stand_in_keras
 
 MS = 1_000_000
 PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
@@ -19,7 +19,7 @@ PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
 
 @pytest.fixture
 def window() -> Iterator[Any]:
-    with fake_keras.imported("train") as module:
+    with stand_in_keras.train_module() as module:
         yield module
 
 

@@ -4,9 +4,9 @@ import pytest
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker.inputs import Spec
-from kerasbench.worker.wrapped import Source, inputs_of, workload_of
-from tests.worker import fake_saving
-from tests.worker.fake_saving import Embedding, Model, Tensor
+from kerasbench.worker.source import Source, inputs_of, workload_of
+from tests.worker import stand_in_keras
+from tests.worker.stand_in_keras import Embedding, Model, Tensor
 
 TOKENS, NUMBERS = Tensor((None, None), "int32", "tokens"), Tensor((None, 5), "float32", "numbers")
 GIVEN = ModelConfig([Input("tokens", [12])])
@@ -15,7 +15,7 @@ WORKLOAD = Workload(train=64, batch=8)
 
 @pytest.fixture(autouse=True)
 def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_saving.install(monkeypatch)
+    stand_in_keras.install(monkeypatch)
 
 
 def two() -> Model:

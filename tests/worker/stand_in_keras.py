@@ -1,14 +1,48 @@
-"""What the sources use of Keras, for models that are none."""
+"""Stand-ins for keras: the base of its callbacks for the phases of a trial, and what sources use of models."""
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from kerasbench.worker.inputs import leaves, mapped
+
+
+class Callback:
+    """Keras' own, as far as it goes: a model that is set, and hooks that do nothing."""
+
+    def __init__(self) -> None:
+        self._model: Any = None
+
+    @property
+    def model(self) -> Any:
+        return self._model
+
+    def set_model(self, model: Any) -> None:
+        self._model = model
+
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None: ...
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None: ...
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None: ...
+    def on_train_end(self, logs: object = None) -> None: ...
+
+
+@contextmanager
+def train_module() -> Iterator[ModuleType]:
+    """Import kerasbench.worker.train with this keras; afterwards nothing of it is left."""
+    from kerasbench import worker
+
+    keras = SimpleNamespace(callbacks=SimpleNamespace(Callback=Callback))
+    with patch.dict(sys.modules, {"keras": keras}):
+        sys.modules.pop("kerasbench.worker.train", None)
+        yield importlib.import_module("kerasbench.worker.train")
+        vars(worker).pop("train", None)
 
 
 @dataclass(frozen=True)

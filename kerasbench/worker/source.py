@@ -1,0 +1,284 @@
+"""A scenario around a model that brings no data: rows drawn by its inputs, targets by its loss and its outputs."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from kerasbench.datasets import Dataset
+from kerasbench.protocol.requests import STRUCTURE, ModelConfig
+from kerasbench.scenario import ModelError, Scenario, Workload
+from kerasbench.worker.failure import one_line
+from kerasbench.worker.inputs import (
+    DEFAULT_BATCH,
+    DEFAULT_BELOW,
+    FLOATS,
+    UNNAMED,
+    Spec,
+    fitted,
+    is_nested,
+    leaves,
+    mapped,
+    steps_of,
+)
+
+# Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
+CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}
+SHARES = {"categoricalcrossentropy", "categoricalfocalcrossentropy", "categoricalhinge", "kldivergence", "kld"}
+BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky"}
+SIGNS = {"hinge", "squaredhinge"}
+UNMADE = {"ctc"}
+KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
+
+LOOKED_UP = 8  # rows: so many different ids are hardly ever one
+TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
+
+
+def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any:
+    """Return targets for one output of that shape, without the samples: float32, or int32 for classes.
+
+    Raises:
+        ModelError: kerasbench cannot make what the loss takes.
+    """
+    import numpy as np
+
+    name, whole = loss_name(loss), (samples, *shape)
+    if name in UNMADE:
+        raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
+    if name in CLASSES:
+        return rng.integers(0, max(1, shape[-1] if shape else 1), whole[:-1] if shape else whole, dtype=np.int32)
+    if name in SHARES:
+        shares: Any = np.zeros(whole, np.float32)
+        np.put_along_axis(shares, rng.integers(0, shape[-1], (*whole[:-1], 1)), 1.0, -1)
+        return shares
+    if name in BITS:
+        return rng.integers(0, 2, whole).astype(np.float32)
+    if name in SIGNS:
+        return (2 * rng.integers(0, 2, whole) - 1).astype(np.float32)
+    return rng.random(whole, dtype=np.float32)
+
+
+def loss_name(loss: Any) -> str:
+    """Return a loss's name in lower case without underscores, of a name, a function or an object; empty for none.
+
+    An object has the first name that is known: its class's, that of a base class, or its function's.
+    """
+    names = [name.replace("_", "").lower() for name in _names(loss)]
+    return next((name for name in names if name in KNOWN), next(iter(names), ""))
+
+
+def _names(loss: Any) -> list[str]:
+    if loss is None or isinstance(loss, str):
+        return [loss] if loss else []
+    if hasattr(loss, "__name__"):
+        return [str(loss.__name__)]
+    return [*(kind.__name__ for kind in type(loss).__mro__), *_names(getattr(loss, "fn", None))]
+
+
+def losses(loss: Any, outputs: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the loss of each output, in the order of ``leaves``.
+
+    ``loss`` is what `compile` had: one for all, or a structure like that of the outputs, or one by their ``names``.
+    """
+    count = len(list(leaves(outputs)))
+    if not is_nested(loss):
+        yield from [loss] * count
+        return
+    keys = sorted(outputs, key=str) if isinstance(outputs, dict) else names
+    by_output = [loss.get(key) for key in keys] if isinstance(loss, dict) else list(loss)
+    yield from [*by_output, *[None] * count][:count]
+
+
+@dataclass(frozen=True)
+class ResolvedScenario:
+    """A scenario of a file or a name."""
+
+    scenario: Scenario
+    name: str
+    text: str  # its description, with its title on the first line
+    look: Callable[[], None] | None = None  # loads a model to see what it takes; None: a scenario file says so itself
+
+
+def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
+    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows.
+
+    All of the user's rows are trained on; none is left for a test.
+    """
+    batch = config.batch or DEFAULT_BATCH
+    samples = config.samples or batch * steps_of(specs, batch)
+    test = 0 if config.rows else TEST_BATCHES * batch
+    return Workload(name=config.workload, train=samples, test=test, batch=batch)
+
+
+class Source:
+    """Loads a model, hands it out to be measured, and draws rows for it.
+
+    ``specs`` are the inputs of a model that does not say itself what it takes. The model that was loaded in order to
+    look at its inputs is the one that ``build`` returns first.
+    """
+
+    def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
+        self._load = load
+        self._config = config
+        self._trains = trains
+        self._specs = specs
+        self._model: Any = None
+        self._inputs: Any = None
+        self._outputs: Any = None
+        self._losses: list[Any] = []
+
+    def build(self, workload: Workload) -> Any:
+        """Return the model; the first time the one that was looked at."""
+        model, self._model = self._model, None
+        return self._load() if model is None else model
+
+    def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
+        """Return so many rows, the same for every backend; for a model that is not trained y is one of its outputs."""
+        if self._config.rows:
+            return read_rows(Path(self._config.rows), samples)
+        if self._inputs is None:
+            self.look()
+        x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
+        outputs = [output for _, output in leaves(self._outputs)]
+        targets = iter(
+            [draw_targets(loss, output.shape, samples, rng) for loss, output in zip(self._losses, outputs, strict=True)]
+        )
+        return x, mapped(lambda output: next(targets), self._outputs)
+
+    @property
+    def data(self) -> Dataset:
+        if self._config.rows:
+            return Dataset("its own rows", (), self.draw)
+        return Dataset("random rows", (), self.draw, random=True)
+
+    def look(self) -> None:
+        """Load a model and look at it: what it takes, and what it returns for that."""
+        self._model = self._load()
+        if self._config.rows:
+            return
+        self._inputs = inputs_of(self._model, self._config, self._specs)
+        _require_different_rows(self._model, self._inputs)
+        self._outputs = outputs_of(self._model, self._inputs)
+        loss = self._model.loss if self._trains else None
+        names = getattr(self._model, "output_names", None) or []
+        self._losses = list(losses(loss, self._outputs, names))
+
+
+def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
+    """Return a model's inputs as it takes them, one or a structure, each with the size that the user gives for it."""
+    import keras
+
+    structure = getattr(model, "_inputs_struct", None)
+    if structure is None:
+        structure = getattr(model, "inputs", None)
+        structure = structure[0] if structure is not None and len(structure) == 1 else structure
+    embeddings = _embeddings(model)
+    smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
+    if structure is None:
+        # The model does not say what it takes. If it looks something up, that takes whole numbers below what the
+        # smallest embedding has; a dtype that the user gives stays.
+        typed = {given.name or UNNAMED for given in config.inputs if given.dtype}
+        if embeddings:
+            specs = [
+                dataclasses.replace(spec, dtype=spec.dtype if spec.name in typed else "int32", below=smallest)
+                for spec in specs
+            ]
+        return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
+    below = _embedding_sizes(embeddings)
+    own = []
+    for tensor in keras.tree.flatten(structure):
+        if tensor.shape[0] is not None:
+            size = tensor.shape[0]
+            raise ModelError(
+                f"its input {tensor.name} has {size} samples, no more and no less: save it with an open batch"
+            )
+        # What an embedding takes is one of integers, whatever it says.
+        dtype = "int32" if tensor.name in below else str(tensor.dtype)
+        own.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest)))
+    return keras.tree.pack_sequence_as(structure, fitted(own, config.inputs))
+
+
+def _embeddings(model: Any) -> list[Any]:
+    import keras
+
+    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
+
+
+def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
+    """Return for each tensor that goes into an embedding how many numbers the smallest of these knows."""
+    import keras
+
+    sizes: dict[str, int] = {}
+    for layer in embeddings:
+        for node in layer._inbound_nodes:
+            for tensor in keras.tree.flatten(node.input_tensors):
+                sizes[tensor.name] = min(layer.input_dim, sizes.get(tensor.name, layer.input_dim))
+    return sizes
+
+
+def _require_different_rows(model: Any, inputs: Any) -> None:
+    """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding.
+
+    Raises:
+        ModelError: that is so. What a call itself raises is left to the trial.
+    """
+    import keras
+    import numpy as np
+
+    floats = [spec for _, spec in leaves(inputs) if spec.dtype in FLOATS]
+    if not floats or not _embeddings(model):
+        return
+    alike: list[bool] = []
+    call = keras.layers.Embedding.call
+
+    def noting(layer: Any, ids: Any) -> Any:
+        numbers = np.asarray(keras.ops.convert_to_numpy(ids)).astype("int64")
+        alike.append(numbers.size > 1 and numbers.min() == numbers.max() and layer.input_dim > 1)
+        return call(layer, ids)
+
+    rng = np.random.default_rng(0)
+    with patch.object(keras.layers.Embedding, "call", noting), suppress(Exception):
+        model(mapped(lambda spec: spec.draw(LOOKED_UP, rng), inputs), training=False)
+    if any(alike):
+        typed = " ".join(f"--input {spec.name}={spec.sizes or 1}:int32" for spec in floats)
+        raise ModelError(
+            "it looks up one row alone, because its numbers lie in 0..1",
+            f"{typed} draws whole numbers for what is looked up; or a scenario file, which brings rows of its own",
+        )
+
+
+def outputs_of(model: Any, inputs: Any) -> Any:
+    """Return the specs of what a model returns for such inputs, as one or a structure."""
+    import keras
+
+    tensors = mapped(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), inputs)
+    try:
+        outputs = model.compute_output_spec(tensors)
+    except Exception as error:
+        text = f"{type(error).__name__}: {one_line(error)}"
+        raise ModelError(f"its outputs cannot be told for these inputs: {text}") from error
+    return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
+
+
+def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
+    """Return so many of the rows that kerasbench.run wrote, over again from the first where there are too few.
+
+    The file has arrays alone, nothing that could be code.
+    """
+    import numpy as np
+
+    with np.load(file, allow_pickle=False) as content:
+
+        def rebuilt(structure: Any) -> Any:
+            if isinstance(structure, dict):
+                return {key: rebuilt(structure[key]) for key in sorted(structure)}
+            if isinstance(structure, list):
+                return [rebuilt(part) for part in structure]
+            array = content[structure]
+            return np.resize(array, (samples, *array.shape[1:]))
+
+        return tuple(rebuilt(part) for part in json.loads(str(content[STRUCTURE])))
