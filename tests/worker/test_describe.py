@@ -1,9 +1,17 @@
+"""Questions about a scenario: deferred modules, rows on disk, and operations as torch counts them."""
+
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from kerasbench.worker.describe import DeferredModule
+from kerasbench.datasets import DataError
+from kerasbench.processes import questions
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import CountRequest, FetchRequest
+from kerasbench.scenario import ScenarioError, content_hash
+from kerasbench.worker.describe import DeferredModule, fetch
 
 
 @pytest.fixture
@@ -41,3 +49,101 @@ def test_other_ways_to_import_load_it(package: str, line: str) -> None:
 def test_a_package_that_is_not_there_is_missed_when_it_is_used() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         _ = DeferredModule("no_such_package").layers
+
+
+# Real rows.
+
+
+SCENARIO = """
+import numpy as np
+
+from kerasbench import Workload, Scenario
+from kerasbench.datasets import Dataset
+
+
+def load():
+    rows = np.zeros(({rows}, 4), np.float32)
+    return rows, np.zeros(len(rows), np.int32)
+
+
+def draw(samples, rng):
+    raise AssertionError("the real rows were asked for")
+
+
+scenario = Scenario(
+    build=lambda workload: None,
+    data=Dataset("Four numbers", (4,), draw, load),
+    workloads=(Workload(train=60, validation=20, test=20),),
+)
+"""
+
+
+def asked(folder: Path, rows: int, workload: str = "default") -> FetchRequest:
+    file = folder / "mine.py"
+    file.write_text(SCENARIO.format(rows=rows))
+    return FetchRequest(str(file), workload)
+
+
+def test_what_a_workload_trains_validates_and_tests_on_is_there(tmp_path: Path) -> None:
+    assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
+
+
+def test_too_few_rows_are_told_before_anything_is_measured(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="100 rows of shape"):
+        fetch(asked(tmp_path, rows=99))
+
+
+def test_a_workload_that_there_is_not_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="large"):
+        fetch(asked(tmp_path, rows=100, workload="large"))
+
+
+# Operations, against the products of a model that can be counted by hand.
+
+
+INPUTS, HIDDEN, CLASSES = 20, 30, 10
+COUNTED = f"""
+import keras
+
+from kerasbench import Workload, Scenario
+
+
+def build(workload):
+    model = keras.Sequential(
+        [keras.Input(({INPUTS},)), keras.layers.Dense({HIDDEN}, "relu"), keras.layers.Dense({CLASSES})]
+    )
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
+def data(samples, rng):
+    return rng.random((samples, {INPUTS}), "float32"), rng.integers(0, {CLASSES}, samples, "int32")
+
+
+scenario = Scenario(build=build, data=data, workloads=(Workload(train=64, batch=32),))
+"""
+
+
+def count(folder: Path, file_hash: str = "") -> float | Failure:
+    file = folder / "mine.py"
+    file.write_text(COUNTED)
+    return questions.count(CountRequest(str(file), file_hash or content_hash(file), "default"), sys.executable)
+
+
+@pytest.mark.real
+@pytest.mark.traced
+def test_a_step_s_operations_are_those_of_its_products(tmp_path: Path) -> None:
+    """There: x @ W in each layer. Back: each W's gradient, and each x's but the first's, for which nobody asks."""
+    there = 2 * (INPUTS * HIDDEN + HIDDEN * CLASSES)
+    back = there + 2 * HIDDEN * CLASSES
+    found = count(tmp_path)
+    assert not isinstance(found, Failure), found
+    assert found == pytest.approx(there + back)
+
+
+@pytest.mark.real
+@pytest.mark.traced
+def test_a_file_that_has_changed_since_it_was_planned_is_not_counted(tmp_path: Path) -> None:
+    found = count(tmp_path, "the hash that it had")
+    assert isinstance(found, Failure)
+    assert found.code is Code.INVALID and "changed" in found.cause

@@ -1,9 +1,17 @@
+"""How exceptions become failures, and how other frameworks are hidden."""
+
+import importlib
+import sys
+from importlib import metadata, util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from kerasbench import backends
 from kerasbench.protocol.messages import Code
-from kerasbench.worker.failure import failure_of
+from kerasbench.scenario import ScenarioError
+from kerasbench.worker.failure import HidingFinder, TrialFailure, failure_of, is_own, own_step, refuse_other_frameworks
 
 
 @pytest.mark.parametrize(
@@ -72,3 +80,65 @@ def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
     assert "--backend jax" in found.remedy
     assert failure_of(ModuleNotFoundError("No module named 'mine'", name="mine"), "scenario").code is Code.ERROR
     assert failure_of(error, "import").code is Code.UNAVAILABLE
+
+
+# One framework in a child.
+
+
+def test_a_child_sees_its_own_framework_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    refuse_other_frameworks("torch")
+    for other in ("jax", "tensorflow"):
+        assert util.find_spec(other) is None
+        with pytest.raises(ModuleNotFoundError, match=f"No module named '{other}'"):
+            importlib.import_module(f"{other}.numpy")
+        assert other not in sys.modules  # where Keras looks whether TensorFlow is in use
+    assert util.find_spec("colorsys") is not None
+    assert metadata.version("pytest")  # whose finder is one of them
+
+
+def test_two_backends_of_one_framework_do_not_hide_it_from_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "again.py").write_text("PACKAGE = 'torch'\n")
+    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    refuse_other_frameworks("again")
+    hidden = [finder.hidden for finder in sys.meta_path if isinstance(finder, HidingFinder)]
+    assert hidden
+    assert all(one == {"jax", "tensorflow"} for one in hidden)
+
+
+# A model's own steps.
+
+
+class Own:
+    def train_step(self, data: object) -> None: ...
+
+
+def test_a_step_of_its_own_that_fails_is_for_another_backend() -> None:
+    class Evaluated:
+        def test_step(self, data: object) -> None: ...
+
+    with pytest.raises(TrialFailure, match="own test_step does not run"), own_step(Evaluated(), "jax", "learn"):
+        raise TypeError
+    said = "own train_step does not run on jax: TypeError: two arguments"
+    with pytest.raises(TrialFailure, match=said) as raised, own_step(Own(), "jax", "learn"):
+        raise TypeError("two arguments")
+    assert (raised.value.failure.code, raised.value.failure.phase) == (Code.UNSUPPORTED, "learn")
+
+
+def test_a_want_of_memory_is_no_other_backend_s() -> None:
+    with pytest.raises(RuntimeError, match="out of memory"), own_step(Own(), "jax", "learn"):
+        raise RuntimeError("CUDA out of memory")
+
+
+@pytest.mark.parametrize("error", [ScenarioError("no loss"), TypeError("a bug")])
+def test_what_else_fails_is_what_it_is(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)), own_step(SimpleNamespace(), "jax", "learn"):
+        raise error
+
+
+def test_a_method_is_its_own_where_it_is_not_keras_s() -> None:
+    of_keras = SimpleNamespace(__module__="keras.src.trainers.trainer")
+    assert [is_own(one) for one in (Own.train_step, of_keras, None)] == [True, False, False]

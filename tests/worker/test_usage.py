@@ -1,19 +1,25 @@
-"""What a process says of itself, asked in real children."""
+"""What a process and others use: by files that the tests write, real processes, and a driver of a few functions."""
 
 import os
 import resource
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.worker import usage
-from kerasbench.worker.usage import Counters, Meter, Reading, cpu_ns_of
+from kerasbench.worker.usage import OF_ALL, OF_ONE, UNKNOWN, BusyCores, Counters, Meter, Reading, Taken, cpu_ns_of
 
 MIB = 1 << 20
+MS = 1_000_000
+linux = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
 ASK = "from kerasbench.worker.usage import peak_rss_bytes; {}print(peak_rss_bytes())"
 
 
@@ -34,7 +40,7 @@ def test_a_peak_stays_when_what_made_it_is_gone() -> None:
     assert asked(f"held = b'x' * {400 * MIB}; del held; ") > 400 * MIB
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+@linux
 @pytest.mark.parametrize("text", [None, "", "Name:\tpython\nVmRSS:\t  9216 kB\n"])
 def test_a_kernel_that_does_not_tell_leaves_the_peak_that_it_keeps_for_all(tmp_path: Path, text: str | None) -> None:
     if text is not None:
@@ -44,7 +50,7 @@ def test_a_kernel_that_does_not_tell_leaves_the_peak_that_it_keeps_for_all(tmp_p
     assert usage.peak_rss_bytes(tmp_path) >= kept
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+@linux
 def test_linux_counts_in_kib(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "status").write_text(
@@ -59,24 +65,22 @@ def test_a_slice_is_what_lies_between_two_readings() -> None:
 
 
 def test_a_slice_tells_what_others_took_meanwhile() -> None:
-    ms = 1_000_000
-    began = Reading(0, 0, 0, Counters(4, 1_000 * ms, 50 * ms, 3))
-    ended = Reading(100 * ms, 130 * ms, 0, Counters(4, 1_120 * ms, 60 * ms, 4))
+    began = Reading(0, 0, 0, Counters(4, 1_000 * MS, 50 * MS, 3))
+    ended = Reading(100 * MS, 130 * MS, 0, Counters(4, 1_120 * MS, 60 * MS, 4))
     found = ended.since(began, 1, Turn(0, 0))
-    assert (found.others_ns, found.steal_ns, found.throttled) == ((4 * 100 - 120 - 10 - 130) * ms, 10 * ms, 1)
+    assert (found.others_ns, found.steal_ns, found.throttled) == ((4 * 100 - 120 - 10 - 130) * MS, 10 * MS, 1)
     assert found.disturbed
 
 
 def test_what_the_kernel_needs_to_switch_threads_is_not_what_others_took() -> None:
-    ms = 1_000_000
     began = Reading(0, 0, 100, Counters(2, 0, 0), waits=1_000)
-    ended = Reading(100 * ms, 100 * ms, 1_100, Counters(2, 80 * ms, 0), waits=6_000)
+    ended = Reading(100 * MS, 100 * MS, 1_100, Counters(2, 80 * MS, 0), waits=6_000)
     found = ended.since(began, 1, Turn(0, 0))
-    assert found.others_ns == 20 * ms - 6_000 * usage.SWITCH_NS
+    assert found.others_ns == 20 * MS - 6_000 * usage.SWITCH_NS
     assert not found.disturbed
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
+@linux
 def test_the_processors_of_helpers_are_this_process_s_own() -> None:
     meter = Meter(helpers=[str(os.getppid())])  # whatever has run for a while
     assert meter.read().cpu_ns >= cpu_ns_of(meter.helpers)
@@ -91,3 +95,281 @@ def test_the_processor_time_is_that_of_all_threads_of_this_process() -> None:
     assert ended.cpu_ns - began.cpu_ns >= 20_000_000
     assert ended.ns > began.ns
     assert ended.switches >= began.switches >= 0
+
+
+# What others use of the machine.
+
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+STAT = """cpu  100 0 50 {idle} 7 0 0 {steal} 0 0
+cpu0 25 0 12 {idle0} 2 0 0 1 0 0
+cpu1 25 0 12 200 1 0 0 2 0 0
+cpu2 25 0 13 300 4 0 0 3 0 0
+intr 12345
+"""
+
+
+def written(folder: Path, idle: int = 1000, idle0: int = 400, steal: int = 6) -> Path:
+    file = folder / "stat"
+    file.write_text(STAT.format(idle=idle, idle0=idle0, steal=steal))
+    return folder
+
+
+@linux
+def test_the_first_line_speaks_for_all_processors(tmp_path: Path) -> None:
+    read = usage._linux_reader([], written(tmp_path), tmp_path)
+    assert read() == Counters(os.cpu_count() or 1, 1007 * TICK_NS, 6 * TICK_NS)
+
+
+@linux
+def test_a_process_that_is_confined_counts_its_own_processors_alone(tmp_path: Path) -> None:
+    read = usage._linux_reader([0, 2], written(tmp_path), tmp_path)
+    assert read() == Counters(2, (402 + 304) * TICK_NS, (1 + 3) * TICK_NS)
+
+
+@linux
+def test_counters_are_read_anew_each_time(tmp_path: Path) -> None:
+    read = usage._linux_reader([], written(tmp_path), tmp_path)
+    before = read()
+    written(tmp_path, idle=1010)
+    assert read().free_ns == (before.free_ns or 0) + 10 * TICK_NS
+
+
+@linux
+def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
+    (tmp_path / "core_throttle_count").write_text("3\n")
+    (tmp_path / "package_throttle_count").write_text("4\n")
+    assert usage._linux_reader([], written(tmp_path), tmp_path)().throttled == 7
+
+
+@linux
+def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(usage, "PROC", tmp_path / "none")
+    assert usage.counters_reader()() == UNKNOWN
+    assert UNKNOWN.taken(UNKNOWN, 100, 100) == Taken(None, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("taken_ns", "processors", "disturbs"),
+    [
+        (1e9 * OF_ONE, 64, False),
+        (1e9 * OF_ONE + 1, 64, True),
+        (1e9 * OF_ALL, 1, False),
+        (1e9 * OF_ALL + 1, 1, True),
+        (0, 2, False),
+    ],
+)
+def test_a_slice_is_disturbed_by_a_share_of_one_processor_or_of_all(
+    taken_ns: float, processors: int, disturbs: bool
+) -> None:
+    assert usage.is_disturbed(int(taken_ns), 10**9, processors) is disturbs
+
+
+def test_what_a_hypervisor_keeps_is_taken_by_others_too() -> None:
+    began, ended = Counters(2, 0, 0), Counters(2, 50 * MS, 100 * MS)
+    assert ended.taken(began, 100 * MS, 50 * MS) == Taken(0, 100 * MS, None, True)
+
+
+def test_a_tick_of_the_kernel_s_clock_disturbs_no_short_slice() -> None:
+    assert not usage.is_disturbed(10 * MS, 4 * MS, 4)
+    assert usage.is_disturbed(13 * MS, 4 * MS, 4)
+
+
+def test_nothing_is_taken_that_the_process_used_itself() -> None:
+    assert Counters(2, 90, 0).taken(Counters(2, 0, 0), 100, 110) == Taken(0, 0, None, False)
+
+
+@linux
+@pytest.mark.processes
+def test_helpers_are_found_and_their_processors_counted() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as child:
+        try:
+            until_s = time.monotonic() + 30
+            while time.monotonic() < until_s:
+                own = usage.child_processes(str(child.pid))
+                if own and usage.cpu_ns_of(own) > 0:
+                    break
+            assert own
+            assert set(own) < set(usage.child_processes())
+            assert usage.cpu_ns_of(own) > 0
+        finally:
+            os.killpg(child.pid, 9)
+
+
+def test_helpers_that_are_gone_have_used_nothing(tmp_path: Path) -> None:
+    assert usage.cpu_ns_of([], tmp_path) == 0
+    assert usage.cpu_ns_of(["1", "2"], tmp_path) == 0
+
+
+# Cores that are kept busy, by real processes.
+
+
+def until_used(busy: BusyCores, ns: int) -> None:
+    """Wait until so much more processor time has been used."""
+    wanted_ns = busy.used_ns() + ns
+    while busy.used_ns() < wanted_ns:
+        time.sleep(0.001)
+
+
+@pytest.mark.processes
+def test_they_compute_between_resume_and_pause_and_are_gone_afterwards() -> None:
+    with BusyCores(2) as busy:
+        assert len(busy.processes) == 2
+        for _ in range(3):
+            busy.resume()
+            until_used(busy, 5 * MS)
+            busy.pause()
+            time.sleep(0.02)  # each looks up within a millisecond or so
+            before_ns = busy.used_ns()
+            time.sleep(0.02)
+            assert busy.used_ns() == before_ns
+        assert busy.average is not None and busy.average > 0
+    assert not any(psutil.pid_exists(int(one)) for one in busy.processes)
+
+
+@pytest.mark.processes
+def test_what_they_use_is_neither_the_model_s_own_nor_that_of_others() -> None:
+    with BusyCores(1) as busy:
+        meter = Meter(busy=busy)
+        meter.look_for_helpers()
+        assert meter.helpers == []
+        began = meter.read()
+        busy.resume()
+        until_used(busy, 20 * MS)
+        ended = meter.read()
+    assert ended.busy_ns - began.busy_ns >= 20 * MS
+    assert ended.cpu_ns - began.cpu_ns < ended.busy_ns - began.busy_ns
+
+
+@pytest.mark.processes
+def test_they_end_with_whoever_started_them() -> None:
+    child = os.fork()
+    if child == 0:  # killed, as by the parent's limit of time: nothing of it is run any more
+        BusyCores(1).resume()
+        time.sleep(60)
+        os._exit(0)
+    try:
+        while not (found := _children(child)):
+            time.sleep(0.001)
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    _, alive = psutil.wait_procs(found, timeout=10)
+    assert not alive
+
+
+def _children(process: int) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return psutil.Process(process).children()
+    return []
+
+
+@pytest.mark.processes
+def test_none_are_started_for_none() -> None:
+    with BusyCores() as busy:
+        busy.resume()
+        busy.pause()
+        assert (busy.processes, busy.used_ns(), busy.average) == ([], 0, None)
+
+
+# What others use of a card, asked of a driver's library that is made of a few functions. No card has seen it.
+
+
+NOT_FOUND = 6  # nvml.h, NVML_ERROR_NOT_FOUND
+UUID = "GPU-8f2a0b1c-1111-2222-3333-444455556666"
+
+
+class Nvml:
+    """What of NVML is asked: who is on the card, and samples of (process, ms ago, percent)."""
+
+    def __init__(self, computing: list[int], drawing: list[int] | None = None) -> None:
+        self.on_card = {"compute": computing, "graphics": drawing or []}
+        self.samples: list[tuple[int, int, int]] = []
+        self.config: Any = None
+
+    def nvmlInit_v2(self) -> int:  # noqa: N802
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, number: Any, card: Any) -> int:  # noqa: N802
+        self.config, card._obj.value = number.value, 40 + number.value
+        return 0
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
+        self.config, card._obj.value = uuid, 41
+        return 0 if uuid == UUID.encode() else NOT_FOUND
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, card: Any, count: Any, found: Any) -> int:  # noqa: N802
+        return self._list("compute", count, found)
+
+    def nvmlDeviceGetGraphicsRunningProcesses_v3(self, card: Any, count: Any, found: Any) -> int:  # noqa: N802
+        return self._list("graphics", count, found)
+
+    def _list(self, kind: str, count: Any, found: Any) -> int:
+        pids = self.on_card[kind]
+        assert count._obj.value >= len(pids)
+        count._obj.value = len(pids)
+        for place, pid in enumerate(pids):
+            found[place].pid = pid
+        return 0
+
+    def nvmlDeviceGetProcessUtilization(self, card: Any, found: Any, count: Any, since_us: Any) -> int:  # noqa: N802
+        now_us = time.time_ns() // 1_000
+        told = [one for one in self.samples if now_us - 1_000 * one[1] >= since_us.value]
+        if not told:
+            return NOT_FOUND
+        count._obj.value = len(told)
+        for place, (pid, ms_ago, percent) in enumerate(told):
+            found[place].pid, found[place].at_us, found[place].multiprocessors = pid, now_us - 1_000 * ms_ago, percent
+        return 0
+
+
+def watched(nvml: object, visible: str = "1") -> usage.CardShare:
+    return usage.watch_card(visible, lambda name: nvml)
+
+
+def test_those_count_that_were_there_before() -> None:
+    nvml = Nvml([7, 8])
+    share = watched(nvml)
+    assert nvml.config == 1
+    assert share(100 * MS) == 0
+    nvml.samples = [(7, 50, 30), (99, 50, 90), (8, 300, 10)]  # 99 came later: it may be this process
+    assert share(100 * MS) == 0.3
+    nvml.samples = [(7, 5_000, 30)]  # long before the slice
+    assert share(100 * MS) == 0
+
+
+def test_who_draws_counts_and_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    nvml = Nvml([7], [8])
+    share = watched(nvml, UUID)
+    nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
+    assert share(100 * MS) == 0.5
+
+
+def test_a_card_that_nobody_was_on_has_no_others() -> None:
+    assert watched(Nvml([]))(100 * MS) == 0
+
+
+@pytest.mark.parametrize("visible", ["", "GPU-8f2a", "MIG-1"])
+def test_a_card_that_is_not_found_tells_nothing(visible: str) -> None:
+    assert watched(Nvml([7]), visible)(100 * MS) is None
+
+
+def test_without_a_driver_nothing_is_told() -> None:
+    def missing(name: str) -> object:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    assert usage.watch_card("0", missing)(MS) is None
+    assert watched(object())(MS) is None  # a driver without these functions
+
+
+def test_a_device_without_nvidia_is_not_asked() -> None:
+    assert usage.card_share_reader(Device("cpu")) is usage.unknown_share
+    assert usage.card_share_reader(Device("rocm")) is usage.unknown_share
+
+
+@pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])
+def test_a_slice_is_disturbed_by_others_on_the_card(share: float | None, disturbed: bool) -> None:
+    found = Meter(card=lambda ns: share).with_card(Slice(1, 100 * MS))
+    assert (found.card_share, found.disturbed) == (share, disturbed)

@@ -1,0 +1,412 @@
+"""Cards, processors, options, placement, recurrent layers and parity, with stand-ins: no framework is here."""
+
+import ctypes
+import dataclasses
+import os
+import sys
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.measurement import Proof, Resolved, Usage
+from kerasbench.protocol.messages import Code
+from kerasbench.scenario import Workload
+from kerasbench.worker import checks
+from kerasbench.worker.checks import RecurrentSpy, check_device, gather_proof
+from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.feed import Feed, Rows
+
+ONE, TWO = "8f2a0b1c-1111-2222-3333-444455556666", "8f2affff-1111-2222-3333-444455556666"
+NO_DEVICE = 100  # cuda.h, CUDA_ERROR_NO_DEVICE
+
+
+class Driver(types.SimpleNamespace):
+    """What of libcuda is asked; ``fails`` names the function that answers with an error."""
+
+    def __init__(self, uuids: Sequence[str], fails: str = "", lacks: str = "") -> None:
+        super().__init__()
+        self._uuids, self._fails = [bytes.fromhex(one.replace("-", "")) for one in uuids], fails
+        self._begun = False
+        for name in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2"):
+            if name != lacks:
+                setattr(self, name, self._answering(name))
+
+    def _answering(self, name: str) -> Any:
+        def answer(*arguments: Any) -> int:
+            assert self._begun or name == "cuInit"
+            if name == self._fails:
+                return NO_DEVICE
+            getattr(self, f"_{name}")(*arguments)
+            return 0
+
+        return answer
+
+    def _cuInit(self, flags: int) -> None:  # noqa: N802
+        assert flags == 0
+        self._begun = True
+
+    def _cuDeviceGetCount(self, count: Any) -> None:  # noqa: N802
+        count._obj.value = len(self._uuids)
+
+    def _cuDeviceGet(self, device: Any, number: int) -> None:  # noqa: N802
+        device._obj.value = number + 40  # a handle, not the number
+
+    def _cuDeviceGetUuid_v2(self, told: Any, device: Any) -> None:  # noqa: N802
+        ctypes.memmove(told._obj, self._uuids[device.value - 40], 16)
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, driver: Driver | None) -> None:
+    def load(name: str) -> Driver:
+        assert name == "libcuda.so.1"
+        if driver is None:
+            raise OSError("libcuda.so.1: cannot open shared object file: No such file or directory")
+        return driver
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+
+
+@pytest.mark.parametrize("uuids", [[], [ONE], [TWO, ONE]])
+def test_the_uuids_are_in_the_order_of_cuda(uuids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, Driver(uuids))
+    assert checks.visible_cards() == uuids
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        None,
+        *(Driver([ONE], fails=name) for name in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2")),
+        Driver([ONE], lacks="cuDeviceGetUuid_v2"),
+        Driver(["0" * 32]),
+    ],
+)
+def test_a_driver_that_does_not_tell_shows_none(driver: Driver | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, driver)
+    assert checks.visible_cards() == []
+
+
+# Processors.
+
+
+# The first four cores of an Intel desktop, of an EPYC with 64 cores, and of a hybrid chip with two efficient cores.
+NEIGHBOURS = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}
+FAR_APART = {0: "0,64", 1: "1,65", 64: "0,64", 65: "1,65"}
+HYBRID = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3", 4: "4", 5: "5"}
+
+
+def machine(root: Path, siblings: dict[int, str]) -> Path:
+    for cpu, text in siblings.items():
+        folder = root / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{text}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("threads", "count", "chosen"),
+    [
+        (NEIGHBOURS, 1, {0}),
+        (NEIGHBOURS, 2, {0, 2}),
+        (NEIGHBOURS, 3, {0, 1, 2}),
+        (NEIGHBOURS, 4, {0, 1, 2, 3}),
+        (FAR_APART, 2, {0, 1}),
+        (FAR_APART, 3, {0, 1, 64}),
+        (HYBRID, 4, {0, 2, 4, 5}),
+        (HYBRID, 5, {0, 1, 2, 4, 5}),
+        ({1: "0-1", 2: "2-3", 3: "2-3"}, 2, {1, 2}),  # a core whose first thread is somebody else's
+    ],
+)
+def test_cores_come_before_their_second_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: dict[int, str], count: int, chosen: set[int]
+) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(threads), raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.extend(cpus), raising=False)
+    checks.limit_processors(count, machine(tmp_path, threads))
+    assert set(kept) == chosen
+
+
+@pytest.mark.parametrize("text", [None, "", "rubbish", "0-", "-1", "0,x"])
+def test_where_the_kernel_does_not_tell_each_processor_is_a_core(tmp_path: Path, text: str | None) -> None:
+    root = machine(tmp_path, {} if text is None else {7: text})
+    assert checks.siblings(7, root) == {7}
+
+
+@pytest.mark.parametrize(
+    ("cpus", "text"), [((), ""), ((3,), "3"), ((2, 0), "0,2"), ((0, 1, 2, 3), "0-3"), ((9, 1, 0, 5, 8), "0-1,5,8-9")]
+)
+def test_processors_are_written_as_linux_does(cpus: tuple[int, ...], text: str) -> None:
+    assert checks.format_ranges(cpus) == text
+    assert not cpus or checks.parse_ranges(text) == set(cpus)
+
+
+def test_what_a_process_may_run_on_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 6}, raising=False)
+    assert checks.processors_in_use() == "4,6"
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert checks.processors_in_use() == ""
+
+
+# Options.
+
+
+GOT = Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {})
+TWO_BUSY = Usage(20, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "different", "names"),
+    [
+        (DEFAULT, {}, []),
+        (DEFAULT, {"jit": True}, []),  # nobody asked
+        (Options(jit=True), {}, ["--jit"]),
+        (Options(jit=False), {}, []),
+        (Options(dtype="mixed_bfloat16"), {}, ["--dtype"]),
+        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16", "compute_dtypes": ["bfloat16"]}, []),
+        # A scenario that names its layers' dtype itself.
+        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16"}, ["--dtype"]),
+        (DEFAULT, {"dtype_policy": "bfloat16", "compute_dtypes": ["bfloat16"]}, []),  # the scenario's own choice
+        (Options(dtype="float64"), {"dtype_policy": "float64", "compute_dtypes": ["float64"]}, ["--dtype"]),
+        (DEFAULT, {"fp32": "tf32"}, ["--fp32"]),
+        (DEFAULT, {"fp32": "mixed"}, ["--fp32"]),
+        (Options(fp32="tf32"), {"fp32": "tf32"}, []),
+        (Options(fp32="framework-default"), {"fp32": "mixed"}, []),
+        (Options(threads=1), {}, ["--threads"]),
+        (Options(threads=1), {"threads": 1}, ["--threads"]),  # a pool of one, and two processors busy
+        (Options(threads=2), {}, []),
+        (Options(threads=2), {"threads": None}, []),
+        (Options(busy_cores=2), {"busy_cores": 0.9}, []),
+        (Options(busy_cores=2), {"busy_cores": 0.1}, ["--busy-cores"]),
+        (Options(busy_cores=1), {"busy_cores": None}, ["--busy-cores"]),
+    ],
+)
+def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
+    got = dataclasses.replace(GOT, **different)
+    assert [name for name, _, _ in checks.differences(asked, got, TWO_BUSY)] == names
+
+
+def test_a_difference_is_a_failure_that_names_both() -> None:
+    with pytest.raises(TrialFailure) as raised:
+        checks.check_options(Options(jit=True), GOT, TWO_BUSY)
+    assert raised.value.failure.code is Code.UNSUPPORTED
+    assert raised.value.failure.cause == "asked for --jit on, but it ran with off"
+
+
+# Placement.
+
+
+ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
+ON_GPU = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"])
+
+
+@pytest.mark.parametrize(("asked", "got"), [(Device("cpu"), ON_CPU), (Device("cuda"), ON_GPU), (Device("mps"), ON_GPU)])
+def test_what_was_asked_for_passes(asked: Device, got: Proof) -> None:
+    check_device(asked, got)
+
+
+@pytest.mark.parametrize("what", ["weights", "optimizer", "output", "runtime"])
+@pytest.mark.parametrize(
+    ("asked", "got", "stray"), [(Device("cpu"), ON_CPU, "mps:0"), (Device("cuda"), ON_GPU, "cpu:0")]
+)
+def test_anything_that_strayed_withholds_the_row(what: str, asked: Device, got: Proof, stray: str) -> None:
+    strayed = Proof(**(vars(got) | {what: [*getattr(got, what), stray]}))
+    with pytest.raises(TrialFailure) as caught:
+        check_device(asked, strayed)
+    failure = caught.value.failure
+    assert failure.code is Code.WRONG_DEVICE
+    assert what in failure.cause
+    assert stray in failure.cause
+
+
+def test_a_process_that_sees_a_second_card_proves_nothing_of_which_it_used() -> None:
+    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0", "cuda:1"])
+    with pytest.raises(TrialFailure, match="alone, but the process sees cuda:0, cuda:1"):
+        check_device(Device("cuda"), two)
+
+
+def test_a_process_to_which_cuda_shows_a_second_card_proves_nothing_of_which_it_used() -> None:
+    """torch's own view is its default device alone."""
+    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"], ["8f2a", "9c31"])
+    with pytest.raises(TrialFailure, match="alone, but CUDA shows 8f2a, 9c31"):
+        check_device(Device("cuda"), two)
+
+
+@pytest.mark.parametrize(
+    ("device", "found"), [(Device("cuda", 1), ["8f2a"]), (Device("rocm"), []), (Device("mps"), []), (Device("cpu"), [])]
+)
+def test_cuda_is_asked_for_its_cards_where_a_card_of_its_own_was_asked_for(
+    device: Device, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "visible_cards", lambda: ["8f2a"])
+    backend = types.SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
+    model = types.SimpleNamespace(variables=[], optimizer=types.SimpleNamespace(variables=[]))
+    assert gather_proof(cast("Any", backend), device, model, None).cards == found
+
+
+# Who computes a recurrent layer.
+
+
+class LSTM: ...
+
+
+class OwnLSTM(LSTM): ...
+
+
+class Dense: ...
+
+
+def model(*layers: object) -> Any:
+    return SimpleNamespace(_flatten_layers=lambda include_self: list(layers))
+
+
+def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool = False, by_cudnn: bool = False) -> ModuleType:
+    """Stand in for keras.src.backend, whose lstm may refuse, and may go on to cuDNN."""
+    functions, inside = ModuleType("keras.src.backend"), ModuleType(f"keras.src.backend.{name}.rnn")
+    parts: Any = inside
+
+    def lstm() -> str:
+        if refuses:
+            raise NotImplementedError
+        return str(parts._cudnn_lstm()) if by_cudnn else "computed"
+
+    lstm.__module__ = inside.__name__
+    vars(inside).update(lstm=lstm, _cudnn_lstm=lambda: "by cuDNN")
+    vars(functions).update(lstm=lstm)
+    monkeypatch.setitem(sys.modules, functions.__name__, functions)
+    monkeypatch.setitem(sys.modules, inside.__name__, inside)
+    return functions
+
+
+def called(functions: Any) -> object:
+    """Do what Keras' layer does: take its own loop where the backend refuses."""
+    try:
+        return functions.lstm()
+    except NotImplementedError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("name", "refuses", "by_cudnn", "found"),
+    [
+        ("torch", False, True, ["lstm: cudnn"]),
+        ("torch", False, False, ["lstm: backend"]),
+        ("tensorflow", True, False, ["lstm: keras"]),
+        ("jax", False, False, ["lstm: cudnn"]),
+        ("jax", True, False, ["lstm: keras"]),
+    ],
+)
+def test_the_way_that_was_taken(
+    monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool, found: list[str]
+) -> None:
+    functions: Any = backend(monkeypatch, name, refuses, by_cudnn)
+    before = dict(vars(functions)), dict(vars(sys.modules[f"keras.src.backend.{name}.rnn"]))
+    with RecurrentSpy(model(Dense(), OwnLSTM())) as spy:
+        called(functions)
+    assert spy.notes == found
+    assert (dict(vars(functions)), dict(vars(sys.modules[f"keras.src.backend.{name}.rnn"]))) == before
+
+
+def test_a_layer_that_never_asks_its_backend_is_computed_by_keras(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend(monkeypatch, "torch")
+    with RecurrentSpy(model(LSTM())) as spy:
+        pass
+    assert spy.notes == ["lstm: keras"]
+
+
+def test_of_a_model_without_recurrent_layers_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions: Any = backend(monkeypatch, "torch")
+    with RecurrentSpy(model(Dense())) as spy:
+        called(functions)
+    assert spy.notes == []
+
+
+def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keras.src.backend", ModuleType("keras.src.backend"))
+    with RecurrentSpy(model(LSTM())) as spy:
+        pass
+    assert spy.notes == []
+
+
+# Parity.
+
+
+@dataclass
+class Model:
+    layers: list[Any] = field(default_factory=list)
+
+    def _flatten_layers(self, include_self: bool) -> list[Any]:
+        return self.layers
+
+
+DENSE = SimpleNamespace(name="dense", units=3)
+
+
+class SeedGenerator:
+    """By its name alone, as keras is not here."""
+
+
+SEED = SeedGenerator()
+
+
+@pytest.mark.parametrize(
+    ("layer", "random", "can"),
+    [
+        (DENSE, False, True),
+        (SimpleNamespace(seed_generator=SEED, rate=0.5), True, True),
+        (SimpleNamespace(seed_generator=SEED, rate=0), False, True),
+        (SimpleNamespace(seed_generator=SEED, stddev=0.1), True, True),
+        (SimpleNamespace(seed_generator=SEED, dropout=0.0, recurrent_dropout=0.2), True, True),
+        (SimpleNamespace(generator=SEED, factor=(0.1, 0.2)), True, False),  # a random rotation: no amount to zero
+        (SimpleNamespace(rate=0.5), False, True),  # no generator: a rate of something else
+    ],
+)
+def test_random_layers(layer: Any, random: bool, can: bool) -> None:
+    model = Model([DENSE, layer])
+    assert bool(checks.random_layers(model)) is random
+    assert checks.can_be_silenced(model) is can
+
+
+def test_outputs_are_some_numbers_of_each() -> None:
+    def predict(x: Any, batch_size: int, verbose: int) -> Any:
+        return {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}
+
+    workload = Workload(train=64, batch=64)
+    rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
+    found = checks.sample_outputs(SimpleNamespace(predict=predict), Feed(workload, rows, rows[:0], rows[:0]))
+    assert found[0] == [3.0]
+    assert (len(found[1]), found[1][:3]) == (64, [0.0, 11.0, 22.0])
+    assert len(set(found[1])) == 64
+    assert {number % 10 for number in found[1]} == set(range(10))  # every column
+
+
+def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
+    rows = Rows(np.zeros((1, 2), np.float32), np.zeros(1, np.int32))
+    model = SimpleNamespace(predict=lambda x, batch_size, verbose: [np.array([1.0]), np.array([np.nan])])
+    with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
+        checks.sample_outputs(model, Feed(Workload(train=1), rows, rows, rows))
+    assert raised.value.failure.code is Code.NONFINITE
+
+
+class Embedding: ...
+
+
+class OwnEmbedding(Embedding): ...
+
+
+class BatchNormalization: ...
+
+
+def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_that_it_is_derived_from() -> None:
+    assert checks.sensitive_layers(Model([DENSE])) == []
+    assert checks.sensitive_layers(Model([OwnEmbedding(), DENSE])) == ["Embedding"]
+    assert checks.sensitive_layers(Model([Embedding(), BatchNormalization(), OwnEmbedding()])) == [
+        "BatchNormalization",
+        "Embedding",
+    ]
