@@ -25,7 +25,8 @@ def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: 
     parts = training.parts
     assert parts is not None
     for slices in (parts.arrays, parts.ready, parts.bare):
-        assert [slice_.cycle for slice_ in slices] == list(range(protocol.min_cycles))
+        assert len(slices) >= protocol.min_cycles  # more, where something else disturbed them
+        assert [slice_.cycle for slice_ in slices] == list(range(len(slices)))
         assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.

@@ -101,6 +101,6 @@ def what_is_not_random_stays_as_it_was_built(first: dict[str, Any]) -> None:
     assert first["norm/beta"] == np.zeros((4, 4)).tolist()
     assert first["own/table"] == np.ones((2, 3)).tolist()
     assert first["own/array"] == np.arange(6.0).reshape(2, 3).tolist()
-    assert first["gru/gru_case/recurrent_kernel"] == np.eye(3, 9).tolist()
-    assert first["gru/gru_case/bias"] == np.zeros((2, 9)).tolist()
-    assert first["lstm/lstm_case/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6
+    assert first["gru/gru_cell/recurrent_kernel"] == np.eye(3, 9).tolist()
+    assert first["gru/gru_cell/bias"] == np.zeros((2, 9)).tolist()
+    assert first["lstm/lstm_cell/bias"] == [0.0] * 3 + [1.0] * 3 + [0.0] * 6

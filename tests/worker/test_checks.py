@@ -206,11 +206,6 @@ ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
 ON_GPU = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"])
 
 
-@pytest.mark.parametrize(("asked", "got"), [(Device("cpu"), ON_CPU), (Device("cuda"), ON_GPU), (Device("mps"), ON_GPU)])
-def test_what_was_asked_for_passes(asked: Device, got: Proof) -> None:
-    check_device(asked, got)
-
-
 @pytest.mark.parametrize("what", ["weights", "optimizer", "output", "runtime"])
 @pytest.mark.parametrize(
     ("asked", "got", "stray"), [(Device("cpu"), ON_CPU, "mps:0"), (Device("cuda"), ON_GPU, "cpu:0")]
@@ -225,17 +220,20 @@ def test_anything_that_strayed_withholds_the_row(what: str, asked: Device, got: 
     assert stray in failure.cause
 
 
-def test_a_process_that_sees_a_second_card_proves_nothing_of_which_it_used() -> None:
-    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0", "cuda:1"])
-    with pytest.raises(TrialFailure, match="alone, but the process sees cuda:0, cuda:1"):
-        check_device(Device("cuda"), two)
-
-
-def test_a_process_to_which_cuda_shows_a_second_card_proves_nothing_of_which_it_used() -> None:
-    """torch's own view is its default device alone."""
-    two = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"], ["8f2a", "9c31"])
-    with pytest.raises(TrialFailure, match="alone, but CUDA shows 8f2a, 9c31"):
-        check_device(Device("cuda"), two)
+@pytest.mark.parametrize(
+    ("runtime", "cards", "cause"),
+    [
+        (["cuda:0", "cuda:1"], [], "alone, but the process sees cuda:0, cuda:1"),
+        (
+            ["cuda:0"],
+            ["8f2a", "9c31"],
+            "alone, but CUDA shows 8f2a, 9c31",
+        ),  # torch's own view is its default device alone
+    ],
+)
+def test_a_process_that_sees_a_second_card_proves_nothing(runtime: list[str], cards: list[str], cause: str) -> None:
+    with pytest.raises(TrialFailure, match=cause):
+        check_device(Device("cuda"), Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], runtime, cards))
 
 
 @pytest.mark.parametrize(
@@ -313,18 +311,12 @@ def test_the_way_that_was_taken(
     assert (dict(vars(functions)), dict(vars(sys.modules[f"keras.src.backend.{name}.rnn"]))) == before
 
 
-def test_a_layer_that_never_asks_its_backend_is_computed_by_keras(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("layer", "found"), [(LSTM(), ["lstm: keras"]), (Dense(), [])])
+def test_a_model_that_never_asks_its_backend(monkeypatch: pytest.MonkeyPatch, layer: object, found: list[str]) -> None:
     backend(monkeypatch, "torch")
-    with RecurrentSpy(model(LSTM())) as spy:
+    with RecurrentSpy(model(layer)) as spy:
         pass
-    assert spy.notes == ["lstm: keras"]
-
-
-def test_of_a_model_without_recurrent_layers_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    functions: Any = backend(monkeypatch, "torch")
-    with RecurrentSpy(model(Dense())) as spy:
-        called(functions)
-    assert spy.notes == []
+    assert spy.notes == found
 
 
 def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:

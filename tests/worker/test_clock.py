@@ -5,10 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol, counts_epochs
-from kerasbench.worker import clock
 from kerasbench.worker.clock import (
     LEAD_STEPS,
     Pace,
@@ -19,7 +17,6 @@ from kerasbench.worker.clock import (
     is_steady,
     measure_slices,
     refill_ns,
-    settle_ns,
 )
 from kerasbench.worker.usage import Reading
 
@@ -50,28 +47,21 @@ def test_k_is_the_smallest_power_of_two_with_a_slice_of_100_ms(step_ms: float, e
     assert clock.unit_ns == pytest.approx(step_ms * MS)
 
 
-def test_a_slice_is_long_enough_for_its_synchronisation() -> None:
-    clock = WarmUpClock(Protocol(), 5000, sync_ns=4 * MS)
-    run(clock, 2 * MS, 5000)
-    assert clock.steps_per_slice * 2 * MS * 0.01 >= 4 * MS
+@pytest.mark.parametrize(("steps_per_epoch", "sync_ms", "steps"), [(5000, 4, 256), (5000, 0, 64), (25, 0, 16)])
+def test_a_slice_is_long_enough_for_its_synchronisation_and_fits_an_epoch(
+    steps_per_epoch: int, sync_ms: int, steps: int
+) -> None:
+    clock = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=sync_ms * MS)
+    run(clock, 2 * MS, steps_per_epoch)
+    assert clock.steps_per_slice == steps
 
 
-def test_k_never_exceeds_an_epoch() -> None:
-    clock = WarmUpClock(Protocol(), 25, sync_ns=1000)
-    run(clock, MS, 25)
-    assert clock.steps_per_slice == 16
-
-
-def test_the_cost_of_an_epoch_is_in_no_slice() -> None:
-    clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
-    run(clock, 2 * MS, 40, epoch_ns=500 * MS)
-    assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
-
-
-def test_the_first_step_of_an_epoch_is_in_no_slice() -> None:
+def test_what_an_epoch_costs_and_its_first_step_are_in_no_slice() -> None:
     clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     clock.begin_epoch()
     assert [step for step in range(5) if clock.wants(step)] == [LEAD_STEPS]
+    run(clock, 2 * MS, 40, epoch_ns=500 * MS)
+    assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
 
 
 def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
@@ -246,17 +236,14 @@ class Training:
 
 
 def test_a_turn_discards_then_measures_and_waits_again() -> None:
-    training = Training(clock_of(100), turns=2)
-    found = training.play(100)
-    assert found == [Slice(4, 40 * MS, cycle, 1, 80 * MS) for cycle in (0, 1)]
+    clock = clock_of(100)
+    training = Training(clock, turns=2)
+    assert training.play(100) == [Slice(4, 40 * MS, cycle, 1, 80 * MS) for cycle in (0, 1)]  # without the others' turns
+    assert clock.switches == 2 * 4  # a reading has as many as its step's number
     wait, discard, measure = State.WAITING, State.DISCARDING, State.MEASURING
     # The warm-up ends before step 5; two steps are discarded, four measured.
     first = [(0, 5, wait), (0, 7, discard), (0, 11, measure)]
     assert training.events == [*first, (0, 11, wait), (0, 13, discard), (0, 17, measure), (0, 17, wait)]
-
-
-def test_the_others_turns_are_in_no_slice() -> None:
-    assert {slice_.ns for slice_ in Training(clock_of(50), turns=20).play(50)} == {40 * MS}
 
 
 @pytest.mark.parametrize("steps_per_epoch", [8, 9, 11, 12, 15, 23, 24, 40])
@@ -325,10 +312,6 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
     assert discarded(training) == [4, 7, 7]
 
 
-def test_a_gpu_settles_longer() -> None:
-    assert (settle_ns(Device("cpu")), settle_ns(Device("cuda"))) == (clock.SETTLE_NS, clock.SETTLE_GPU_NS)
-
-
 def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:
     clock = clock_of(None, least=1)
     training = Training(clock, turns=2, step_ms=30)
@@ -349,12 +332,6 @@ def test_an_epoch_that_is_shorter_than_was_said_begins_the_turn_anew() -> None:
     assert [(slice_.ns, slice_.cycle) for slice_ in training.play(100)] == [(40 * MS, 0), (40 * MS, 1)]
 
 
-def test_involuntary_switches_are_counted_while_a_slice_is_measured() -> None:
-    clock = clock_of(100)
-    Training(clock, turns=3).play(100)
-    assert clock.switches == 3 * 4  # a reading has as many as its step's number
-
-
 def test_there_is_nothing_to_mark_while_it_waits() -> None:
     clock = clock_of(100)
     with pytest.raises(AssertionError, match="never over"):
@@ -365,23 +342,13 @@ def test_there_is_nothing_to_mark_while_it_waits() -> None:
 
 
 def test_slices_are_measured_as_long_as_there_are_turns() -> None:
-    told: list[Slice | None] = []
-    turns = iter([Turn(0, 2), Turn(1, 0), None])
+    reported: list[Slice | None] = []
+    turns = granted(2, Turn(3, 1))
 
     def ask(slice_: Slice | None) -> Turn | None:
-        told.append(slice_)
-        return next(turns)
+        reported.append(slice_)
+        return turns(slice_)
 
-    found = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
-    assert found == [Slice(1, 5, 0, 2), Slice(1, 5, 1, 0)]
-    assert told == [None, *found]
-
-
-def test_turns_that_are_granted_are_so_many() -> None:
-    ask = granted(2, Turn(3, 1))
-    assert [ask(None), ask(None), ask(None), ask(None)] == [Turn(3, 1), Turn(3, 1), None, None]
-
-
-@pytest.mark.parametrize(("call_ms", "calls"), [(1, 100), (0.7, 143), (100, 1), (3_000, 1)])
-def test_a_slice_has_calls_for_its_duration_and_one_at_least(call_ms: float, calls: int) -> None:
-    assert pace().counted(call_ms * MS) == calls
+    slices = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
+    assert slices == [Slice(1, 5, 3, 1)] * 2
+    assert reported == [None, *slices]

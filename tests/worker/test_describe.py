@@ -84,16 +84,10 @@ def asked(folder: Path, rows: int, workload: str = "default") -> FetchRequest:
     return FetchRequest(str(file), workload)
 
 
-def test_what_a_workload_trains_validates_and_tests_on_is_there(tmp_path: Path) -> None:
+def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path: Path) -> None:
     assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
-
-
-def test_too_few_rows_are_told_before_anything_is_measured(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="100 rows of shape"):
         fetch(asked(tmp_path, rows=99))
-
-
-def test_a_workload_that_there_is_not_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="large"):
         fetch(asked(tmp_path, rows=100, workload="large"))
 

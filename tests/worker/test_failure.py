@@ -40,12 +40,9 @@ def test_an_exception_gets_its_code(error: Exception, phase: str, code: Code) ->
     assert (failure.code, failure.phase) == (code, phase)
 
 
-def test_what_the_apple_gpu_lacks_may_fall_back_where_that_is_wanted() -> None:
+def test_a_cause_is_one_short_line_and_a_remedy_helps() -> None:
     missing = NotImplementedError("The operator 'aten::foo' is not currently implemented for the MPS device.")
     assert "PYTORCH_ENABLE_MPS_FALLBACK=1" in failure_of(missing, "train").remedy
-
-
-def test_a_cause_is_one_short_line() -> None:
     cause = failure_of(ValueError("first\n  second\n" + "x" * 1000), "train").cause
     assert cause.startswith("ValueError: first second x")
     assert len(cause) <= 300
@@ -61,13 +58,9 @@ def test_a_cause_names_the_line_of_the_scenario_file(tmp_path: Path) -> None:
     failure = failure_of(caught.value, "build", str(file))
     assert failure.cause == "mine.py, line 4: ValueError: no"
     assert "Traceback" in failure.detail
-
-
-def test_a_syntax_error_has_a_line_too(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    with pytest.raises(SyntaxError) as caught:
+    with pytest.raises(SyntaxError) as wrong:
         compile("x = 1\ny = (\n", str(file), "exec")
-    assert failure_of(caught.value, "describe", str(file)).cause.startswith("mine.py, line 2: SyntaxError")
+    assert failure_of(wrong.value, "describe", str(file)).cause.startswith("mine.py, line 2: SyntaxError")
 
 
 def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
