@@ -1,11 +1,8 @@
-"""Write a file so that a reader sees the old whole or the new whole.
+"""Files that are replaced as a whole, and folders that go with their process."""
 
-A folder for a child's files, or for files of a run: gone with it, or removed after a parent that was killed.
-"""
-
-import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,23 +14,19 @@ from kerasbench.text import MADE
 PARTIAL = ".partial"
 
 
-def is_own(page: Path) -> bool:
-    """Tell whether a page may be written: kerasbench made it, or there is none."""
-    try:
-        return MADE in page.read_text("utf-8")
-    except FileNotFoundError:
-        return True
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
 def replace_page(page: Path, text: str) -> None:
-    """Write a page as ``replace`` does, but none that somebody else has made.
+    """Write a page as ``replace`` does, unless somebody else has made it.
 
     Raises:
         ResultsError: it is somebody else's, or the disk refuses.
     """
-    if not is_own(page):
+    try:
+        is_own = MADE in page.read_text("utf-8")
+    except FileNotFoundError:
+        is_own = True
+    except (OSError, UnicodeDecodeError):
+        is_own = False
+    if not is_own:
         raise ResultsError(
             f"{page}: left as it is, because kerasbench did not make this page: move it, or keep the results in a "
             "folder of their own"
@@ -67,41 +60,34 @@ def replace(file: Path, content: bytes) -> None:
 
 
 SCRATCH_PREFIX = "kerasbench-scratch-"
+SCRATCH_LOCK = ".lock"
 
 
 @contextmanager
 def scratch_folder(prefix: str = SCRATCH_PREFIX) -> Iterator[str]:
-    """Make a folder and remove it at the end. ``prefix`` begins its name, and with PREFIX.
+    """Make a folder whose name begins with a prefix, and remove it at the end.
 
-    The kernel's lock on it says that its parent lives; it is free once the parent has gone, however it went.
+    The kernel's lock in it says that its process lives; it is free once that has gone, however it went.
     """
+    from filelock import FileLock  # which takes as long to import as all else of a short command
+
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
-        descriptor = _lock(folder)
+        lock = FileLock(Path(folder, SCRATCH_LOCK))
+        with suppress(OSError, NotImplementedError):  # a file system without locks: then nobody sweeps there
+            lock.acquire(timeout=0)
         try:
             yield folder
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            lock.release()
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user's parents that were killed: compilation caches can be large."""
+    """Remove the folders of this user's processes that were killed: compilation caches can be large."""
+    from filelock import FileLock, Timeout
+
     for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
-        with suppress(OSError):
-            if folder.lstat().st_uid != os.getuid():
-                continue
-            descriptor = _lock(str(folder))
-            if descriptor is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(descriptor)
-
-
-def _lock(folder: str) -> int | None:
-    """Lock a folder and return what holds the lock until it is closed; None where another process has it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # held, or a file system without locks: then nobody sweeps there
-        os.close(descriptor)
-        return None
-    return descriptor
+        with suppress(OSError, NotImplementedError, Timeout):
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                with FileLock(folder / SCRATCH_LOCK, timeout=0):
+                    shutil.rmtree(folder, ignore_errors=True)

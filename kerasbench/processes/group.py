@@ -1,7 +1,4 @@
-"""What is done to a child's process group, and to what has left it: stop, go on, kill, count, sweep up.
-
-The parent's side of the guardian: start it, tell it what to kill when the parent is gone.
-"""
+"""A child's process group and what has left it: stop, resume, kill, count, sweep up; and the guardian's other side."""
 
 import os
 import signal
@@ -18,12 +15,12 @@ SWEEPS = 3  # what a sweep has missed because it was just being forked, the next
 
 
 def stop(group: int) -> None:
-    """Have no process of the group run any more until it is resumed or killed; none can refuse."""
+    """Stop the process group until it is resumed or killed; no process can refuse."""
     _send(group, signal.SIGSTOP)
 
 
 def resume(group: int) -> None:
-    """Have all that was stopped go on."""
+    """Resume the process group."""
     _send(group, signal.SIGCONT)
 
 
@@ -32,12 +29,13 @@ def kill(group: int) -> None:
 
     SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
     """
-    if _is_unreaped(group):
-        _send(group, signal.SIGKILL)
+    with suppress(psutil.NoSuchProcess):
+        if psutil.Process(group).ppid() == os.getpid():  # where SIGCHLD is ignored, the kernel has reaped it already
+            _send(group, signal.SIGKILL)
 
 
 def has_ended(child: int) -> bool:
-    """Tell whether a child has ended, without reaping it: until then its number, its group's too, is no other's."""
+    """Tell whether a child has ended, without reaping it: until it is reaped, no other process has its number."""
     try:
         return psutil.Process(child).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -45,9 +43,9 @@ def has_ended(child: int) -> bool:
 
 
 def left_cpu_s(child: int, mark: str) -> float:
-    """Return the processor time, in s, of all that a child has started and that is there still.
+    """Return the processor time, in s, of all that a child has started and that is still there.
 
-    FinishedRun children of theirs that they have waited for count too, on Linux; macOS keeps no such count.
+    Children of these that have ended and were waited for count too, on Linux; macOS keeps no such count.
     """
     spent_s = 0.0
     for number in psutil.pids():
@@ -62,33 +60,20 @@ def left_cpu_s(child: int, mark: str) -> float:
 def sweep(mark: str) -> None:
     """Kill what carries the mark, such as a daemon in a session of its own."""
     for _ in range(SWEEPS):
-        if not _kill_marked(mark):
+        killed = False
+        for number in psutil.pids():
+            with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
+                process = psutil.Process(number)
+                if process.environ().get(MARK) == mark:
+                    process.kill()
+                    killed = True
+        if not killed:
             return
-
-
-def _kill_marked(mark: str) -> bool:
-    """Kill what carries the mark and tell whether there was any."""
-    found = False
-    for number in psutil.pids():
-        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
-            process = psutil.Process(number)
-            if process.environ().get(MARK) == mark:
-                process.kill()
-                found = True
-    return found
 
 
 def _send(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
         os.killpg(group, number)
-
-
-def _is_unreaped(child: int) -> bool:
-    """Tell whether a number is still our child's; where SIGCHLD is ignored, the kernel has given it back already."""
-    try:
-        return psutil.Process(child).ppid() == os.getpid()
-    except psutil.NoSuchProcess:
-        return False
 
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
@@ -98,7 +83,7 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
     """Have a guardian stand by meanwhile, and return what tells it a line (guardian.py says which).
 
-    It is there when this goes on: nothing that is measured pays for its start.
+    It has started when this returns: nothing that is measured pays for that.
 
     Raises:
         OSError: it cannot be started, or ends at once.

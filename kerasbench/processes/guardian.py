@@ -1,8 +1,8 @@
-"""Outlives its parent, however that ends, and kills what the parent has left: children that are stopped see no end.
+"""Outlives its parent and kills what that has left: children that are stopped do not see that their parent has ended.
 
-Run by ``python -I -S guardian.py KERASBENCH_CHILD``, so by the standard library alone. A line of its input is
+Run by ``python -I -S guardian.py KERASBENCH_CHILD``: it has the standard library alone. A line of its input is
 ``+NUMBER`` for a process group or ``+MARK`` for what processes carry in their environment under that name, and
-``-NUMBER`` or ``-MARK`` when nothing is left of it. It sleeps until its input ends. Where its parent has ended in
+``-NUMBER`` or ``-MARK`` when nothing is left of it. It sleeps until its input ends. After a parent that has ended in
 order, nothing is left then.
 """
 
@@ -22,21 +22,22 @@ def main(name: str) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     print(flush=True)  # it stands by
-    known = heard(sys.stdin)
-    for group in filter(str.isdigit, known):
+    left = what_is_left(sys.stdin)
+    for group in filter(str.isdigit, left):
         with suppress(OSError):  # it has gone by itself
             os.killpg(int(group), signal.SIGKILL)
-    marks = {f"{name}={mark}".encode() for mark in known if not mark.isdigit()}
+    marks = {f"{name}={mark}".encode() for mark in left if not mark.isdigit()}
     for _ in range(SWEEPS if marks else 0):
         sweep(marks)
 
 
-def heard(lines: Iterable[str]) -> set[str]:
+def what_is_left(lines: Iterable[str]) -> set[str]:
     """Listen to the end and return what was there then."""
-    known: set[str] = set()
+    left: set[str] = set()
     for line in lines:
-        (known.add if line.startswith("+") else known.discard)(line[1:].strip())
-    return known
+        change = left.add if line.startswith("+") else left.discard
+        change(line[1:].strip())
+    return left
 
 
 def sweep(marks: set[bytes]) -> None:

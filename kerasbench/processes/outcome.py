@@ -1,11 +1,4 @@
-"""At what a trial is stopped: how long it may take, and how much memory it may hold.
-
-Why a child ended that gave no answer, as a failure.
-
-What one child has said: the messages that are believed.
-
-One trial from the parent's side: what its child is started with, what becomes of it, and what went wrong.
-"""
+"""A trial from the parent's side: its limits, its child's task, the messages that are believed, its outcome."""
 
 import dataclasses
 import errno
@@ -27,6 +20,30 @@ from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message,
 from kerasbench.protocol.requests import ProtocolKind, TrialRequest, encode_request
 from kerasbench.text import printable, size
 
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial: a measurement or a failure, never both."""
+
+    phases: list[Phase]  # those that were reached
+    wall_ns: int
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    left_cpu_s: float = 0.0  # processor time of what the child had started and was stopped with it
+    started_alone: bool = True  # no other child ran until it could be measured
+    had_turn: bool = False  # it got as far as to be measured
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one child may take."""
+
+    timeout_s: float
+    timeout: str  # how a message names this limit
+    memory_bytes: int | None = None  # None: no limit
+    remedy: str = "a longer --timeout, in seconds"
+
+
 DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "sweep": 300.0}
 # A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
@@ -34,152 +51,25 @@ TIMES_THE_FIRST = 10.0
 LEAST_TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one child may take. ``memory_bytes`` None: no limit.
-
-    ``timeout`` is how a message names the limit of time, ``remedy`` what it advises where that was too short.
-    """
-
-    timeout_s: float
-    timeout: str
-    memory_bytes: int | None = None
-    remedy: str = "a longer --timeout, in seconds"
-
-
 def trial_limits(
     timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_trial_s: float | None
 ) -> Limits:
-    """Return a trial's limits: what was asked for, and where no time was, what the case's first trial suggests.
-
-    ``first_trial_s`` is how long the case's first trial took, None before there is one.
-    """
+    """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took."""
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
     standard_s = DEFAULT_TIMEOUT_S[kind]
-    follows_s = standard_s if first_trial_s is None else max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
-    if first_trial_s is None or follows_s >= standard_s:
-        return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes)
-    said = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
-    return Limits(follows_s, said, memory_bytes)
-
-
-SMALLER = "a smaller batch or workload, or a machine with more memory"
-
-
-def failure_of(ended: process.Exit, phase: str, limits: Limits) -> Failure:
-    """Say why a child that gave no answer ended."""
-    return shown(dataclasses.replace(_cause(ended, phase, limits), phase=phase, detail=process.last_lines(ended)))
-
-
-def over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
-    """Say that a trial held more than it may."""
-    cause = f"used {size(used_bytes)} {where}, the limit is {size(limit_bytes)} (--memory-limit)"
-    return Failure(Code.OOM, cause, "a smaller batch or workload, or a higher --memory-limit", own_limit=True)
-
-
-def shown(failure: Failure) -> Failure:
-    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file."""
-    texts = (failure.cause, failure.remedy, failure.detail)
-    cause, remedy, detail = (_without_home(printable(text)) for text in texts)
-    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
-
-
-def _without_home(text: str) -> str:
-    """Return a text with ``~`` for the user's home folder, whose name is mostly the user's own."""
-    home = os.path.expanduser("~").rstrip("/")
-    return re.sub(rf"(?<![\w./-]){re.escape(home)}(?=/)", "~", text) if home else text
-
-
-def _cause(ended: process.Exit, phase: str, limits: Limits) -> Failure:
-    where = f"in phase {phase!r}"
-    if ended.broke_protocol:
-        cause = f"something other than kerasbench wrote to the result pipe {where}"
-        return Failure(Code.INVALID, cause, "the scenario must not write to inherited file descriptors")
-    if ended.exceeded_bytes is not None and limits.memory_bytes is not None:
-        return over_limit(ended.exceeded_bytes, limits.memory_bytes, where)
-    if ended.timed_out:
-        return Failure(Code.TIMEOUT, f"stopped {where} by {limits.timeout}", limits.remedy)
-    if ended.status < 0:
-        return _death(-ended.status, where, ended.shortage)
-    if ended.status == EXIT_PIPE_LOST:
-        remedy = "the scenario must not close or replace inherited file descriptors"
-        return Failure(Code.INVALID, f"the result pipe was taken from kerasbench {where}", remedy)
-    cause = f"left with exit status {ended.status} {where} without a result"
-    return Failure(Code.CRASH, cause, "the scenario must not end the process")
-
-
-def _death(number: int, where: str, shortage: str) -> Failure:
-    if number != signal.SIGKILL:
-        known = {one.value: one.name for one in signal.Signals}
-        name = known.get(number, f"signal {number}")
-        return Failure(Code.CRASH, f"died from {name} {where}", "see its last lines, if it had any")
-    if shortage:
-        return Failure(Code.OOM, f"killed for want of memory {where}: {shortage}", SMALLER)
-    remedy = "find who killed it: the scenario itself, a supervisor, or somebody by hand"
-    return Failure(Code.CRASH, f"killed by SIGKILL from outside {where}", remedy)
-
-
-@dataclass
-class Received:
-    """The messages of one child, as they come in: those that begin with the token that its request brought it.
-
-    The token keeps out whatever a scenario writes to the pipe, well-formed or not. It is no secret to code that looks
-    for it in the worker's memory. ``on_turn`` gets what is said of turns (``ready``, ``slice``) and returns whether it
-    was to be said now: questions have none.
-    """
-
-    on_phase: Callable[[str], None] = lambda phase: None
-    on_turn: Callable[[Message], bool] = lambda message: False
-    token: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
-    phases: list[Phase] = field(default_factory=list)
-    begun: str = "spawn"
-    answer: Message | None = None
-
-    def take(self, line: bytes) -> bool:
-        """Take a line in and tell whether it was a message that could come."""
-        token, _, said = line.partition(b" ")
-        if token != self.token:
-            return False
-        try:
-            message = msgspec.json.decode(said, type=Message)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        if message.begun is not None:
-            self.begun = message.begun
-            self.on_phase(message.begun)
-        elif message.phase is not None:
-            self.phases.append(message.phase)
-        elif self.answer is not None:
-            return False  # after its answer, a second one perhaps: somebody else writes to the pipe
-        elif message.ready is not None or message.slice is not None:
-            return self.on_turn(message)
-        else:
-            self.answer = dataclasses.replace(message, failure=message.failure and shown(message.failure))
-        return True
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a trial: a measurement or a failure, never both, and the phases that were reached.
-
-    ``left_cpu_s`` is the processor time of what the child had started and was stopped with it. ``started_alone``: no
-    other child ran until it could be measured. ``had_turn``: it got as far as to be measured.
-    """
-
-    phases: list[Phase]
-    wall_ns: int
-    measurement: Measurement | None = None
-    failure: Failure | None = None
-    left_cpu_s: float = 0.0
-    started_alone: bool = True
-    had_turn: bool = False
+    if first_trial_s is not None:
+        follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
+        if follows_s < standard_s:
+            name = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
+            return Limits(follows_s, name, memory_bytes)
+    return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes)
 
 
 def task_of(
     python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
 ) -> Task:
-    """Return what a trial's child is started with. ``kept`` are the variables that a user lets in.
+    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through.
 
     Raises:
         UsageError: there is no place for the data sets that it asks for.
@@ -196,17 +86,58 @@ def task_of(
     return Task(python, variables, token + b" " + encode_request(request), limits.timeout_s, limits.memory_bytes)
 
 
+@dataclass
+class Received:
+    """The messages of one child, as they come in: those that begin with the token that its request brought it.
+
+    The token keeps out whatever a scenario writes to the pipe, well-formed or not. It is no secret to code that looks
+    for it in the worker's memory.
+    """
+
+    on_phase: Callable[[str], None] = lambda phase: None
+    on_turn: Callable[[Message], bool] = lambda message: False  # whether a ready or a slice could come now
+    token: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
+    phases: list[Phase] = field(default_factory=list)
+    begun: str = "spawn"  # the phase that it is in
+    answer: Message | None = None
+
+    def take(self, line: bytes) -> bool:
+        """Take a line in and tell whether it was a message that could come."""
+        token, _, encoded = line.partition(b" ")
+        if token != self.token:
+            return False
+        try:
+            message = msgspec.json.decode(encoded, type=Message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        if message.begun is not None:
+            self.begun = message.begun
+            self.on_phase(message.begun)
+        elif message.phase is not None:
+            self.phases.append(message.phase)
+        elif self.answer is not None:
+            return False  # after its answer, a second one perhaps: somebody else writes to the pipe
+        elif message.ready is not None or message.slice is not None:
+            return self.on_turn(message)
+        else:
+            self.answer = dataclasses.replace(message, failure=message.failure and shown(message.failure))
+        return True
+
+
 def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool = True) -> Outcome:
     """Judge what a child has said and how it ended."""
-    phases = with_edges(received.phases, ended)
+    phases = received.phases
+    if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
+        spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
+        phases = [spawn, *phases, Phase("exit", phases[-1].end_ns, ended.spawned_ns + ended.wall_ns)]
     outcome = Outcome(phases, ended.wall_ns, left_cpu_s=ended.left_cpu_s, started_alone=started_alone)
-    answer = received.answer or Message()
-    if answer.measurement is None or ended.broke_protocol:
-        said = None if ended.broke_protocol else answer.failure
-        return dataclasses.replace(outcome, failure=said or failure_of(ended, received.begun, limits))
+    answer = Message() if received.answer is None or ended.broke_protocol else received.answer
+    if answer.measurement is None:
+        failure = answer.failure or failure_of(ended, received.begun, limits)
+        return dataclasses.replace(outcome, failure=failure)
     used_bytes = max(answer.measurement.peak_rss_bytes, ended.exceeded_bytes or 0)
     if limits.memory_bytes is not None and used_bytes > limits.memory_bytes:
-        return dataclasses.replace(outcome, failure=over_limit(used_bytes, limits.memory_bytes, "at its peak"))
+        return dataclasses.replace(outcome, failure=_over_limit(used_bytes, limits.memory_bytes, "at its peak"))
     return dataclasses.replace(outcome, measurement=answer.measurement)
 
 
@@ -214,21 +145,58 @@ def not_started(error: OSError, python: str) -> Failure:
     """Say why there is no child: a disk that is full, too many processes, or a program that is not for this machine."""
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
         cause = f"{python} could not be started: {error.strerror}"
-        return Failure(
-            Code.UNAVAILABLE, cause, "name another interpreter with --python, or create this one again", "spawn"
-        )
+        remedy = "name another interpreter with --python, or create this one again"
+        return Failure(Code.UNAVAILABLE, cause, remedy, "spawn")
     cause = f"the child could not be started: {error.strerror or error}"
     return Failure(Code.CRASH, cause, "free disk space, memory, processes or open files", "spawn")
 
 
-def with_edges(phases: list[Phase], ended: Exit) -> list[Phase]:
-    """Add what only the parent sees: before the interpreter's first line, and after the last message."""
-    if not phases:
-        return []
-    end_ns = ended.spawned_ns + ended.wall_ns
-    first, last = phases[0], phases[-1]
-    return [
-        Phase("spawn", ended.spawned_ns, first.start_ns),
-        *phases,
-        Phase("exit", last.end_ns, end_ns),
-    ]
+def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
+    """Say why a child that gave no answer ended."""
+    where = f"in phase {phase!r}"
+    if ended.broke_protocol:
+        cause = f"something other than kerasbench wrote to the result pipe {where}"
+        failure = Failure(Code.INVALID, cause, "the scenario must not write to inherited file descriptors")
+    elif ended.exceeded_bytes is not None and limits.memory_bytes is not None:
+        failure = _over_limit(ended.exceeded_bytes, limits.memory_bytes, where)
+    elif ended.timed_out:
+        failure = Failure(Code.TIMEOUT, f"stopped {where} by {limits.timeout}", limits.remedy)
+    elif ended.status < 0:
+        failure = _death(-ended.status, where, ended.shortage)
+    elif ended.status == EXIT_PIPE_LOST:
+        remedy = "the scenario must not close or replace inherited file descriptors"
+        failure = Failure(Code.INVALID, f"the result pipe was taken from kerasbench {where}", remedy)
+    else:
+        cause = f"left with exit status {ended.status} {where} without a result"
+        failure = Failure(Code.CRASH, cause, "the scenario must not end the process")
+    return shown(dataclasses.replace(failure, phase=phase, detail=process.last_lines(ended)))
+
+
+def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
+    cause = f"used {size(used_bytes)} {where}, the limit is {size(limit_bytes)} (--memory-limit)"
+    return Failure(Code.OOM, cause, "a smaller batch or workload, or a higher --memory-limit", own_limit=True)
+
+
+def _death(number: int, where: str, shortage: str) -> Failure:
+    if number != signal.SIGKILL:
+        names = {known.value: known.name for known in signal.Signals}
+        name = names.get(number, f"signal {number}")
+        return Failure(Code.CRASH, f"died from {name} {where}", "see its last lines, if it had any")
+    if shortage:
+        remedy = "a smaller batch or workload, or a machine with more memory"
+        return Failure(Code.OOM, f"killed for want of memory {where}: {shortage}", remedy)
+    remedy = "find who killed it: the scenario itself, a supervisor, or somebody by hand"
+    return Failure(Code.CRASH, f"killed by SIGKILL from outside {where}", remedy)
+
+
+def shown(failure: Failure) -> Failure:
+    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file."""
+    texts = (failure.cause, failure.remedy, failure.detail)
+    cause, remedy, detail = (_without_home(printable(text)) for text in texts)
+    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
+
+
+def _without_home(text: str) -> str:
+    """Return a text with ``~`` for the user's home folder, whose name is mostly the user's own."""
+    home = os.path.expanduser("~").rstrip("/")
+    return re.sub(rf"(?<![\w./-]){re.escape(home)}(?=/)", "~", text) if home else text

@@ -1,6 +1,4 @@
-"""What a child and its process group hold in memory, and what speaks for its having been killed for that.
-
-One child process: start it, hear it, park it, stop it in time, leave nothing of it behind.
+"""One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing of it behind.
 
 The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
 never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
@@ -43,19 +41,15 @@ class MemoryWatch:
         now_s = time.monotonic()
         if self._looked_s is None or now_s - self._looked_s >= LOOK_S:
             self._looked_s = now_s
-            self._look()
+            machine = psutil.virtual_memory()
+            self._left_share = machine.available / machine.total
+            held_bytes = 0 if self._limit_bytes is None else group_bytes(self._group)
+            if self._limit_bytes is not None and held_bytes > self._limit_bytes:
+                self.exceeded_bytes = held_bytes
         return self.exceeded_bytes is not None
 
-    def _look(self) -> None:
-        machine = psutil.virtual_memory()
-        self._left_share = machine.available / machine.total
-        if self._limit_bytes is not None:
-            held_bytes = group_bytes(self._group)
-            if held_bytes > self._limit_bytes:
-                self.exceeded_bytes = held_bytes
-
     def shortage(self) -> str:
-        """Return what speaks for the child's having been killed because memory ran out; empty where nothing does."""
+        """Return why the child may have been killed because memory ran out; empty if nothing says so."""
         return shortage(self._kills, linux.oom_kills(), self._left_share)
 
 
@@ -77,22 +71,20 @@ def group_bytes(group: int) -> int:
 
 
 def shortage(before: Kills, after: Kills, left_share: float) -> str:
-    """Return why memory is to blame for a SIGKILL that nobody admits to; empty where nothing says so.
+    """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
 
     ``left_share`` is how much of the machine's memory was available at the last look, at most a second before. It
     stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
-    if _rose(before.group, after.group):
+
+    def rose(before: int | None, after: int | None) -> bool:
+        return before is not None and after is not None and after > before
+
+    if rose(before.group, after.group):
         return "the kernel killed a process of its control group, whose memory was used up"
-    if _rose(before.machine, after.machine):
+    if rose(before.machine, after.machine):
         return "the kernel killed a process of this machine, whose memory was used up"
-    if left_share < SCARCE_SHARE:
-        return f"{left_share:.1%} of the machine's memory was left just before"
-    return ""
-
-
-def _rose(before: int | None, after: int | None) -> bool:
-    return before is not None and after is not None and after > before
+    return f"{left_share:.1%} of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
@@ -111,31 +103,26 @@ SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too o
 
 @dataclass(frozen=True)
 class Task:
-    """What a child is started with and for, and at what it is stopped. ``memory_bytes`` None: at no memory."""
+    """What a child is started with and for, and at what it is stopped."""
 
     python: str
     environment: Mapping[str, str]
     request: bytes
     timeout_s: float
-    memory_bytes: int | None = None
+    memory_bytes: int | None = None  # None: no limit
     worker: Path = WORKER
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended. ``status`` is its exit status, negative for a signal.
+    """How a child ended."""
 
-    ``exceeded_bytes`` is what it held when that was found to be more than its limit, and it was stopped; ``shortage``
-    what speaks for memory having run out. ``left_cpu_s`` is the processor time of what it had started and was stopped
-    with it: nobody waits for those, so that no count of ended children has it.
-    """
-
-    status: int
+    status: int  # its exit status, negative for a signal
     timed_out: bool
     broke_protocol: bool
-    exceeded_bytes: int | None
-    shortage: str
-    left_cpu_s: float
+    exceeded_bytes: int | None  # what it held when that was found to be more than its limit, and it was stopped
+    shortage: str  # why it may have been killed because memory ran out
+    left_cpu_s: float  # of what it had started and was stopped with it; no count of ended children has that
     spawned_ns: int
     wall_ns: int
     stdout: str
@@ -151,12 +138,12 @@ class Child:
          |    <--resume--   |
          +------ end -------+---> ENDED: killed, reaped, swept up; ``exit`` says how
 
-    ``on_line`` gets each line from its pipe and returns False for one that is no message: it is to be ended then.
-    ``guard`` is told of its process group and its mark, as a guardian understands it.
+    ``on_line`` gets each line from its pipe and returns False for one that is no message: the child is ended then.
+    ``guard`` is told of its process group and its mark, in the words of guardian.py.
     """
 
     def __init__(
-        self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda said: None
+        self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda line: None
     ) -> None:
         self.exit: Exit | None = None
         self._task = task
@@ -188,7 +175,7 @@ class Child:
             self._leave()
 
     def begin(self) -> None:
-        """Give it its request, after which it never blocks who says something to it."""
+        """Give it its request; from then on, writing to it never blocks."""
         with suppress(BrokenPipeError):  # it died at once; its exit says more
             self._input.write(self._task.request)
             self._input.flush()
@@ -217,7 +204,7 @@ class Child:
             del kept[:-KEEP_BYTES]
 
     def say(self, line: bytes) -> None:
-        """Write a line to its input. One that has left so many unread that they fill the pipe breaks the protocol."""
+        """Write a line to its input; a child that reads so few of them that they fill the pipe breaks the protocol."""
         try:
             os.write(self._input.fileno(), line)
         except BrokenPipeError:
@@ -236,12 +223,12 @@ class Child:
         group.resume(self.number)
 
     def forgive(self, ns: int) -> None:
-        """Leave so much of its time out of account: nobody could have heard it."""
+        """Do not count so much towards its timeout: the parent was suspended and could not hear it."""
         if self._since_ns is not None:
             self._since_ns += ns
 
     def is_over(self) -> bool:
-        """Tell whether it is to be ended: nothing more can be heard of it, or it may not go on."""
+        """Tell whether to end it: nothing more can be heard of it, or it may not go on."""
         self._timed_out = self._spent_ns() > self._task.timeout_s * 1e9
         if self._timed_out or self._broke_protocol or self._memory.exceeds():
             return True
@@ -265,6 +252,7 @@ class Child:
         """Kill it with all that it started, reap it, and keep how it ended in ``exit``."""
         left_cpu_s = group.left_cpu_s(self.number, self._mark)
         self._leave()
+        stdout, stderr = (kept.decode("utf-8", "replace") for kept in self._kept.values())
         self.exit = Exit(
             status=KILLED if self._process.returncode is None else self._process.returncode,
             timed_out=self._timed_out,
@@ -274,25 +262,22 @@ class Child:
             left_cpu_s=left_cpu_s,
             spawned_ns=self._spawned_ns,
             wall_ns=time.monotonic_ns() - self._spawned_ns,
-            stdout=self._said(self._process.stdout),
-            stderr=self._said(self._process.stderr),
+            stdout=stdout,
+            stderr=stderr,
         )
 
     def _take(self, content: bytes) -> None:
-        ended, newline, begun = content.rpartition(b"\n")
-        if newline:
-            lines = (self._partial + ended).split(b"\n")
+        *endings, beginning = content.split(b"\n")
+        for ending in endings:
+            line = bytes(self._partial + ending)
             self._partial.clear()
-            self._broke_protocol = self._broke_protocol or not all(self._on_line(bytes(line)) for line in lines)
-        self._partial += begun
+            self._broke_protocol = self._broke_protocol or not self._on_line(line)
+        self._partial += beginning
         self._broke_protocol = self._broke_protocol or len(self._partial) > MAX_LINE_BYTES
 
     def _spent_ns(self) -> int:
         """Return how long it has run, without the time in which it was parked."""
         return self._ran_ns + (0 if self._since_ns is None else time.monotonic_ns() - self._since_ns)
-
-    def _said(self, stream: IO[bytes] | None) -> str:
-        return "" if stream is None else self._kept[stream].decode("utf-8", "replace")
 
     def _leave(self) -> None:
         """Kill its group and reap it, then what has left the group; close what leads to it."""
@@ -350,11 +335,11 @@ class Listener:
         began_ns = time.monotonic_ns()
         ready = self._selector.select(wait_s)
         late_ns = time.monotonic_ns() - began_ns - round(wait_s * 1e9)
-        for one in self._children if late_ns > LATE_NS else ():  # this process was stopped meanwhile, by Ctrl-Z
-            one.forgive(late_ns)
+        for child in self._children if late_ns > LATE_NS else ():  # this process was stopped meanwhile, by Ctrl-Z
+            child.forgive(late_ns)
         for key, _ in ready:
-            child: Child = key.data
-            child.read(key.fileobj)  # type: ignore[arg-type]
+            child = key.data
+            child.read(key.fileobj)
             if key.fileobj not in child.open:
                 self._selector.unregister(key.fileobj)
 
@@ -377,9 +362,8 @@ def run(
 ) -> Exit:
     """Run the worker on one request that is no trial, and return how it ended.
 
-    ``on_line`` gets each line from the pipe and returns False for one that is no message: the child is stopped
-    then. ``on_tick`` is called every ``poll_s`` at least. Whatever is raised meanwhile (KeyboardInterrupt) stops the
-    child and everything that it started.
+    The callbacks are those of Child and Listener. Whatever is raised meanwhile (KeyboardInterrupt) stops the child and
+    everything that it started.
     """
     task = Task(python, environment, request, timeout_s, worker=worker)
     with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
@@ -414,5 +398,5 @@ def _spawn(task: Task, mark: str) -> tuple["subprocess.Popen[bytes]", IO[bytes]]
 
 def last_lines(exit_: Exit, count: int = 40) -> str:
     """Return the end of what the child printed: stderr, or stdout where stderr is empty."""
-    said = exit_.stderr.strip() or exit_.stdout.strip()
-    return "\n".join(said.splitlines()[-count:])
+    printed = exit_.stderr.strip() or exit_.stdout.strip()
+    return "\n".join(printed.splitlines()[-count:])

@@ -1,6 +1,6 @@
-"""Several children at once, before anything is measured: probing backends, describing scenarios.
+"""Questions to a child that are no trial: what a backend sees, what a file holds, what is installed.
 
-Questions to a child that are no trial: what a backend sees, what a file holds, what is installed.
+Nothing is measured yet, so several may be asked at once.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from kerasbench.processes.outcome import Limits, Received, failure_of, not_start
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
 from kerasbench.protocol.messages import Description, Failure, Inventory, Message, ProbeReport
-from kerasbench.protocol.requests import NOTHING as NOTHING_GIVEN
+from kerasbench.protocol.requests import NOTHING as NO_CONFIG
 from kerasbench.protocol.requests import (
     CountRequest,
     DescribeRequest,
@@ -31,7 +31,7 @@ from kerasbench.protocol.requests import (
 )
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 Tick = Callable[[], None]
 WAKE_S = 0.05  # nothing is being measured yet
 
@@ -40,8 +40,8 @@ class GivenUp(Exception):
     """The others have failed or were interrupted: nobody waits for this one any more."""
 
 
-def together(work: Callable[[Item, Tick], Found], items: Sequence[Item], at_once: int) -> list[Found]:
-    """Do the work for every item, each in a thread, and return what was found in the order of the items.
+def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_once: int) -> list[Answer]:
+    """Do the work for every item, each in a thread, and return the answers in the order of the items.
 
     ``work`` gets a function that it calls again and again, as ``process.run`` does. When one fails, or Ctrl-C comes,
     that function raises, which stops the others' children.
@@ -55,33 +55,35 @@ def together(work: Callable[[Item, Tick], Found], items: Sequence[Item], at_once
     with ThreadPoolExecutor(at_once) as pool:
         try:
             running = [pool.submit(work, item, tick) for item in items]  # Ctrl-C may come here too
-            waiting: set[Future[Found]] = set(running)
+            waiting: set[Future[Answer]] = set(running)
             while waiting:
                 # Not for ever: a signal that comes just before a thread begins to wait is not heeded until it wakes.
                 done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
-                for one in done:
-                    one.result()
-            return [one.result() for one in running]
+                for future in done:
+                    future.result()  # raises what it raised
+            return [future.result() for future in running]
         except BaseException:
             given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-PROBE_TIMEOUT_S = 120.0  # a cold import of TensorFlow from a slow disk takes half a minute
-DESCRIBE_TIMEOUT_S = 60.0
-COUNT_TIMEOUT_S = 120.0  # like a probe, and two steps of eight samples
-FETCH_TIMEOUT_S = 1800.0  # CIFAR-100's 170 MB over a slow line
-Said = TypeVar("Said")
+# For how long a child may answer each kind of request, and what it does meanwhile.
+TIMES: dict[type[Request], tuple[float, str]] = {
+    ProbeRequest: (120.0, "importing a backend"),  # a cold import of TensorFlow from a slow disk takes half a minute
+    InventoryRequest: (60.0, "looking at what is installed"),
+    DescribeRequest: (60.0, "describing scenario files"),
+    CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
+    FetchRequest: (1800.0, "having a data set's rows"),  # CIFAR-100's 170 MB over a slow line
+}
 
 
 def probe(
     backend: str, python: str, on_tick: Callable[[], None] = lambda: None, kept: Mapping[str, str] = NOTHING
 ) -> ProbeReport | Failure:
-    """Ask one backend, in a child, what it is and what it sees."""
-    limits = _standard(PROBE_TIMEOUT_S, "importing a backend")
+    """Ask one backend what it is and what it sees."""
     variables = visible_cuda() | backends.get(backend).ALWAYS
-    report = _ask(python, ProbeRequest(backend), limits, variables, lambda answer: answer.probe, on_tick, kept=kept)
+    report = _ask(python, ProbeRequest(backend), variables, lambda answer: answer.probe, kept, on_tick)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -95,9 +97,8 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
 
 
 def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
-    """Ask one backend's interpreter, in a child, what is installed there; nothing is imported."""
-    limits = _standard(DESCRIBE_TIMEOUT_S, "looking at what is installed")
-    return _ask(python, InventoryRequest(backend), limits, {}, lambda answer: answer.inventory, on_tick)
+    """Ask one backend's interpreter what is installed there; nothing is imported."""
+    return _ask(python, InventoryRequest(backend), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
 
 def describe(
@@ -105,68 +106,51 @@ def describe(
     python: str,
     backend: str | None = None,
     kept: Mapping[str, str] = NOTHING,
-    model_config: ModelConfig = NOTHING_GIVEN,
+    model_config: ModelConfig = NO_CONFIG,
 ) -> list[Description] | Failure:
-    """Ask scenario files, in one child, what is in each; ``backend`` is for files that use keras at their top.
-
-    ``model_config`` is said of those that are models.
-    """
-    limits = _standard(DESCRIBE_TIMEOUT_S, "describing scenario files")
+    """Ask what is in each scenario file or model; ``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
     request = DescribeRequest(list(files), model_config)
-    return _ask(python, request, limits, variables, lambda answer: answer.descriptions, kept=kept)
+    return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
-    """Have a workload's real rows downloaded and checked, in a child; return the data set's title."""
-    limits = _standard(FETCH_TIMEOUT_S, "having a data set's rows")
+    """Have a workload's real rows downloaded and checked; return the data set's title."""
     variables, request = backends.get(backend).ALWAYS, FetchRequest(file, workload)
-    return _ask(python, request, limits, variables, lambda answer: answer.fetched, real_data=True, kept=kept)
+    return _ask(python, request, variables, lambda answer: answer.fetched, kept)
 
 
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
-    """Have the floating-point operations that a training step takes for each sample counted, in a child."""
-    limits = _standard(COUNT_TIMEOUT_S, "counting operations")
+    """Have the floating-point operations counted that a training step takes for each sample."""
     counting = backends.get(backends.counting())
     variables = counting.ALWAYS | counting.environment(Device(CPU), DEFAULT, "")
-    return _ask(python, request, limits, variables, lambda answer: answer.counted, kept=kept)
+    return _ask(python, request, variables, lambda answer: answer.counted, kept)
 
 
 def _ask(
     python: str,
     request: Request,
-    limits: Limits,
     variables: Mapping[str, str],
-    wanted: Callable[[Message], Said | None],
-    on_tick: Callable[[], None] = lambda: None,
-    real_data: bool = False,
+    wanted: Callable[[Message], Answer | None],
     kept: Mapping[str, str] = NOTHING,
-) -> Said | Failure:
-    """Have a child answer one request that is no trial; ``wanted`` is what its answer should hold."""
+    on_tick: Callable[[], None] = lambda: None,
+) -> Answer | Failure:
+    """Have a child answer one request; ``wanted`` takes the answer out of its message."""
+    timeout_s, task = TIMES[type(request)]
     received = Received()
+    line = received.token + b" " + encode_request(request)
     try:
         with scratch_folder() as scratch:
-            if real_data:
+            if isinstance(request, FetchRequest):
                 share_datasets(scratch)
-            own = clean(python, kept) | for_scratch(scratch)
-            line = received.token + b" " + encode_request(request)
-            ended = process.run(
-                python,
-                {**own, **variables},
-                line,
-                limits.timeout_s,
-                received.take,
-                on_tick,
-                poll_s=process.QUICK_POLL_S,
-            )
+            environment = {**clean(python, kept), **for_scratch(scratch), **variables}
+            take, poll_s = received.take, process.QUICK_POLL_S
+            ended = process.run(python, environment, line, timeout_s, take, on_tick, poll_s=poll_s)
     except OSError as error:
         return not_started(error, python)
-    answer = received.answer or Message()
-    said = wanted(answer)
-    if said is not None:  # 0.0 counted operations and an empty title are answers
-        return said
-    return answer.failure or failure_of(ended, received.begun, limits)
-
-
-def _standard(timeout_s: float, what: str) -> Limits:
-    return Limits(timeout_s, f"the limit of {timeout_s:g} s for {what}", remedy="find what takes so long")
+    message = received.answer or Message()
+    answer = wanted(message)
+    if answer is not None:  # 0.0 counted operations and an empty title are answers
+        return answer
+    limits = Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find what takes so long")
+    return message.failure or failure_of(ended, received.begun, limits)

@@ -15,7 +15,7 @@ from kerasbench.processes.process import SAFE_PATH
 from kerasbench.protocol.columns import BELOW, CPU, DEFAULT, VISIBILITY, Device
 
 # A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
-# slower, or another one than it would be, stays out, unless a user lets it in by its name.
+# slower, or another one than it would be, stays out, unless a user names it.
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "CONDA_PREFIX"),
@@ -53,7 +53,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 def clean(
     python: str = sys.executable, kept: Mapping[str, str] = NOTHING, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the inherited variables that a child of an interpreter needs, and those that a user lets in."""
+    """Return the inherited variables that a child of an interpreter needs, and those that a user has passed through."""
     passed_on = PASSED_ON + OF_THIS_INTERPRETER if python == sys.executable else PASSED_ON
     return {name: value for name, value in inherited.items() if _is_one(name, passed_on)} | dict(kept)
 
@@ -66,7 +66,7 @@ def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that a user lets in, each with its value; raise UsageError for one that cannot be."""
+    """Return the variables that a user passes through, with their values; raise UsageError for one that cannot be."""
     for name in names:
         if not NAME.fullmatch(name):
             raise UsageError(f"{KEEP} takes the names of variables, such as OMP_PROC_BIND, not {name!r}")
@@ -80,7 +80,7 @@ def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dic
 
 
 def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.environ) -> None:
-    """Raise UsageError where a variable that an interrupted run has let in has another value now, or none."""
+    """Raise UsageError if a variable that an interrupted run passed through has another value now, or none."""
     for name, value in kept.items():
         if inherited.get(name) != value:
             here = f"is {inherited[name]!r} here" if name in inherited else "is not set here"
@@ -89,12 +89,12 @@ def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.envi
 
 def own_names() -> frozenset[str]:
     """Return the variables that kerasbench sets for every trial, or heeds in a way of its own."""
-    found = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
-    for name in backends.names():
-        found |= backends.get(name).ALWAYS.keys()
+    names = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
+    for backend in map(backends.get, backends.names()):
+        names |= backend.ALWAYS.keys()
         for device in (Device(CPU), Device("cuda")):
-            found |= backends.get(name).environment(device, DEFAULT, "").keys()
-    return frozenset(found)
+            names |= backend.environment(device, DEFAULT, "").keys()
+    return frozenset(names)
 
 
 def _is_one(name: str, patterns: Sequence[str]) -> bool:

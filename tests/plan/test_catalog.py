@@ -7,8 +7,9 @@ import pytest
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
+from kerasbench.processes import questions
 from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
-from kerasbench.protocol.requests import ModelConfig
+from kerasbench.protocol.requests import DescribeRequest, ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 
 pytestmark = pytest.mark.processes
@@ -320,7 +321,7 @@ def test_a_file_that_raises_at_import_is_refused_with_the_line(faults: Path) -> 
 
 
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.processes.questions.DESCRIBE_TIMEOUT_S", 1.5)
+    monkeypatch.setitem(questions.TIMES, DescribeRequest, (1.5, "describing"))
     file = tmp_path / "mine.py"
     file.write_text("while True: pass")
     with pytest.raises(UnusableScenario, match=r"stopped in phase 'describe' by the limit of 1\.5 s"):

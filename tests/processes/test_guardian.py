@@ -39,7 +39,7 @@ def stands_by() -> Iterator["subprocess.Popen[str]"]:
 
 
 def test_what_is_known_at_the_end_is_what_was_not_taken_back() -> None:
-    assert guardian.heard(["+1-2\n", "+77\n", "+1-3\n", "+78\n", "-77\n", "-1-2\n"]) == {"1-3", "78"}
+    assert guardian.what_is_left(["+1-2\n", "+77\n", "+1-3\n", "+78\n", "-77\n", "-1-2\n"]) == {"1-3", "78"}
 
 
 def test_a_group_that_is_stopped_is_killed_when_the_input_ends() -> None:

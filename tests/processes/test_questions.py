@@ -8,6 +8,7 @@ import pytest
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import CPU, GPU, Device
 from kerasbench.protocol.messages import Code, Description, Failure, Inventory, ProbeReport
+from kerasbench.protocol.requests import DescribeRequest
 
 pytestmark = pytest.mark.processes
 
@@ -34,7 +35,7 @@ def test_scenario_files_are_described_in_their_order(faults: Path) -> None:
 
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(questions, "DESCRIBE_TIMEOUT_S", 0.5)
+    monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.5, "describing scenario files"))
     (tmp_path / "hangs.py").write_text(HANGS)
     found = questions.describe([str(tmp_path / "hangs.py")], sys.executable)
     assert isinstance(found, Failure)
