@@ -7,7 +7,7 @@ What other processes did to a row: how much of the machine they used, and which 
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from typing import TypeVar
@@ -20,7 +20,7 @@ from kerasbench.host.noise import SCATTER_WARN, Warned
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
 from kerasbench.protocol.messages import Failure, Phase, WorkloadDescription
-from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, completed_rounds
 from kerasbench.text import count
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def _without_open_round(record: Record) -> Record:
 
     for trial in record.trials:
         rows.setdefault(row_of(trial), []).append(trial)
-    whole = {key: _whole_rounds(trials) for key, trials in rows.items()}
+    whole = {key: completed_rounds({one.case for one in trials}, trials) for key, trials in rows.items()}
 
     def counts(trial: TrialRecord) -> bool:
         if trial.block and trial.protocol != "published":
@@ -113,17 +113,6 @@ def _without_open_round(record: Record) -> Record:
         return not rounds or trial.failure is not None or trial.round <= rounds
 
     return dataclasses.replace(record, trials=[trial for trial in record.trials if counts(trial)])
-
-
-def _whole_rounds(trials: Sequence[TrialRecord]) -> int:
-    """Return in how many rounds, from the first on, a row had every column that had not failed by then."""
-    columns, done = {trial.column for trial in trials}, 0
-    while True:
-        failed = {trial.column for trial in trials if trial.ends_case and trial.round <= done + 1}
-        had = {trial.column for trial in trials if trial.round == done + 1 and not trial.crowded}
-        if not had or not columns - failed <= had:
-            return done
-        done += 1
 
 
 def _origin(record: Record, scenario: ScenarioRecord, workload: WorkloadDescription, size: Size | None) -> Origin:

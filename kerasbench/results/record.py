@@ -4,7 +4,7 @@ Tables are derived from it. A trial has the hash of the code that measured it.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -193,6 +193,17 @@ class TrialRecord:
     def disturbed(self) -> bool:
         """Whether something disturbed it so much that it is marked."""
         return any(signal.invalidates for signal in self.noise)
+
+
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord]) -> int:
+    """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then."""
+    left, done = set(cases), 0
+    while True:
+        left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
+        had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
+        if not any(trial.block or trial.measurement for trial in had) or not left <= {trial.case for trial in had}:
+            return done
+        done += 1
 
 
 @dataclass

@@ -12,8 +12,16 @@ from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.folder import records
-from kerasbench.results.record import Record, ResumeConfig, RunConfig, ScenarioRecord, TrialRecord, measuring_code
-from kerasbench.runs.rows import Row, rows_of, whole_rounds
+from kerasbench.results.record import (
+    Record,
+    ResumeConfig,
+    RunConfig,
+    ScenarioRecord,
+    TrialRecord,
+    completed_rounds,
+    measuring_code,
+)
+from kerasbench.runs.rows import Row, rows_of
 from kerasbench.text import complain
 
 
@@ -128,5 +136,5 @@ def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecor
     own = [trial for trial in counting if trial.case in row.known]
     if len(own) < sum(trial.case in row.known for trial in tried):
         own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = whole_rounds(row.cases, own)
+    last = completed_rounds((case.key for case in row.cases), own)
     return [trial for trial in own if trial.round <= last or not trial.block]

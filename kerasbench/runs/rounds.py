@@ -19,10 +19,10 @@ from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code
-from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord
+from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord, completed_rounds
 from kerasbench.results.store import Store
 from kerasbench.runs import rows, schedule, surroundings
-from kerasbench.runs.rows import Calibration, Row, ordered, rows_of, seconds, whole_rounds
+from kerasbench.runs.rows import Calibration, Row, ordered, rows_of, seconds
 from kerasbench.runs.schedule import Between, Ending
 from kerasbench.runs.surroundings import Judge, Watcher
 
@@ -212,7 +212,7 @@ class Run:
             if trial.round and trial.case in of:
                 of[trial.case].take(trial)
         for row in self.rows:
-            whole = whole_rounds(row.cases, row.trials)
+            whole = completed_rounds((case.key for case in row.cases), row.trials)
             self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was said
             for index in range(1, whole + 1):
                 self._decide(row, index)

@@ -255,19 +255,6 @@ def ordered(rows: Iterable[Row], cases: Sequence[Case]) -> list[Row]:
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
-def whole_rounds(cases: Iterable[Case], trials: Sequence[TrialRecord]) -> int:
-    """Return in how many rounds, from the first on, a row has had every column that had not failed by then."""
-    done, alive = 0, {case.key for case in cases}
-    while True:
-        of_round = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
-        alive -= {trial.case for trial in of_round if trial.ends_case}
-        if not any(trial.block or trial.measurement for trial in of_round) or not alive <= {
-            one.case for one in of_round
-        }:
-            return done
-        done += 1
-
-
 def seconds(trials: Iterable[TrialRecord]) -> float:
     """Return how long trials took in all: those of a block were alive together, about as long as the longest.
 

@@ -13,7 +13,7 @@ from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.record import SWEEP, Record, exactly
+from kerasbench.results.record import SWEEP, Record, completed_rounds, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import rounds, rows
 from tests import made
@@ -117,7 +117,8 @@ def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins
     planned = made.plan(*CASES, effort=exactly(2))
     whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2)), Silent()).trials
     (row,) = rows.rows_of(planned)
-    assert [rows.whole_rounds(row.cases, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
+    keys = [case.key for case in row.cases]
+    assert [completed_rounds(keys, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
     worker = Crowded(torch=noisy(1), jax=noisy(2))
     execute(planned, store, worker, Silent(), carried=whole[:3])
     assert worker.blocks == [["torch"], ["jax"]]
