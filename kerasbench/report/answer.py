@@ -7,9 +7,9 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Comparison, Ranking
-from kerasbench.analysis.series import Crossing, SeriesComparison, SizeSeries
+from kerasbench.analysis.series import SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
-from kerasbench.protocol.columns import Axis, Column
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.figures import about, failed, listed, names, significant, size_along, timed_in, times
@@ -36,47 +36,52 @@ CAUSES = {
 def answer(found: Findings) -> Section | None:
     """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios.
 
-    Where no row has two columns to compare there are no ratios: the table of steps says all.
+    If no row has two columns to compare there are no ratios: the table of steps says all.
     """
-    said = sentences(found)
-    if not said:
+    lines = sentences(found)
+    if not lines:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
-        return Section("Answer", lines=said, chart=charts.ratios(found))
-    swept = said[len(found.plain.rows) :]
+        return Section("Answer", lines=lines, chart=charts.ratios(found))
+    of_sizes = lines[len(found.plain.rows) :]
     if not charts.compared(found):
-        return Section("Answer", [overall(found)], lines=swept)
+        return Section("Answer", [overall(found)], lines=of_sizes)
     table = _ratios(found)
     notes = [
         f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
         "with the 95 % interval."
     ]
-    notes += list(_all_by_means(found))
-    notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in table.rows for cell in row) else []
-    return Section("Answer", [overall(found)], table, swept, notes, chart=charts.ratios(found))
+    column_names = names(found.plain.columns)
+    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
+    by_means = [f"{row.label}: {text}" for row, ranking in pairs if (text := _by_means(ranking, column_names))]
+    if by_means:
+        notes.append(f"By means instead of medians, where that lies outside the interval: {'; '.join(by_means)}.")
+    if any(cell.warned for row in table.rows for cell in row):
+        notes.append(f"{WARNED}: see Warnings.")
+    return Section("Answer", [overall(found)], table, of_sizes, notes, chart=charts.ratios(found))
 
 
 def _ratios(found: Findings) -> Table:
     columns = found.plain.columns
-    named = names(columns)
+    column_names = names(columns)
     rows = [
-        [Cell(row.label), _winner(ranking, named), *(_ratio(row, column, ranking) for column in columns)]
+        [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
         for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True)
     ]
-    return Table(["scenario", "fastest", *named.values()], rows)
+    return Table(["scenario", "fastest", *column_names.values()], rows)
 
 
-def in_brief(row: Row, ranking: Ranking, named: Names) -> list[str]:
+def in_brief(ranking: Ranking, names: Names) -> list[str]:
     """Return who is fastest in a row, and how many times as long the others take."""
-    others = [f"{named[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
+    others = [f"{names[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
     doubt = f" {WARNED}" if ranking.disturbed else ""
-    return [_winner(ranking, named).shown + doubt, ", ".join(others) or NOTHING]
+    return [_winner(ranking, names).shown + doubt, ", ".join(others) or NOTHING]
 
 
-def _winner(ranking: Ranking, named: Names) -> Cell:
+def _winner(ranking: Ranking, names: Names) -> Cell:
     if ranking.fastest is None:
         return EMPTY
-    equal = listed([named[column] for column in (ranking.fastest, *ranking.level)])
+    equal = listed([names[column] for column in (ranking.fastest, *ranking.level)])
     return Cell(equal, strong=ranking.first is not None, level=bool(ranking.level))
 
 
@@ -87,192 +92,180 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
         return Cell(times(ratio), ratio.value, level=column in ranking.level, warned=warned)
     if column == ranking.fastest:
         return Cell("1×", 1.0, warned=warned)
-    return _alone_in_its_row(row, column) if ranking.fastest is None else failed(row, column)
-
-
-def _alone_in_its_row(row: Row, column: Column) -> Cell:
-    """Return the time of a column where there is nothing to compare it with."""
-    found = row.cases[column].estimate(row.headline) if column in row.cases else None
-    if found is None:
-        return failed(row, column)
-    return Cell(f"{significant(found.value)} {BY_NAME[row.headline].unit}", found.value)
+    if ranking.fastest is None and column in row.cases:  # nothing to compare it with: its time
+        found = row.cases[column].estimate(row.headline)
+        if found is not None:
+            return Cell(f"{significant(found.value)} {BY_NAME[row.headline].unit}", found.value)
+    return failed(row, column)
 
 
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
-    named = names(found.summary.columns)
+    column_names = names(found.summary.columns)
     rows = zip(found.plain.rows, found.plain.rankings, strict=True)
     cores = found.record.machine.cores
-    answers = [f"{row.label}: {of_row(row, ranking, named, cores)}" for row, ranking in rows]
-    swept = [f"{one.label}: {_of_duel(one, duel, named)}" for one in found.sweeps for duel in one.duels if duel.ratios]
-    return [blanked(one) for one in [*answers, *swept]]
+    of_rows = [f"{row.label}: {of_row(row, ranking, column_names, cores)}" for row, ranking in rows]
+    of_sizes = [
+        f"{series.label}: {_of_sizes(series, pair, column_names)}"
+        for series in found.sweeps
+        for pair in series.duels
+        if pair.ratios
+    ]
+    return [blanked(sentence) for sentence in [*of_rows, *of_sizes]]
 
 
 def overall(found: Findings) -> str:
     """Return one sentence for many rows, ``JAX is the fastest in 10 of 12 rows.``; empty for a sweep alone."""
     if not found.plain.rows:
         return ""
-    named = names(found.summary.columns)
+    column_names = names(found.summary.columns)
     rankings = [ranking for _, ranking in charts.compared(found)]
     if not rankings:
-        return _nothing_compared(found, count(len(found.plain.rows), "row"), named)
+        return _nothing_compared(found.plain.rows, column_names)
     left = len(found.plain.rows) - len(rankings)
     others = f" {count(left, 'other row')} failed or had one column: not compared." if left else ""
-    return _won(rankings, named) + others
+    return _won(rankings, column_names) + others
 
 
-def _won(rankings: Sequence[Ranking], named: Names) -> str:
+def _won(rankings: Sequence[Ranking], names: Names) -> str:
     """Return in how many of the rows that were compared each column is the fastest."""
     wins = [ranking.first for ranking in rankings]
-    counted = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column.order))
+    winners = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column.order))
     rows = count(len(wins), "row")
-    if not counted:
+    if not winners:
         return f"No column is significantly faster than all others in any of {rows}."
     looks = "looks" if any(ranking.tentative for ranking in rankings) else "is"
-    first, *others = [(named[column], wins.count(column)) for column in counted]
-    parts = [f"{first[0]} {looks} the fastest in {first[1]} of {rows}", *(f"{who} in {many}" for who, many in others)]
+    first, *others = winners
+    parts = [f"{names[first]} {looks} the fastest in {wins.count(first)} of {rows}"]
+    parts += [f"{names[column]} in {wins.count(column)}" for column in others]
     undecided = wins.count(None)
     return ", ".join(parts) + (f"; {undecided} without a clear winner." if undecided else ".")
 
 
-def _nothing_compared(found: Findings, rows: str, named: Names) -> str:
+def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
     measured = {
-        column
-        for row in found.plain.rows
-        for column, cell in row.cases.items()
-        if cell.estimate(row.headline) and column.competes
+        column for row in rows for column, case in row.cases.items() if case.estimate(row.headline) and column.competes
     }
     if len(measured) == 1:
-        return f"{rows} measured on {named[measured.pop()]} alone: there is nothing to compare."
-    return f"No two columns were measured in any of {rows}: there is nothing to compare."
+        return f"{count(len(rows), 'row')} measured on {names[measured.pop()]} alone: there is nothing to compare."
+    return f"No two columns were measured in any of {count(len(rows), 'row')}: there is nothing to compare."
 
 
-def of_row(row: Row, ranking: Ranking, named: Names, cores: int) -> str:
-    """Return what a row says, then what disturbed it, which of its columns are warned of, then its failures."""
-    disturbed = [_disturbed(row, named, cores)] if ranking.disturbed else []
-    means = [f"By means instead of medians: {_by_means(ranking, named)}."] if _by_means(ranking, named) else []
-    return " ".join([*_ranked(row, ranking, named), *means, *disturbed, *_warned(row, named), *_failed(row, named)])
+def of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
+    """Return the ranking of a row, then what disturbed it, which of its columns have warnings, and its failures."""
+    parts = list(_ranked(row, ranking, names))
+    if by_means := _by_means(ranking, names):
+        parts.append(f"By means instead of medians: {by_means}.")
+    if ranking.disturbed:
+        parts.append(_disturbed(row, names, cores))
+    doubted = [names[column] for column in row.cases if not column.options.control and is_warned(row, column)]
+    if doubted:
+        parts.append(f"{WARNED} {listed(doubted)}: see Warnings.")
+    return " ".join([*parts, *_failed(row, names)])
 
 
-def _all_by_means(found: Findings) -> Iterator[str]:
-    """Yield the rows whose ratios by means lie outside of their intervals."""
-    named = names(found.plain.columns)
-    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
-    said = [f"{row.label}: {text}" for row, ranking in pairs if (text := _by_means(ranking, named))]
-    if said:
-        yield f"By means instead of medians, where that lies outside the interval: {'; '.join(said)}."
-
-
-def _by_means(ranking: Ranking, named: Names) -> str:
+def _by_means(ranking: Ranking, names: Names) -> str:
     """Return ``JAX 1.33×, torch 1.41×`` of those whose ratio by means lies outside its interval."""
     return ", ".join(
-        f"{named[one.rival]} {significant(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
+        f"{names[one.rival]} {significant(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
     )
 
 
-def _disturbed(row: Row, named: Names, cores: int) -> str:
+def _disturbed(row: Row, names: Names, cores: int) -> str:
     """Return why a row has no verdict: how much of the machine others used, and who suffered from it."""
     found = disturbance(row, cores)
-    share = f"{found.share:.0%} of this machine" if found else "a part of this machine"
-    share += f" and {found.card:.0%} of the GPU" if found and found.card else ""
-    worst = f"; {named[found.slowed]} suffers most from that" if found and found.slowed else ""
-    times = f" ({found.times:.2g} times as long, measured)" if found and found.times else ""
-    return f"{WARNED} Not decided: other processes used {share}{worst}{times}. Close them and run again."
+    used, suffers = "a part of this machine", ""
+    if found:
+        used = f"{found.share:.0%} of this machine" + (f" and {found.card:.0%} of the GPU" if found.card else "")
+        suffers = f"; {names[found.slowed]} suffers most from that" if found.slowed else ""
+        suffers += f" ({found.times:.2g} times as long, measured)" if found.times else ""
+    return f"{WARNED} Not decided: other processes used {used}{suffers}. Close them and run again."
 
 
-def _ranked(row: Row, ranking: Ranking, named: Names) -> Iterator[str]:
-    """Yield who is fastest, or who is level with whom, and by how much the others are slower."""
+def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
+    """Yield who is fastest, or which are level, and by how much the others are slower."""
     if ranking.fastest is None:
-        yield from _alone(row, named)
+        yield from _alone(row, names)
         return
-    fastest = named[ranking.fastest]
+    fastest = names[ranking.fastest]
     compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
     if ranking.withheld:
-        yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, named, 'was')}."
+        yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, names, 'was')}."
     elif ranking.disturbed:
-        yield f"{fastest} {_ahead(compared, named, 'looks fastest,')}."
+        yield f"{fastest} {_ahead(compared, names, 'looks fastest,')}."
     elif not ranking.proven:
-        yield f"{fastest} {_ahead(compared, named, 'looks fastest,')} ({_too_few(row)}: not yet proven)."
+        words = {1: "one round", 2: "two rounds"}
+        rounds = words.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
+        yield f"{fastest} {_ahead(compared, names, 'looks fastest,')} ({rounds}: not yet proven)."
     elif ranking.first is not None:
-        yield f"{fastest} {_ahead(compared, named, 'is fastest,')}."
+        yield f"{fastest} {_ahead(compared, names, 'is fastest,')}."
     else:
-        yield from _undecided(fastest, compared, named)
+        yield from _undecided(fastest, compared, names)
 
 
-def _undecided(fastest: str, compared: list[Comparison], named: Names) -> Iterator[str]:
-    """Yield who is level with a row's first column, whom it is ahead of, and who is ahead of it."""
-    beaten, behind = ([one for one in compared if one.verdict is it] for it in (Verdict.FASTER, Verdict.SLOWER))
-    level = [one for one in compared if one not in beaten and one not in behind]
+def _undecided(fastest: str, compared: list[Comparison], names: Names) -> Iterator[str]:
+    """Yield which columns are level with a row's first, which it is ahead of, and which are ahead of it."""
+    beaten = [one for one in compared if one.verdict is Verdict.FASTER]
+    ahead = [one for one in compared if one.verdict is Verdict.SLOWER]
+    level = [one for one in compared if one not in beaten and one not in ahead]
     if level:
-        ratios = ", ".join(f"{named[one.rival]} {times(one.ratio.inverse)}" for one in level)
-        equal = listed([fastest, *(named[one.rival] for one in level)])
+        ratios = ", ".join(f"{names[one.rival]} {times(one.ratio.inverse)}" for one in level)
+        equal = listed([fastest, *(names[one.rival] for one in level)])
         yield f"{equal} are level: no significant difference ({ratios})."
     if beaten:
-        yield f"{fastest} {_ahead(beaten, named, 'is')}."
-    for one in behind:
-        yield f"{named[one.rival]} is {times(one.ratio)} faster than {fastest}: no column is the fastest of all."
+        yield f"{fastest} {_ahead(beaten, names, 'is')}."
+    for one in ahead:
+        yield f"{names[one.rival]} is {times(one.ratio)} faster than {fastest}: no column is the fastest of all."
 
 
-def _ahead(compared: list[Comparison], named: Names, verb: str) -> str:
+def _ahead(compared: list[Comparison], names: Names, verb: str) -> str:
     """Return ``is fastest, 3.9× (3.7–4.1) faster than TensorFlow, 6.9× (6.6–7.2) than torch``."""
     if not compared:
         return verb.rstrip(",")
     first, *others = compared
-    parts = [f"{times(first.ratio.inverse)} faster than {named[first.rival]}"]
-    parts += [f"{times(one.ratio.inverse)} than {named[one.rival]}" for one in others]
+    parts = [f"{times(first.ratio.inverse)} faster than {names[first.rival]}"]
+    parts += [f"{times(one.ratio.inverse)} than {names[one.rival]}" for one in others]
     return f"{verb} {', '.join(parts)}"
 
 
-def _too_few(row: Row) -> str:
-    words = {1: "one round", 2: "two rounds"}
-    return words.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
-
-
-def _alone(row: Row, named: Names) -> Iterator[str]:
+def _alone(row: Row, names: Names) -> Iterator[str]:
     """Yield the time of each column that is compared with no other."""
-    unit = BY_NAME[row.headline].unit
-    for column, cell in row.cases.items():
-        found = cell.estimate(row.headline)
+    what = "prediction" if row.workload.predicts_only else "step"
+    for column, case in row.cases.items():
+        found = case.estimate(row.headline)
         if found is not None and not column.options.control:
-            what = "prediction" if row.workload.predicts_only else "step"
-            yield f"{named[column]} takes {significant(found.value)} {unit} a {what}."
+            yield f"{names[column]} takes {significant(found.value)} {BY_NAME[row.headline].unit} a {what}."
 
 
-def _warned(row: Row, named: Names) -> Iterator[str]:
-    doubted = [named[one] for one in row.cases if not one.options.control and is_warned(row, one)]
-    if doubted:
-        yield f"{WARNED} {listed(doubted)}: see Warnings."
-
-
-def _failed(row: Row, named: Names) -> Iterator[str]:
-    """Yield who failed and why; in one sentence with its cause where all did for the same one."""
-    found = {column: cell.failure for column, cell in row.cases.items() if not column.options.control}
-    causes = {failure.cause if failure else "" for failure in found.values()}
-    if len(found) > 1 and len(causes) == 1 and (cause := causes.pop()):
+def _failed(row: Row, names: Names) -> Iterator[str]:
+    """Yield which columns failed and why, in one sentence with the cause if all failed for the same one."""
+    failures = {column: case.failure for column, case in row.cases.items() if not column.options.control}
+    causes = {failure.cause if failure else "" for failure in failures.values()}
+    if len(failures) > 1 and len(causes) == 1 and (cause := causes.pop()):
         yield f"not measured: {cause}."
         return
-    for column, failure in found.items():
+    for column, failure in failures.items():
         if failure is not None:
-            yield f"{named[column]} failed: {CAUSES[failure.code]}."
+            yield f"{names[column]} failed: {CAUSES[failure.code]}."
 
 
-def _of_duel(found: SizeSeries, duel: SeriesComparison, named: Names) -> str:
-    """Return where one series overtakes another, or that none does."""
-    a, b = named[duel.a], named[duel.b]
-    first, last = (size_along(found.axis, size) for size in (duel.ratios[0][0], duel.ratios[-1][0]))
-    span = f"{found.axis} {first}" + ("" if first == last else f" to {last}")
-    if duel.crossings:
-        return "; ".join(_overtaken(found.axis, one, named) for one in duel.crossings) + "."
-    slower = next((sign for sign in duel.signs if sign), 0)
+def _of_sizes(series: SizeSeries, pair: SeriesComparison, names: Names) -> str:
+    """Return where one column overtakes another along the sizes, or that none does."""
+    axis = series.axis
+    overtaken = []
+    for one in pair.crossings:
+        within = f" ({about(axis, one.interval[0])}–{about(axis, one.interval[1])})" if one.interval else ""
+        place = f"from about {axis} {about(axis, one.at)}{within} on"
+        overtaken.append(f"{names[one.winner]} is faster than {names[one.loser]} {place}")
+    if overtaken:
+        return "; ".join(overtaken) + "."
+    sizes = [size_along(axis, size) for size, _ in pair.ratios]
+    span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
+    slower = next((sign for sign in pair.signs if sign), 0)
+    a, b = names[pair.a], names[pair.b]
     if not slower:
         return f"{a} and {b} are level: no significant difference ({span})."
     winner, loser = (b, a) if slower > 0 else (a, b)
-    equal = [size_along(found.axis, size) for (size, _), sign in zip(duel.ratios, duel.signs, strict=True) if not sign]
+    equal = [size for size, sign in zip(sizes, pair.signs, strict=True) if not sign]
     where = f"at {span}, but level at {listed(equal)}" if equal else f"at every size ({span})"
     return f"{winner} is faster than {loser} {where}."
-
-
-def _overtaken(axis: Axis, one: Crossing, named: Names) -> str:
-    within = f" ({about(axis, one.interval[0])}–{about(axis, one.interval[1])})" if one.interval else ""
-    at = about(axis, one.at)
-    return f"{named[one.winner]} is faster than {named[one.loser]} from about {axis} {at}{within} on"

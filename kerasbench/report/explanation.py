@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
-from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate
+from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.rankings import BreakEven
 from kerasbench.report import charts
-from kerasbench.report.figures import NOT_TOLD, column_name, percent, significant, whole_steps
+from kerasbench.report.figures import NOT_ABOVE_ZERO, percent, significant, whole_steps
 from kerasbench.report.sections import Section
 
 GIGA = 1e9
-WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
 MS_PER_S = 1000.0
+WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
 
 
 def section(breakdowns: Sequence[StepBreakdown]) -> Section | None:
@@ -21,8 +21,7 @@ def section(breakdowns: Sequence[StepBreakdown]) -> Section | None:
     if not breakdowns:
         return None
     parts = [
-        Section(f"{one.row.label}, {column_name(one.column)}", lines=list(sentences(one)), folded=True)
-        for one in breakdowns
+        Section(f"{one.row.label}, {one.column.label}", lines=list(sentences(one)), folded=True) for one in breakdowns
     ]
     return Section("Where the time goes", parts=parts, chart=charts.epoch_chart(breakdowns))
 
@@ -33,14 +32,24 @@ def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
 
 
 def sentences(one: StepBreakdown) -> Iterator[str]:
-    """Yield the findings of one cell: first those of the epoch, then those of the step."""
+    """Yield the sentences of one case: first those of the epoch, then those of the step."""
     yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
-    yield _feeding(one)
-    yield _framework(one)
+    feeding = _part(
+        one,
+        one.feeding_ms,
+        "the extra time of a batch from arrays, compared with a prepared batch",
+        "from arrays a step took {} than with a prepared batch",
+    )
+    yield f"Feeding: {feeding}."
+    framework = _part(
+        one, one.framework_ms, "what fit does around the compiled step", "in fit a step took {} than alone"
+    )
+    yield f"Python and framework: {framework}."
     computing = "Keras' own step alone, on a batch that is already on the device"
     yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
     if abs(one.later.value - 1) > WORTH_SAYING:
-        yield _later(one.later)
+        times = f"{significant(one.later.value)} times as long{_within(one.later, 1, '')}"
+        yield f"When the parts were measured, a step took {times} as before. The parts are shares of the step before."
     if one.rate is not None and one.peak is not None:
         rate, peak = significant(one.rate.value / GIGA), significant(one.peak.value / GIGA)
         yield (
@@ -56,77 +65,63 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
         yield "Nothing that was measured would make it significantly faster."
 
 
+# A cost is the difference of two measured times. Its sign is 1 if it is significantly above zero, -1 if below, else 0.
+
+
 def _once(one: StepBreakdown) -> str:
-    what, found = "what each epoch costs once, validation included", one.overhead_ms
-    match found.sign:
+    what, ms = "what each epoch costs once, validation included", one.overhead_ms
+    match ms.sign:
         case 1:
-            return f"; {_duration(found)} of it ({percent(found.value / one.epoch_ms.value)}) is {what}"
+            return f"; {_duration(ms)} of it ({percent(ms.value / one.epoch_ms.value)}) is {what}"
         case 0:
-            return f"; {what}, is {_not_told(found)}"
+            return f"; {what}, is {_uncertain(ms)}"
         case _:
-            return f"; {what}, was not seen: short epochs took {_less(found)} than the same number of steady steps"
+            return f"; {what}, was not seen: short epochs took {_less(ms)} than the same number of steady steps"
 
 
-def _feeding(one: StepBreakdown) -> str:
-    what = "the extra time of a batch from arrays, compared with a prepared batch"
-    instead = "from arrays a step took {} than with a prepared batch"
-    return f"Feeding: {_part(one, one.feeding_ms, what, instead)}."
-
-
-def _framework(one: StepBreakdown) -> str:
-    what = "what fit does around the compiled step"
-    return f"Python and framework: {_part(one, one.framework_ms, what, 'in fit a step took {} than alone')}."
-
-
-def _part(one: StepBreakdown, found: Amount, what: str, instead: str) -> str:
-    """Say what a part of a step costs; ``instead`` says what was seen where that is less than nothing."""
-    match found.sign:
+def _part(one: StepBreakdown, ms: Amount, what: str, instead: str) -> str:
+    """Say what a part of a step costs; ``instead`` says what was seen if that is less than nothing."""
+    match ms.sign:
         case 1:
-            return f"{_step(one, found)}: {what}"
+            return f"{_step(one, ms)}: {what}"
         case 0:
-            return f"{_not_told(found, ' a step')}: {what}"
+            return f"{_uncertain(ms, ' a step')}: {what}"
         case _:
-            return f"no cost was seen; {instead.format(_less(found))}"
+            return f"no cost was seen; {instead.format(_less(ms))}"
 
 
-def _later(found: LogEstimate) -> str:
-    times = f"{significant(found.value)} times as long{_within(found, 1, '')}"
-    return f"When the parts were measured, a step took {times} as before. The parts are shares of the step before."
-
-
-def _compiling(found: Amount) -> str:
-    match found.sign:
+def _compiling(ms: Amount) -> str:
+    match ms.sign:
         case 1:
-            return f"The first step takes {_duration(found)} longer than the same call later: tracing and compiling."
+            return f"The first step takes {_duration(ms)} longer than the same call later: tracing and compiling."
         case 0:
             how = "the time of the first step, minus that of the same call later"
-            return f"Tracing and compiling are {_not_told(found)}: {how}."
+            return f"Tracing and compiling are {_uncertain(ms)}: {how}."
         case _:
-            return f"The first step takes {_less(found)} than the same call later: no compiling was seen."
+            return f"The first step takes {_less(ms)} than the same call later: no compiling was seen."
 
 
-def _warming(found: Amount) -> str:
-    match found.sign:
+def _warming(ms: Amount) -> str:
+    match ms.sign:
         case 1:
             return (
-                f"Until it was steady, the training took {_duration(found)} longer than the same number of "
+                f"Until it was steady, the training took {_duration(ms)} longer than the same number of "
                 "steady steps. The first epoch pays this once."
             )
         case 0:
             return (
-                f"The cost of warming up is {_not_told(found)}: the time until the training was steady, minus that of "
+                f"The cost of warming up is {_uncertain(ms)}: the time until the training was steady, minus that of "
                 "the same number of steady steps."
             )
         case _:
-            return f"Until it was steady, the training took {_less(found)} than the same number of steady steps."
+            return f"Until it was steady, the training took {_less(ms)} than the same number of steady steps."
 
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
-    mine = paid.slow_start == one.column
-    rival = paid.rival if mine else paid.slow_start
-    who, whom = ("it", column_name(rival)) if mine else (column_name(rival), "it")
-    extra = significant(paid.extra_ms)
-    return f"Against {whom}, {who} repays its longer first step ({extra} ms) after {whole_steps(paid.steps)}."
+    extra, steps = significant(paid.extra_ms), whole_steps(paid.steps)
+    if paid.slow_start == one.column:
+        return f"Against {paid.rival.label}, it repays its longer first step ({extra} ms) after {steps}."
+    return f"Against it, {paid.slow_start.label} repays its longer first step ({extra} ms) after {steps}."
 
 
 def _advice(advice: Advice) -> str:
@@ -137,7 +132,7 @@ def _advice(advice: Advice) -> str:
         case Help.JIT:
             return f"{advice.column.options.label} would help: a step needs {left}."
         case Help.DEVICE:
-            return f"Another device would help: on {column_name(advice.column)} a step needs {left}."
+            return f"Another device would help: on {advice.column.label} a step needs {left}."
         case Help.PREPARED:
             return f"Prepared data would help: with prepared batches, a step needs {left}."
 
@@ -146,15 +141,15 @@ def _step(one: StepBreakdown, part: Amount) -> str:
     return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
-def _not_told(ms: Amount, of: str = "") -> str:
-    """Return that an amount is not significantly above zero, with its interval, or that there is none."""
+def _uncertain(ms: Amount, of: str = "") -> str:
+    """Say that an amount is not significantly above zero, with its interval if there is one."""
     if ms.low is None or ms.high is None:
-        return f"{NOT_TOLD} ({significant(ms.value)} ms{of}, in too few rounds for an interval)"
-    return f"{NOT_TOLD} ({significant(ms.low)} to {significant(ms.high)} ms{of})"
+        return f"{NOT_ABOVE_ZERO} ({significant(ms.value)} ms{of}, in too few rounds for an interval)"
+    return f"{NOT_ABOVE_ZERO} ({significant(ms.low)} to {significant(ms.high)} ms{of})"
 
 
 def _less(ms: Amount) -> str:
-    """Return an amount below zero as what was saved: ``3.20 ms (2.90 to 3.50 ms) less``."""
+    """Return what an amount below zero saves: ``3.20 ms (2.90 to 3.50 ms) less``."""
     return f"{_duration(-ms)} less"
 
 

@@ -1,11 +1,4 @@
-"""Numbers as they stand in tables: three significant digits, a unit, an interval.
-
-Columns in a sentence: ``JAX``, ``torch on the GPU``, ``TensorFlow with jit=on``.
-
-What stands below a table of steps: what its figures and its marks are.
-
-What tables of figures are made of: figures with their intervals, names of columns.
-"""
+"""Numbers, columns and cells as they stand in tables and sentences, and the notes below a table of steps."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,22 +8,14 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, is_warned
-from kerasbench.protocol.columns import (
-    APPLE,
-    AT,
-    CPU,
-    GPU,
-    Axis,
-    CaseKey,
-    Column,
-)
+from kerasbench.protocol.columns import APPLE, AT, CPU, GPU, Axis, CaseKey, Column
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
 from kerasbench.text import count, label
 
 DIGITS = 3
-WHOLE_BATCH = 100  # from here on a crossover is told to the sample
-# Said of a cost that is none, in place of a negative number.
-NOT_TOLD, BELOW = "not significantly above zero", "below zero"
+WHOLE_BATCH = 100  # from here on a crossover is given to the sample
+# In place of a cost that is negative, or may be.
+NOT_ABOVE_ZERO, BELOW_ZERO = "not significantly above zero", "below zero"
 
 
 def significant(value: float) -> str:
@@ -42,14 +27,19 @@ def significant(value: float) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
+def percent(share: float) -> str:
+    """Return ``1.8 %``, two significant digits below ten."""
+    return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
+
+
 def with_interval(estimate: Estimate, unit: str = "") -> str:
-    """Return ``12.3 ms ±1.8 %``, without the interval where there is none."""
+    """Return ``12.3 ms ±1.8 %``, without the interval if there is none."""
     value = f"{significant(estimate.value)} {unit}".strip()
     return value if estimate.half_width is None else f"{value} ±{percent(estimate.half_width)}"
 
 
 def factor(ratio: Estimate) -> str:
-    """Return ``3.52× ±2 %``, without the interval where there is none; its width in one digit below 1 %, else whole."""
+    """Return ``3.52× ±2 %``, without the interval if there is none; its width in one digit below 1 %, else whole."""
     value = f"{significant(ratio.value)}×"
     width = ratio.half_width
     if width is None:
@@ -58,23 +48,19 @@ def factor(ratio: Estimate) -> str:
 
 
 def times(ratio: Estimate) -> str:
-    """Return ``3.9× (3.7–4.1)`` as a sentence has it, without the interval where there is none."""
-    low, high = ratio.low, ratio.high
+    """Return ``3.9× (3.7–4.1)`` as a sentence has it, without the interval if there is none."""
     decimals = 0 if ratio.value >= 9.95 else 1 if ratio.value >= 1.995 else 2
-    if low is None or high is None:
+    if ratio.low is None or ratio.high is None:
         return f"{ratio.value:,.{decimals}f}×"
-    while decimals < DIGITS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
+    while decimals < DIGITS and f"{ratio.low:.{decimals}f}" == f"{ratio.high:.{decimals}f}":
         decimals += 1
-    return f"{ratio.value:,.{decimals}f}× ({_bound(low, decimals)}–{_bound(high, decimals)})"
-
-
-def _bound(bound: float, decimals: int) -> str:
-    """Return an end of a ratio's interval with as many decimals as the ratio, but two significant digits at least."""
-    return f"{bound:,.{max(decimals, 1 - math.floor(math.log10(bound)))}f}"
+    # A bound has as many decimals as the ratio, but two significant digits at least.
+    low, high = (f"{bound:,.{max(decimals, 1 - math.floor(math.log10(bound)))}f}" for bound in (ratio.low, ratio.high))
+    return f"{ratio.value:,.{decimals}f}× ({low}–{high})"
 
 
 def size_along(axis: Axis, size: float) -> str:
-    """Return a size of a sweep; a crossover at a large batch is told to the sample."""
+    """Return a size of a sweep; a crossover at a large batch is given to the sample."""
     if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
         return f"{size:,.0f}"
     return f"{size:.3g}"
@@ -83,11 +69,6 @@ def size_along(axis: Axis, size: float) -> str:
 def about(axis: Axis, size: float) -> str:
     """Return a size between those that were measured: a batch in whole samples."""
     return size_along(axis, round(size) if axis == "batch" else size)
-
-
-def percent(share: float) -> str:
-    """Return ``1.8 %``, two significant digits below ten."""
-    return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
 
 
 def seconds(value: float) -> str:
@@ -100,30 +81,40 @@ def seconds(value: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def whole_steps(steps: float) -> str:
+    """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
+    return f"{significant(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
+
+
 SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow"}  # torch writes itself in small letters
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
-    """Return what each column is called beside the others: its device is named where there are several.
+    """Return how sentences call each column: ``JAX``, ``torch on the GPU``, ``TensorFlow @keras-3.14 with jit=on``.
 
-    The label of an interpreter follows the backend: ``torch @keras-3.14 with jit=on``.
+    Devices are named if there are several.
     """
-    known = list(columns)
-    several = len({column.device for column in known}) > 1
-    return {column: _name(column, several) for column in known}
+    unique = list(columns)
+    several = len({column.device for column in unique}) > 1
+    return {column: _name(column, several) for column in unique}
 
 
-def _name(column: Column, several: bool) -> str:
-    environment, terms = column.options.environment, column.with_options(environment="").options.label
-    named = SPELLED.get(column.backend, column.backend) + (f" {AT}{environment}" if environment else "")
-    place = f" on {_place(column.device)}" if several else ""
-    return f"{named}{place}{f' with {terms}' if terms else ''}"
+def _name(column: Column, with_device: bool) -> str:
+    name = SPELLED.get(column.backend, column.backend)
+    if column.options.environment:
+        name += f" {AT}{column.options.environment}"
+    if with_device:
+        kind, _, index = column.device.partition(":")
+        kind = kind.upper() if kind in (CPU, GPU) else kind
+        name += f" on {kind} {index}" if index else f" on the {kind}"
+    options = column.with_options(environment="").options.label
+    return f"{name} with {options}" if options else name
 
 
-def _place(device: str) -> str:
-    kind, _, index = device.partition(":")
-    known = kind.upper() if kind in (CPU, GPU) else kind
-    return f"{known} {index}" if index else f"the {known}"
+def case_name(case: CaseKey) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any."""
+    parts = (label(case.scenario, case.workload), case.column.backend, case.column.device, case.options.label)
+    return " ".join(part for part in parts if part)
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -144,51 +135,60 @@ STEP = (
 
 
 def timed_in(rows: Sequence[Row]) -> str:
-    """Return what the headline of these rows is the time of: a training step, but of a model that is not trained."""
+    """Return what the headline of these rows is the time of: a training step, or a prediction of untrained models."""
     kinds = {row.workload.predicts_only for row in rows}
     return "prediction" if kinds == {True} else "training step or prediction" if True in kinds else "training step"
 
 
-def training_notes(summary: Summary, step: str = STEP) -> list[str]:
-    """Return what a table of steps cannot say in a cell, one line each; ``step`` says what a step is there."""
-    notes = list(_verdict_notes(summary))
-    if not all(row.workload.predicts_only for row in summary.rows):
-        notes.append(step)
-    if any(row.workload.predicts_only for row in summary.rows):
-        notes.append(PREDICTED)
-    if any(_is_mostly_overhead(row) for row in summary.rows):
-        notes.append(
-            f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
-        )
+def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
+    """Yield what a table of steps cannot say in a cell; ``step`` says what a step is there."""
+    yield from _verdict_notes(summary)
+    trained = [row for row in summary.rows if not row.workload.predicts_only]
+    if trained:
+        yield step
+    if len(trained) < len(summary.rows):
+        yield PREDICTED
+    steps = [case.estimate(row.headline) for row in trained for case in row.cases.values()]
+    if any(found is not None and found.value < OVERHEAD_STEP_MS for found in steps):
+        yield f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
     if any(column.options.native for column in summary.columns):
-        notes.append("native=on: the same model in the plain framework, without Keras; see What Keras costs.")
+        yield "native=on: the same model in the plain framework, without Keras; see What Keras costs."
     if any(column.options.busy_cores for column in summary.columns):
-        notes.append("busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost.")
-    return notes
+        yield "busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost."
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:
-    """Say what the marks of the table rest on."""
-    few = [row for row in summary.rows if row.rounds < MIN_TRIALS_FOR_INTERVAL]
-    proven = any(ranking.proven for ranking in summary.rankings)
-    if not proven and len(few) == len(summary.rows):
-        rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
-        yield (
-            f"Bold: the fastest measured in {count(rounds, 'complete round')}: too few for an interval, so nothing is "
-            "proven. ⚠: see Warnings."
-        )
+    """Yield what the marks of the table rest on."""
+    if any(ranking.proven for ranking in summary.rankings) or any(
+        row.rounds >= MIN_TRIALS_FOR_INTERVAL for row in summary.rows
+    ):
+        yield LEGEND
+        yield f"×: the time over that of the fastest of the row. ±: the 95 % interval of it, {paired(summary.rows)}."
+        yield f"Significant: by more than {summary.record.minimal_effect:.0%}{corrected(summary)}."
         return
-    yield LEGEND
-    yield f"×: the time over that of the fastest of the row. ±: the 95 % interval of it, {paired(summary.rows)}."
-    yield f"Significant: by more than {summary.record.minimal_effect:.0%}{corrected(summary)}."
+    rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
+    yield (
+        f"Bold: the fastest measured in {count(rounds, 'complete round')}: too few for an interval, so nothing is "
+        "proven. ⚠: see Warnings."
+    )
 
 
 def paired(rows: Sequence[Row]) -> str:
-    """Return how the cells of these rows were compared."""
+    """Return how the cases of these rows were compared."""
     ways = {row.in_turn for row in rows if len(row.cases) > 1}
     if ways == {True, False}:
         return "compared block by block, and what was measured one after another by rounds"
     return "compared block by block" if ways == {True} else "paired by rounds"
+
+
+def corrected(summary: Summary) -> str:
+    """Return how many verdicts of a table were judged together."""
+    made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
+    return holm(made)
+
+
+def holm(verdicts: int) -> str:
+    return f" ({verdicts} verdicts corrected by Holm's method)" if verdicts > 1 else ""
 
 
 def first_step(summary: Summary) -> list[str]:
@@ -200,33 +200,21 @@ def first_step(summary: Summary) -> list[str]:
     return notes
 
 
-def corrected(summary: Summary) -> str:
-    """Return how many verdicts of a table were judged together."""
-    made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
-    return f" ({made} verdicts corrected by Holm's method)" if made > 1 else ""
-
-
-def _is_mostly_overhead(row: Row) -> bool:
-    found = [cell.estimate(row.headline) for cell in row.cases.values() if not row.workload.predicts_only]
-    return any(estimate.value < OVERHEAD_STEP_MS for estimate in found if estimate)
-
-
 def metric_section(
-    summary: Summary, title: str, names: Sequence[str], notes: Sequence[str], needed: str = ""
+    summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[str], needed: str = ""
 ) -> Section | None:
-    """Return a section with a row for each workload and figure; none where no cell has the ``needed`` one."""
-    if needed and not any(cell.estimate(needed) for row in summary.rows for cell in row.cases.values()):
+    """Return a section with a line for each row and metric; None if no case has any, or the ``needed`` one."""
+    if needed and not any(case.estimate(needed) for row in summary.rows for case in row.cases.values()):
         return None
-    rows = [
-        [*texts(row.label, title_of(name)), *values]
-        for row in summary.rows
-        for name in names
-        for values in [[value(row, column, name) for column in summary.columns]]
-        if any(one != EMPTY for one in values)
-    ]
-    if not rows:
+    lines = []
+    for row in summary.rows:
+        for name in metrics:
+            values = [value(row, column, name) for column in summary.columns]
+            if any(cell != EMPTY for cell in values):
+                lines.append([*texts(row.label, title_of(name)), *values])
+    if not lines:
         return None
-    table = Table(["scenario", "figure", *column_names(summary.columns)], rows)
+    table = Table(["scenario", "figure", *(column.label for column in summary.columns)], lines)
     return Section(title, table=table, notes=notes)
 
 
@@ -236,66 +224,42 @@ def title_of(name: str) -> str:
 
 
 def value(row: Row, column: Column, name: str, unit: str = "") -> Cell:
-    cell = row.cases.get(column)
-    found = cell.estimate(name) if cell else None
-    if cell is None or found is None:
+    """Return a metric of a case with its interval."""
+    case = row.cases.get(column)
+    found = case.estimate(name) if case else None
+    if case is None or found is None:
         return EMPTY
-    if BY_NAME[name].difference and (sign := cell.sign(name)) < 1:
-        return Cell(BELOW if sign else NOT_TOLD)
+    if BY_NAME[name].difference and (sign := case.sign(name)) < 1:
+        return Cell(BELOW_ZERO if sign else NOT_ABOVE_ZERO)
     return estimated(found, unit)
 
 
 def estimated(found: Estimate, unit: str = "") -> Cell:
-    """Return a figure with its interval."""
     return Cell(with_interval(found, unit), found.value)
 
 
-def timed(row: Row, column: Column, place: Ranking) -> Cell:
-    """Return the step of a cell as it stands in a table of steps, with its marks and its place.
+def timed(row: Row, column: Column, ranking: Ranking) -> Cell:
+    """Return the step of a case with its marks: ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others.
 
-    ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others. A cell that is compared with no other has its
-    own interval.
+    A case that is compared with no other has its own interval.
     """
-    cell = row.cases.get(column)
-    found = cell.estimate(row.headline) if cell else None
-    if cell is None or found is None:
+    case = row.cases.get(column)
+    found = case.estimate(row.headline) if case else None
+    if found is None:
         return failed(row, column)
-    text = _time(found, BY_NAME[row.headline].unit, column, place)
-    level = bool(place.level) and column in (place.fastest, *place.level)
-    return Cell(
-        text, found.value, strong=column == place.first, level=level, warned=place.disturbed or is_warned(row, column)
-    )
+    unit, ratio = BY_NAME[row.headline].unit, ranking.over_fastest(column)
+    if column == ranking.fastest and ranking.comparisons:
+        text = f"{significant(found.value)} {unit}"
+    elif ratio is None:
+        text = with_interval(found, unit)
+    else:
+        text = f"{significant(found.value)} {unit}, {factor(ratio)}"
+    level = bool(ranking.level) and column in (ranking.fastest, *ranking.level)
+    warned = ranking.disturbed or is_warned(row, column)
+    return Cell(text, found.value, strong=column == ranking.first, level=level, warned=warned)
 
 
 def failed(row: Row, column: Column) -> Cell:
-    """Return what stands where there is no number: the failure's code, or nothing."""
-    cell = row.cases.get(column)
-    return Cell(cell.failure.code, failed=True) if cell and cell.failure else EMPTY
-
-
-def _time(found: Estimate, unit: str, column: Column, place: Ranking) -> str:
-    if column == place.fastest and place.comparisons:
-        return f"{significant(found.value)} {unit}"
-    ratio = place.over_fastest(column)
-    return with_interval(found, unit) if ratio is None else f"{significant(found.value)} {unit}, {factor(ratio)}"
-
-
-def column_names(columns: Sequence[Column]) -> list[str]:
-    return [column_name(column) for column in columns]
-
-
-def column_name(column: Column) -> str:
-    """Return a column's name, ``jax cpu threads=1``."""
-    return column.label
-
-
-def case_name(case: CaseKey) -> str:
-    """Return ``mnist_mlp/tiny jax cpu``, with the options where there are any."""
-    column = case.column
-    parts = (label(case.scenario, case.workload), column.backend, column.device, case.options.label)
-    return " ".join(part for part in parts if part)
-
-
-def whole_steps(steps: float) -> str:
-    """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
-    return f"{significant(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
+    """Return what stands in place of a number: the failure's code, or nothing."""
+    case = row.cases.get(column)
+    return Cell(case.failure.code, failed=True) if case and case.failure else EMPTY

@@ -17,7 +17,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.versus import Comparison
 from kerasbench.report import answer, comparisons, explanation, page, svg
 from kerasbench.report.comparisons import side_by_side
-from kerasbench.report.figures import SPELLED, case_name, column_name
+from kerasbench.report.figures import SPELLED, case_name
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.report.svg import asset, escaped
 from kerasbench.text import blanked, count
@@ -191,7 +191,7 @@ def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
 def _explained(one: StepBreakdown) -> str:
     first, *others = explanation.sentences(one)
     advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
-    return blanked(" ".join([f"{one.row.label}, {column_name(one.column)}:", first, *advice]))
+    return blanked(" ".join([f"{one.row.label}, {one.column.label}:", first, *advice]))
 
 
 def of_comparison(found: Comparison) -> list[str]:

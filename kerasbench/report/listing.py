@@ -1,7 +1,4 @@
-"""The scenarios, as a table and as data.
-
-What the doctor found, as text and as data.
-"""
+"""What ``list`` and ``doctor`` print: scenarios and findings, as text and as data."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -69,53 +66,41 @@ def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def diagnosis_as_text(facts: "Facts", findings: Sequence["Finding"]) -> str:
-    """Return a line for each backend, then each finding with what mends it."""
-    rows = [
-        [one.name, one.interpreter, _python(one), _versions(one), _devices(one), one.source or "this interpreter"]
-        for one in facts.backends
-    ]
-    table = tabulate(rows, ["backend", "interpreter", "Python", "versions", "devices", "named by"], tablefmt="simple")
-    said = [_said(finding) for finding in findings]
-    return "\n\n".join([_machine(facts), table, "\n".join(said) if said else "Nothing is wrong."])
-
-
-def diagnosis_as_data(facts: "Facts", findings: Sequence["Finding"]) -> dict[str, Any]:
-    """Return the same as plain data, with everything that was found out."""
-    return {
-        "machine": dataclasses.asdict(facts.machine),
-        "backends": [dataclasses.asdict(one) for one in facts.backends],
-        "variables": facts.variables,
-        "keras_json": facts.keras_json,
-        "findings": [dataclasses.asdict(finding) for finding in findings],
-    }
-
-
-def _said(finding: "Finding") -> str:
-    whom = f" {finding.backend}:" if finding.backend else ""
-    mark = "$ " if finding.is_command else "→ "
-    return f"{finding.severity}:{whom} {finding.cause}" + (f"\n    {mark}{finding.remedy}" if finding.remedy else "")
-
-
-def _machine(facts: "Facts") -> str:
+    """Return a line for each backend, then each finding with its remedy."""
     here = facts.machine.fingerprint
     gpus = ", ".join(here.gpus) or "no GPU known"
     driver = f" (driver {here.driver})" if here.driver else ""
     memory = whole_gib(here.memory_bytes)
-    return f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
+    machine = f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
+    rows = [_backend(backend) for backend in facts.backends]
+    table = tabulate(rows, ["backend", "interpreter", "Python", "versions", "devices", "named by"], tablefmt="simple")
+    lines = []
+    for finding in findings:
+        backend = f" {finding.backend}:" if finding.backend else ""
+        lines.append(f"{finding.severity}:{backend} {finding.cause}")
+        if finding.remedy:
+            lines.append(f"    {'$' if finding.is_command else '→'} {finding.remedy}")
+    return "\n\n".join([machine, table, "\n".join(lines) or "Nothing is wrong."])
 
 
-def _python(one: "BackendFacts") -> str:
-    return one.inventory.python if isinstance(one.inventory, Inventory) else NOTHING
+def _backend(facts: "BackendFacts") -> list[str]:
+    python = facts.inventory.python if isinstance(facts.inventory, Inventory) else NOTHING
+    if isinstance(facts.probe, ProbeReport):
+        versions = dict(sorted(facts.probe.versions.items()))
+        devices = ", ".join(device.described for device in facts.probe.devices)
+    else:
+        versions = {name: facts.packages[name] for name in (facts.name, "keras") if name in facts.packages}
+        devices = "does not load" if facts.installed else NOTHING
+    named = ", ".join(f"{name} {version}" for name, version in versions.items()) or NOTHING
+    return [facts.name, facts.interpreter, python, named, devices, facts.source or "this interpreter"]
 
 
-def _versions(one: "BackendFacts") -> str:
-    if isinstance(one.probe, ProbeReport):
-        return ", ".join(f"{name} {version}" for name, version in sorted(one.probe.versions.items()))
-    found = {name: one.packages[name] for name in (one.name, "keras") if name in one.packages}
-    return ", ".join(f"{name} {version}" for name, version in found.items()) or NOTHING
-
-
-def _devices(one: "BackendFacts") -> str:
-    if not isinstance(one.probe, ProbeReport):
-        return "does not load" if one.installed else NOTHING
-    return ", ".join(device.described for device in one.probe.devices)
+def diagnosis_as_data(facts: "Facts", findings: Sequence["Finding"]) -> dict[str, Any]:
+    """Return the same as plain data, with all facts."""
+    return {
+        "machine": dataclasses.asdict(facts.machine),
+        "backends": [dataclasses.asdict(backend) for backend in facts.backends],
+        "variables": facts.variables,
+        "keras_json": facts.keras_json,
+        "findings": [dataclasses.asdict(finding) for finding in findings],
+    }

@@ -31,7 +31,6 @@ SECTIONS = (
     SectionSpec("versus", comparisons.versions, screen=True, brief=comparisons.versions_in_brief),
     SectionSpec("explained", lambda found: explanation.section(found.breakdowns)),
     SectionSpec("sweep", sweep.steps, screen=True),
-    SectionSpec("crossovers", sweep.crossovers, screen=True),
     SectionSpec("costs", sweep.costs, screen=True),
     SectionSpec("by_size", sweep.by_size, folded=True),
     SectionSpec("native", tables.what_keras_costs, screen=True),

@@ -1,8 +1,6 @@
-"""What a run leaves for its readers: the page beside its data, and the chart of a sweep.
+"""Pages made from result files: of each run, an index by machine, quotations in other pages; and plots.
 
-Every page that is made from result files: of each run, of each machine, their index, and quotations elsewhere.
-
-Written again, or checked against their data, so that a table never disagrees with its data.
+They are written again, or checked against their data, so that a table never disagrees with its data.
 """
 
 import dataclasses
@@ -10,7 +8,6 @@ import gc
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,34 +20,24 @@ from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import names
 from kerasbench.report.sections import NOTHING, Chart, Page
-from kerasbench.results.folder import (
-    Outline,
-    Rank,
-    Tell,
-    by_machine,
-    merge_outlined,
-    outline,
-    rank,
-    records,
-    refuse_damaged,
-)
+from kerasbench.results.folder import Rank, Tell, by_machine, merge_outlined, outline, rank, records, refuse_damaged
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import Store, load, tables_file
 from kerasbench.text import MADE, label
 
+INDEX = "README.md"
+MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class SavedReport:
-    """What was found in a run, and its files. The findings are there also where a file is not: ``unsaved`` says why.
-
-    ``plot`` is the chart of a sweep, None where there is none.
-    """
+    """The findings of a run, and its files."""
 
     found: Findings
     data: Path
     tables: Path
-    plot: Path | None = None
-    unsaved: str = ""
+    plot: Path | None = None  # the chart of a sweep
+    unsaved: str = ""  # why a file is missing
 
     @property
     def interrupted(self) -> bool:
@@ -83,14 +70,16 @@ def _of_run(found: Findings, data: Path) -> dict[Path, str]:
     return {curves_file(data): svg.file(curves), tables_file(data): page.document(found, curves_file(data).name)}
 
 
-INDEX = "README.md"
-MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+def default_places(folder: Path) -> list[Path]:
+    """Return what ``report`` works on by default: results/, and the project's pages that quote from it."""
+    return [folder / "results", *pages_with_quotations(folder)]
 
 
-def quotable(name: str, found: Findings, level: int = 2) -> str:
-    """Return a section that may be quoted, as markdown below a heading of that level; empty where it has nothing."""
-    section = page.section(name, found)
-    return "" if section is None else markdown.section(section, level)
+def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
+    """Read the result files among the places."""
+    for place in places:
+        if place.suffix != ".md":
+            yield from records(place, tell)
 
 
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
@@ -103,56 +92,89 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
         ResultsError: data that cannot be read, or a folder without any. UsageError: a marker that names no section.
     """
     pages: dict[Path, str] = {}
-    with _without_collecting():
+    gc.disable()  # it would look for cycles among a million objects that have none
+    try:
         for place in places:
             pages |= {place: quoted(place)} if place.suffix == ".md" else _of_data(place, tell)
+    finally:
+        gc.enable()
     return pages
 
 
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Pause the garbage collector: a million objects without a cycle, among which it would look for cycles in vain."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
+    pages: dict[Path, str] = {}
+    machines: dict[object, _MachineIndex] = {}
+    for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
+        found = findings(record)
+        pages |= _of_run(found, data)
+        machines.setdefault(record.machine.identity, _MachineIndex(record.machine.title)).add(found, data)
+    if place.is_dir():
+        explanation = (
+            "Each row is of the newest run that measured it with default columns, and links to it. Made by `python -m "
+            "kerasbench report` from the result files in this folder; do not edit."
+        )
+        parts = ["# Results by machine", *(one.drawn() for one in machines.values()), explanation, MADE]
+        pages[place / INDEX] = "\n\n".join(parts) + "\n"
+    return pages
+
+
+@dataclass
+class _MachineIndex:
+    """One machine's rows: each with its answer, and a link to the run that it is taken from."""
+
+    title: str
+    lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
+
+    def add(self, found: Findings, data: Path) -> None:
+        """Take the rows of a run, but for those that a run of a higher rank has measured."""
+        link = f"[{data.stem}]({tables_file(data).name})"
+        self.runs.append(link)
+        column_names = names(found.summary.columns)
+        for row, ranking in zip(found.summary.rows, found.summary.rankings, strict=True):
+            swept = row.size is not None
+            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if swept else "")
+            own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))
+            if key not in self.lines or own > self.lines[key][0]:
+                answer = [NOTHING, NOTHING] if swept else in_brief(ranking, column_names)
+                self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
+
+    def drawn(self) -> str:
+        headers = ["scenario", "fastest", "how many times as long the others take", "run"]
+        table = markdown.draw_table(headers, [line for _, line in self.lines.values()])
+        return "\n\n".join([f"## {markdown.escape(self.title)}", table, f"All runs: {', '.join(self.runs)}"])
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
-    """Return the pages that are missing, or say something else than their data."""
+    """Return the pages that are missing, or differ from their data."""
     return [file for file, text in pages.items() if _text(file) != text]
 
 
 def write(pages: dict[Path, str]) -> list[Path]:
     """Write the pages that are not as they should be, and return them.
 
-    Pages that quote, between markers of their own, are somebody's who wants that.
-
     Raises:
         ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
     """
     changed = stale(pages)
-    refused: list[ResultsError] = []
+    refused: list[str] = []
     for file in changed:
-        if MARKER.search(pages[file]):
+        if MARKER.search(pages[file]):  # somebody's own page, who wants it written by the markers
             replace(file, pages[file].encode())
             continue
         try:
             replace_page(file, pages[file])
         except ResultsError as error:
-            refused.append(error)
+            refused.append(str(error))
     if refused:
-        raise ResultsError("\n".join(map(str, refused)))
+        raise ResultsError("\n".join(refused))
     return changed
 
 
 def pages_with_quotations(folder: Path) -> list[Path]:
     """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
     candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
-    return [one for one in candidates if MARKER.search(_text(one) or "")]
+    return [file for file in candidates if MARKER.search(_text(file) or "")]
 
 
 def quoted(file: Path) -> str:
@@ -164,7 +186,30 @@ def quoted(file: Path) -> str:
     text = _text(file)
     if text is None:
         raise ResultsError(f"{file}: no such page")
-    return MARKER.sub(lambda found: f"{found[1]}{_quotation(file, found[2], found[3])}\n{found[5]}", text)
+    return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3])}\n{marker[5]}", text)
+
+
+def _quotation(file: Path, data: str, sections: str) -> str:
+    wanted = [name.strip() for name in sections.split(",")]
+    for name in wanted:
+        if name not in page.BY_NAME:
+            raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
+    near, above = file.parent / data, file.parent.parent / data
+    found = findings(load(near if near.is_file() or not above.is_file() else above))
+    return "\n\n".join(text for name in wanted if (text := quotable(name, found, level=3)))
+
+
+def quotable(name: str, found: Findings, level: int = 2) -> str:
+    """Return a section as markdown below a heading of that level; empty if it has nothing to say."""
+    section = page.section(name, found)
+    return "" if section is None else markdown.section(section, level)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def slug(machine: Machine) -> str:
@@ -173,48 +218,11 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
-    pages: dict[Path, str] = {}
-    indices: dict[object, _Index] = {}
-    for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
-        found = findings(record)
-        pages |= _of_run(found, data)
-        indices.setdefault(record.machine.identity, _Index(record.machine.title)).add(found, data)
-    if place.is_dir():
-        pages[place / INDEX] = _index(list(indices.values()))
-    return pages
-
-
-@dataclass
-class _Index:
-    """One machine's rows: each with its answer, and a link to the run that it is taken from."""
-
-    title: str
-    lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
-    runs: list[str] = field(default_factory=list)
-
-    def add(self, found: Findings, data: Path) -> None:
-        """Take those rows of a run that no run has measured which goes before it."""
-        link = f"[{data.stem}]({tables_file(data).name})"
-        self.runs.append(link)
-        named = names(found.summary.columns)
-        for row, ranking in zip(found.summary.rows, found.summary.rankings, strict=True):
-            size = row.size is not None
-            own = rank(found.record, Group(row.scenario.name, row.workload.name, size))
-            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if size else "")
-            if key not in self.lines or own > self.lines[key][0]:
-                said = [NOTHING, NOTHING] if size else in_brief(row, ranking, named)
-                self.lines[key] = (own, [key, *said, link])
-
-
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
     """Return what each machine's runs amount to, by a name for it; raise ResultsError for bad data."""
     groups = by_machine([outline(record, file) for file, record in among(places, tell)])
-    return {slug(group[0].machine): _merged(group) for group in groups}
-
-
-def _merged(group: Sequence[Outline]) -> Findings:
-    return findings(merge_outlined(group, lambda one: load(one.file)))
+    merged = (merge_outlined(group, lambda one: load(one.file)) for group in groups)
+    return {slug(group[0].machine): findings(record) for group, record in zip(groups, merged, strict=True)}
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
@@ -247,60 +255,17 @@ def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None
     found = named(machines(places, tell))
     if len(found) < 2:
         return None
-    answers = [dataclasses.replace(said, title=name) for name, one in found if (said := answer(one)) is not None]
-    return Page(
-        f"kerasbench on {len(found)} machines", [side_by_side([(n, one.summary) for n, one in found]), *answers]
-    )
+    sections = [side_by_side([(name, one.summary) for name, one in found])]
+    for name, one in found:
+        if (section := answer(one)) is not None:
+            sections.append(dataclasses.replace(section, title=name))
+    return Page(f"kerasbench on {len(found)} machines", sections)
 
 
 def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
-    """Return each machine's findings by its chip, with the end of its page's name where two have the same chip."""
+    """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
     chips = [one.record.machine.chip for one in found.values()]
     return [
         (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", one)
         for chip, (name, one) in zip(chips, found.items(), strict=True)
     ]
-
-
-def _index(machines: Sequence[_Index]) -> str:
-    explanation = (
-        "Each row is of the newest run that measured it with default columns, and links to it. Made by `python -m "
-        "kerasbench report` from the result files in this folder; do not edit."
-    )
-    parts = ["# Results by machine"]
-    for one in machines:
-        rows = [[markdown.escape(cell) for cell in cells[:-1]] + cells[-1:] for _, cells in one.lines.values()]
-        table = markdown.draw_table(["scenario", "fastest", "how many times as long the others take", "run"], rows)
-        parts += [f"## {markdown.escape(one.title)}", table, f"All runs: {', '.join(one.runs)}"]
-    return "\n\n".join([*parts, explanation, MADE]) + "\n"
-
-
-def _quotation(place: Path, data: str, wanted: str) -> str:
-    names = [name.strip() for name in wanted.split(",")]
-    for name in names:
-        if name not in page.BY_NAME:
-            raise UsageError(f"{place}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
-    file = next(
-        (root / data for root in (place.parent, place.parent.parent) if (root / data).is_file()), place.parent / data
-    )
-    found = findings(load(file))
-    return "\n\n".join(text for name in names if (text := quotable(name, found, level=3)))
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def default_places(folder: Path) -> list[Path]:
-    """Return what ``report`` works on where nothing is named: results/, and the project's pages that quote from it."""
-    return [folder / "results", *pages_with_quotations(folder)]
-
-
-def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
-    """Read the result files among the places."""
-    for place in places:
-        if place.suffix != ".md":
-            yield from records(place, tell)

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.estimates import Estimate
@@ -169,18 +169,14 @@ LEVEL, WARNED = "≈", "⚠"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, its number to sort by, and its marks.
-
-    ``strong``: significantly the fastest. ``level``: not told from the fastest. ``warned``: see the warnings.
-    ``failed``: the text is a failure's code.
-    """
+    """One cell of a table."""
 
     text: str
-    value: float | None = None
-    strong: bool = False
-    level: bool = False
-    warned: bool = False
-    failed: bool = False
+    value: float | None = None  # to sort by
+    strong: bool = False  # significantly the fastest
+    level: bool = False  # not significantly slower than the fastest
+    warned: bool = False  # the warnings say more
+    failed: bool = False  # the text is a failure's code
 
     @property
     def shown(self) -> str:
@@ -211,20 +207,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, drawn in this order: title, intro, table, lines as a list, notes, parts.
-
-    ``chart`` shows the same: before the table, or after the lines where there is none. ``folded``: details that a
-    reader opens, where that is possible.
-    """
+    """A part of a page, drawn in the order of the fields."""
 
     title: str
     intro: Sequence[str] = ()
     table: Table | None = None
-    lines: Sequence[str] = ()
+    lines: Sequence[str] = ()  # as a list
     notes: Sequence[str] = ()
     parts: "Sequence[Section]" = ()
-    chart: Chart | None = None
-    folded: bool = False
+    chart: Chart | None = None  # stands before the table, or after the lines if there is none
+    folded: bool = False  # details that a reader opens, on an HTML page
 
 
 @dataclass(frozen=True)
@@ -235,14 +227,9 @@ class Page:
     sections: Sequence[Section]
 
 
-def page(title: str, sections: Iterable[Section | None]) -> Page:
-    """Return a page of those sections that have something to say."""
-    return Page(title, [section for section in sections if section is not None])
-
-
 def texts(*words: str) -> list[Cell]:
     """Return a cell for each text."""
-    return [Cell(one) for one in words]
+    return [Cell(word) for word in words]
 
 
 def number(value: int) -> Cell:

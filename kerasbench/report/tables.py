@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 
-from kerasbench.analysis.cases import HEADLINE, Row
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, Sittings, sittings
+from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, sittings
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Column
 from kerasbench.report.conditions import advice
 from kerasbench.report.figures import (
-    column_name,
-    column_names,
     corrected,
     estimated,
     first_step,
+    holm,
     metric_section,
     paired,
     significant,
@@ -28,7 +27,7 @@ from kerasbench.report.figures import (
     with_interval,
 )
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
@@ -50,15 +49,15 @@ def training(found: Findings) -> Section | None:
         [Cell(row.label), *(timed(row, column, ranking) for column in summary.columns)]
         for row, ranking in zip(summary.rows, summary.rankings, strict=True)
     ]
-    table = Table(["scenario", *column_names(summary.columns)], body)
-    return Section(title, table=table, notes=training_notes(summary))
+    table = Table(["scenario", *(column.label for column in summary.columns)], body)
+    return Section(title, table=table, notes=list(training_notes(summary)))
 
 
 def verdicts(found: Findings) -> Section | None:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     summary = found.plain
     rows = [
-        [*texts(row.label, column_name(ranking.fastest)), *_compared(comparison)]
+        [*texts(row.label, ranking.fastest.label), *_compared(comparison)]
         for row, ranking in zip(summary.rows, summary.rankings, strict=True)
         if ranking.fastest is not None and ranking.proven
         for comparison in ranking.comparisons
@@ -82,7 +81,7 @@ def _compared(one: Comparison) -> list[Cell]:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
     else:
         rounds = number(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
-    return [Cell(column_name(one.rival)), estimated(one.ratio), Cell(one.verdict), rounds]
+    return [Cell(one.rival.label), estimated(one.ratio), Cell(one.verdict), rounds]
 
 
 def controls(found: Findings) -> Section | None:
@@ -93,7 +92,7 @@ def controls(found: Findings) -> Section | None:
         if ranking.control is not None:
             ratio = with_interval(ranking.control.ratio)
             off = "; this is not 1, so the row has no verdicts" if ranking.control.is_off else ""
-            lines.append(f"{row.label}: {column_name(ranking.control.column)} against itself: {ratio}{off}.")
+            lines.append(f"{row.label}: {ranking.control.column.label} against itself: {ratio}{off}.")
     if not lines:
         return None
     notes = [
@@ -182,8 +181,8 @@ def repaid(found: Findings) -> Section | None:
     if not found.break_evens:
         return None
     lines = [
-        f"{one.row.label}: {column_name(one.slow_start)} starts {significant(one.extra_ms / 1e3)} s slower than "
-        f"{column_name(one.rival)}, and has made up for it after {whole_steps(one.steps)}."
+        f"{one.row.label}: {one.slow_start.label} starts {significant(one.extra_ms / 1e3)} s slower than "
+        f"{one.rival.label}, and has made up for it after {whole_steps(one.steps)}."
         for one in found.break_evens
     ]
     explanation = (
@@ -199,8 +198,8 @@ def devices(found: Findings) -> Section | None:
         return None
     rows = [
         [
-            *texts(one.row.label, column_name(one.cpu)),
-            Cell(", ".join(filter(None, (column_name(one.gpu), one.row.cases[one.gpu].device_title)))),
+            *texts(one.row.label, one.cpu.label),
+            Cell(", ".join(filter(None, (one.gpu.label, one.row.cases[one.gpu].device_title)))),
             estimated(one.ratio),
             Cell(f"GPU {one.verdict}"),
         ]
@@ -227,20 +226,16 @@ def learning(found: Findings) -> Section | None:
 
 def phases(found: Findings) -> Section | None:
     """Return where the time of a trial went, on average, by column."""
-    summary = found.summary
-    if not summary.phases_s:
+    columns = found.summary.columns
+    rows = []
+    for name, by_column in found.summary.phases_s.items():
+        durations_s = [by_column.get(column) for column in columns]
+        rows.append([Cell(name), *(EMPTY if one is None else Cell(f"{one:.3f}", one) for one in durations_s)])
+    if not rows:
         return None
-    rows = [
-        [Cell(name), *(_seconds(by_column.get(column)) for column in summary.columns)]
-        for name, by_column in summary.phases_s.items()
-    ]
-    table = Table(["phase (s)", *column_names(summary.columns)], rows)
+    table = Table(["phase (s)", *(column.label for column in columns)], rows)
     notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
     return Section("Where the time of a trial goes", table=table, notes=notes)
-
-
-def _seconds(duration_s: float | None) -> Cell:
-    return EMPTY if duration_s is None else Cell(f"{duration_s:.3f}", duration_s)
 
 
 def noise(found: Findings) -> Section | None:
@@ -256,7 +251,7 @@ def noise(found: Findings) -> Section | None:
     for name, disturbed in signals.items():
         badly = [each for each in disturbed if each[1].severity is Severity.INVALID]
         trial, signal = (badly or disturbed)[0]
-        case = f"{label(trial.scenario, trial.workload)} {column_name(trial.column)}"
+        case = f"{label(trial.scenario, trial.workload)} {trial.column.label}"
         example = f"{signal.reason} ({case}, round {trial.round})"
         rows.append([Cell(name), number(len(disturbed)), number(len(badly)), Cell(example)])
     table = Table(["what disturbed", "trials", "of these badly", "for example"], rows)
@@ -271,17 +266,14 @@ TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
 
 
 def what_keras_costs(found: Findings) -> Section | None:
-    """Return each model's time over its twin's, of a step and of an epoch; nothing where no twin was measured."""
-    if not found.prices:
+    """Return each model's time over that of its native twin, of a step and of an epoch."""
+    rows = [
+        [*texts(one.row.label, one.paying.label, TITLES[one.metric]), *_overhead(one, one.paying, one.free)]
+        for one in found.prices
+    ]
+    if not rows:
         return None
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
-    table = Table(
-        headers,
-        [
-            [*texts(one.row.label, column_name(one.paying), TITLES[one.metric]), *_figures(one, one.paying, one.free)]
-            for one in found.prices
-        ],
-    )
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
     agreeing = "; their first six losses agree" if steady else ""
     notes = [
@@ -291,58 +283,54 @@ def what_keras_costs(found: Findings) -> Section | None:
         _meaning(found.prices, found.effect),
         "docs/method.md says what is equal and what is not.",
     ]
-    return Section("What Keras costs", table=table, notes=notes)
+    return Section("What Keras costs", table=Table(headers, rows), notes=notes)
 
 
 def what_busy_cores_cost(found: Findings) -> Section | None:
-    """Return each column's time while processors were kept busy over that without; nothing where none were."""
-    if not found.busy_cores:
+    """Return each column's time while processors were kept busy over that without."""
+    rows = [
+        [*texts(one.row.label, one.paying.label), *_overhead(one, one.free, one.paying)] for one in found.busy_cores
+    ]
+    if not rows:
         return None
     headers = ["scenario", "column", "undisturbed", "beside busy cores", "times as long", "it is"]
-    table = Table(
-        headers,
-        [
-            [*texts(one.row.label, column_name(one.paying)), *_figures(one, one.free, one.paying)]
-            for one in found.busy_cores
-        ],
-    )
     notes = [
         "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
         "The undisturbed column takes turns with it.",
         _meaning(found.busy_cores, found.effect),
     ]
-    return Section("What busy cores cost", table=table, notes=notes)
+    return Section("What busy cores cost", table=Table(headers, rows), notes=notes)
 
 
-def _figures(one: Overhead, first: Column, second: Column) -> list[Cell]:
+def _overhead(one: Overhead, first: Column, second: Column) -> list[Cell]:
     unit = BY_NAME[one.metric].unit
     values = (value(one.row, column, one.metric, unit) for column in (first, second))
     return [*values, estimated(one.ratio), Cell(str(one.verdict))]
 
 
-def _meaning(found: Sequence[Overhead], effect: float) -> str:
+def _meaning(overheads: Sequence[Overhead], effect: float) -> str:
     """Return what the verdicts say, or that there are none."""
-    if not any(one.ratio.has_interval for one in found):
+    if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
-    many = f" ({len(found)} verdicts corrected by Holm's method)" if len(found) > 1 else ""
-    return f"Slower or faster: significantly, by more than {effect:.0%}. Same: significantly within {effect:.0%}{many}."
+    least, many = f"{effect:.0%}", holm(len(overheads))
+    return f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
 
 
 def beside_published(found: Findings) -> Section | None:
     """Return the published figures beside what was measured here, all as ms a step, and what else was published."""
-    summary, known = found.plain, figures()
-    shown = [
-        (row, figure)
-        for row in summary.rows
-        if not row.own
-        for figure in known.get((row.scenario.name, row.workload.name), [])
-    ]
-    rows = [_beside(row, figure, summary.columns) for row, figure in shown]
+    known = figures()
+    rows, lines = [], []
+    for row in found.plain.rows:
+        # A user's own scenario may have the name of a built-in one.
+        for figure in [] if row.own else known.get((row.scenario.name, row.workload.name), []):
+            measured = [value(row, column, HEADLINE) for column in found.plain.columns]
+            rows.append([Cell(row.label), *_published(figure, row.workload.steps), *measured])
+            if figure.remarks:
+                lines.append(f"{row.label}: {'; '.join(figure.remarks)}.")
     if not rows:
         return None
-    names = ["published CPU", "published GPU", "GPU / CPU", "their machine"]
-    table = Table(["scenario", *names, *column_names(summary.columns)], rows)
-    lines = [f"{row.label}: {'; '.join(remarks)}." for row, figure in shown if (remarks := figure.remarks)]
+    headers = ["scenario", "published CPU", "published GPU", "GPU / CPU", "their machine"]
+    table = Table([*headers, *(column.label for column in found.plain.columns)], rows)
     notes = [
         "All figures are milliseconds a step, with validation and everything else in an epoch. A published total or "
         "epoch is divided by its steps.",
@@ -351,22 +339,16 @@ def beside_published(found: Findings) -> Section | None:
     return Section("Published figures", table=table, lines=lines, notes=notes)
 
 
-def _beside(row: Row, figure: Figure, columns: Sequence[Column]) -> list[Cell]:
-    steps = row.workload.steps
+def _published(figure: Figure, steps: int) -> list[Cell]:
     ratio = figure.gpu_over_cpu(steps)
+    batch = "" if figure.batch is None else f"batch {figure.batch}"
+    machine = "; ".join(filter(None, (figure.hardware, figure.software, batch, figure.precision)))
     return [
-        Cell(row.label),
         _side(figure.cpu, steps),
         _side(figure.gpu, steps),
         EMPTY if ratio is None else Cell(f"{ratio:.2f}", ratio),
-        Cell("; ".join(_machine(figure))),
-        *(value(row, column, HEADLINE) for column in columns),
+        Cell(machine),
     ]
-
-
-def _machine(figure: Figure) -> list[str]:
-    batch = [] if figure.batch is None else [f"batch {figure.batch}"]
-    return [figure.hardware, figure.software, *batch, *([figure.precision] if figure.precision else [])]
 
 
 def _side(side: Side | None, steps: int) -> Cell:
@@ -378,34 +360,29 @@ def _side(side: Side | None, steps: int) -> Cell:
 
 
 def each_sitting(found: Findings) -> Section | None:
-    """Return the ratios of each sitting, and by how much two of them differ; nothing for a run that had one."""
-    summary = found.summary
-    pairs = zip(summary.rows, summary.rankings, strict=True)
-    lines = [one for row, ranking in pairs for one in sittings(row, ranking)]
-    if not lines:
+    """Return the ratios of each sitting, and by how much two of them differ, of a run that was continued later."""
+    pairs = zip(found.summary.rows, found.summary.rankings, strict=True)
+    compared = [one for row, ranking in pairs for one in sittings(row, ranking)]
+    if not compared:
         return None
-    numbers = sorted({number for one in lines for number in one.ratios})
+    numbers = sorted({number for one in compared for number in one.ratios})
+    rows, spans = [], []
+    for one in compared:
+        apart = EMPTY
+        if one.apart is not None:
+            apart = Cell(f"{one.apart.value - 1:.0%}", one.apart.value - 1, warned=one.differ)
+        ratios = [one.ratios.get(number) for number in numbers]
+        cells = [EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios]
+        rows.append([*texts(one.row.label, one.column.label, one.fastest.label), *cells, apart])
+    for sitting in numbers:
+        ended = sorted(trial.ended for trial in found.record.trials if trial.sitting == sitting and trial.measurement)
+        spans.append(f"Sitting {sitting}: its rounds ended from {ended[0]} to {ended[-1]}.")
     headers = ["scenario", "column", "against", *(f"sitting {number}" for number in numbers), "apart"]
     notes = [
-        "The run went on after more than an hour, or after the machine had been started again. The time over that of "
+        "The run went on after more than an hour, or after the machine had been started again. The time relative to "
         "the fastest, in each sitting.",
-        *(f"Sitting {number}: {_when(found.record, number)}." for number in numbers),
+        *spans,
         "With three sittings or more the intervals of all tables are over sittings. With two they are over rounds, and "
         "know little of what two days differ by.",
     ]
-    return Section("Sittings", table=Table(headers, [_line(one, numbers) for one in lines]), notes=notes)
-
-
-def _line(one: Sittings, numbers: list[int]) -> list[Cell]:
-    ratios = [one.ratios.get(number) for number in numbers]
-    apart = EMPTY if one.apart is None else Cell(f"{one.apart.value - 1:.0%}", one.apart.value - 1, warned=one.differ)
-    return [
-        *texts(one.row.label, column_name(one.column), column_name(one.fastest)),
-        *(EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios),
-        apart,
-    ]
-
-
-def _when(record: Record, sitting: int) -> str:
-    ended = sorted(trial.ended for trial in record.trials if trial.sitting == sitting and trial.measurement)
-    return f"its rounds ended from {ended[0]} to {ended[-1]}"
+    return Section("Sittings", table=Table(headers, rows), notes=notes)
