@@ -22,7 +22,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     monkeypatch.setattr(series, "crossing_interval", counted)
     found = findings(swept(**CROSSING))
     texts = page.document(found), brief(found), html.document([("here", found)])
-    assert all("overtakes" in text for text in texts)
+    assert all("is faster than JAX from about batch" in text for text in texts)
     assert charts.curves(found)
     assert len(calls) == 1
 

@@ -6,7 +6,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host.noise import Signal
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report.figures import column_name, metric_section, timed, title_of, value, whole_steps
+from kerasbench.report.figures import metric_section, timed, title_of, value, whole_steps
 from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -27,8 +27,8 @@ def of_three(backend: str, step_ms: float, noise: tuple[Signal, ...] = ()) -> li
 
 
 def test_a_column_is_named_by_what_is_not_empty() -> None:
-    assert column_name(Column("jax", "gpu:1", Options(threads=1))) == "jax gpu:1 threads=1"
-    assert column_name(JAX) == "jax cpu"
+    assert Column("jax", "gpu:1", Options(threads=1)).label == "jax gpu:1 threads=1"
+    assert JAX.label == "jax cpu"
 
 
 @pytest.mark.parametrize(

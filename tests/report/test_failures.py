@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html
-from kerasbench.report.conditions import LAST_CHARACTERS, failures, last_words
+from kerasbench.report.conditions import LAST_CHARACTERS, failures, last_output
 from tests import made
 from tests.report.table import drawn
 
@@ -38,12 +38,12 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "mine.py", line 1, in <m
         ("Fatal Python error:", "Fatal Python error: "),
     ],
 )
-def test_the_last_words_are_the_end_of_what_was_said(detail: str, words: str) -> None:
-    assert last_words(detail) == words
+def test_the_last_output_are_the_end_of_what_was_said(detail: str, words: str) -> None:
+    assert last_output(detail) == words
 
 
-def test_the_last_words_are_bounded() -> None:
-    words = last_words("x" * 100_000 + "end")
+def test_the_last_output_are_bounded() -> None:
+    words = last_output("x" * 100_000 + "end")
     assert len(words) == LAST_CHARACTERS
     assert words.startswith("…x") and words.endswith("xend")
 
@@ -54,7 +54,7 @@ def section(code: Code, detail: str) -> str:
 
 
 @pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
-def test_the_last_words_of_a_child_that_was_ended_stand_below_the_table(code: Code) -> None:
+def test_the_last_output_of_a_child_that_was_ended_stand_below_the_table(code: Code) -> None:
     assert section(code, "a | <b>\n").endswith("|\n\n- dense torch cpu: last output: a \\| \\<b\\>")
 
 
@@ -66,7 +66,7 @@ def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> N
     assert section(code, detail).count("because") == 1
 
 
-def test_the_last_words_are_no_markup_on_a_web_page() -> None:
+def test_the_last_output_are_no_markup_on_a_web_page() -> None:
     failure = Failure(Code.CRASH, "because", "mend it", "build", "<script>alert(1)</script>\n- # `x`")
     page = html.document([("here", findings(made.record(made.trial(failure=failure))))])
     assert page.count("<script>") == 1

@@ -100,7 +100,7 @@ def test_where_interpreters_have_labels_it_says_what_differs_and_once_what_is_th
 def test_that_nothing_differs_is_said_too() -> None:
     said = headed(*(of_label(label, keras="3.15.1") for label in ("old", "new"))).split("\n\n")
     assert "The same in all columns: keras 3.15.1." in said
-    assert "None of these versions differs between the columns: what does, their labels alone tell." in said
+    assert "All columns have the same versions: what differs between them, only their labels say." in said
 
 
 def test_how_recurrent_layers_were_computed_is_said_of_each_cell() -> None:

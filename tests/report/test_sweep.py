@@ -7,6 +7,7 @@ from kerasbench.analysis.series import CostModel, Parameter
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html, sweep, tables
+from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
@@ -45,37 +46,35 @@ def test_the_table_has_a_line_for_each_size() -> None:
     assert "## Training step" not in text
 
 
-def test_a_crossover_is_said_with_its_interval() -> None:
-    text = drawn(sweep.crossovers(findings(swept(**CROSSING))))
-    (line,) = (line for line in text.splitlines() if line.startswith("- "))
-    assert line.startswith("- dense: torch cpu overtakes jax cpu at batch 26.8 (26.8 to 26.8).")
-
-
 @pytest.mark.parametrize(
-    ("torch", "said"),
+    ("torch", "sentence"),
     [
-        ((1.0, 1.1, 4.0, 30.0), "torch cpu is slower than jax cpu at every size measured (1 to 512)"),
-        ((0.1, 0.1, 1.0, 6.0), "jax cpu is slower than torch cpu at every size measured (1 to 512)"),
-        ((0.2, 0.5, 3.0, 24.0), "jax cpu and torch cpu do not differ significantly at any size measured (1 to 512)"),
-        (
-            (1.0, 1.1, 3.0, 24.0),
-            "torch cpu is slower than jax cpu at the sizes measured (1 to 512), but for 64, 512, where they "
-            "do not differ significantly",
-        ),
-        ((1.0, 0.4, 4.0, 30.0), "not monotone; torch cpu overtakes jax cpu at batch"),
+        (CROSSING["torch"], "torch is faster than JAX from about batch 27 (27–27) on."),
+        ((1.0, 1.1, 4.0, 30.0), "JAX is faster than torch at every size (batch 1 to 512)."),
+        ((0.1, 0.1, 1.0, 6.0), "torch is faster than JAX at every size (batch 1 to 512)."),
+        (CROSSING["jax"], "JAX and torch are level: no significant difference (batch 1 to 512)."),
+        ((1.0, 1.1, 3.0, 24.0), "JAX is faster than torch at batch 1 to 512, but level at 64 and 512."),
     ],
 )
-def test_nothing_is_said_beyond_what_was_measured(torch: tuple[float, ...], said: str) -> None:
-    assert f"- dense: {said}" in drawn(sweep.crossovers(findings(swept(jax=CROSSING["jax"], torch=torch))))
+def test_who_overtakes_whom_is_said_within_what_was_measured(torch: tuple[float, ...], sentence: str) -> None:
+    found = findings(swept(jax=CROSSING["jax"], torch=torch))
+    assert sentences(found) == [f"dense: {sentence}"]
+    assert "A crossover lies between two sizes" in drawn(sweep.steps(found))
 
 
-def test_one_round_has_a_place_and_says_that_it_has_no_interval() -> None:
-    text = drawn(sweep.crossovers(findings(swept(1, **CROSSING))))
-    assert "(too few rounds for an interval)" in text
+def test_a_series_that_comes_back_has_each_crossover() -> None:
+    (sentence,) = sentences(findings(swept(jax=CROSSING["jax"], torch=(1.0, 0.4, 4.0, 30.0))))
+    assert sentence.count("is faster than") == 2 and sentence.count("from about batch") == 2
+
+
+def test_one_round_has_a_place_without_an_interval() -> None:
+    (sentence,) = sentences(findings(swept(1, **CROSSING)))
+    assert "from about batch 27 on" in sentence
 
 
 def test_one_column_crosses_nothing() -> None:
-    assert drawn(sweep.crossovers(findings(swept(jax=CROSSING["jax"])))) == ""
+    found = findings(swept(jax=CROSSING["jax"]))
+    assert sentences(found) == [] and "rossover" not in drawn(sweep.steps(found))
 
 
 def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
@@ -119,13 +118,13 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
     plain = [made.trial(index, backend=backend) for backend in ("jax", "torch") for index in (1, 2, 3)]
     both = dataclasses.replace(record, trials=[*record.trials, *plain])
     text, alone = document(findings(both)), document(findings(made.record(*plain, rounds=3)))
-    assert text.index("## Training step") < text.index("## Sweep") < text.index("## Crossovers")
+    assert text.index("## Training step") < text.index("## Sweep")
     assert drawn(tables.training(findings(both))) in alone
 
 
 def test_nothing_swept_is_no_section() -> None:
     found = findings(made.record(made.trial()))
-    assert not any(build(found) for build in (sweep.steps, sweep.crossovers, sweep.costs, sweep.by_size))
+    assert not any(build(found) for build in (sweep.steps, sweep.costs, sweep.by_size))
 
 
 def test_widths_have_a_column_and_no_cost_model() -> None:
@@ -141,4 +140,4 @@ def test_widths_have_a_column_and_no_cost_model() -> None:
 def test_the_html_page_has_the_same_sections() -> None:
     found = findings(swept(**CROSSING))
     page = html.document([("here", found)])
-    assert all(f">{title}</h2>" in page for title in ("Sweep", "Crossovers", "Overhead and cost per sample"))
+    assert all(f">{title}</h2>" in page for title in ("Sweep", "Overhead and cost per sample"))
