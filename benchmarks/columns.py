@@ -22,18 +22,10 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.record import TrialRecord
 from kerasbench.runs import schedule
-from kerasbench.runs.rows import freeze
+from kerasbench.runs.rounds import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
 STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take
-
-
-class Silent:
-    """Nobody is told."""
-
-    def began(self, index: int, /) -> None: ...
-    def phase(self, index: int, name: str, /) -> None: ...
-    def tick(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,7 @@ def launched(
     protocol = protocols[columns[0].name]
     shares = schedule.shares(protocol, columns[0].selected.workload)
     rules = BlockPolicy(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
-    return block.measure(entrants, rules, Silent(), alone)
+    return block.measure(entrants, rules, lambda event: None, alone)
 
 
 def one(column: Column, protocol: Protocol) -> Outcome:

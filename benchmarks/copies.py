@@ -30,7 +30,7 @@ def study(selected: Selected, backend: str, most: int) -> None:
     for blocks, found in enumerate(growing(columns), start=1):
         ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
         widths.append([one.half_width for one in ratios])
-        is_last = schedule.ending(Effort(max_rounds=most), widths) is not None
+        is_last = schedule.stop_reason(Effort(max_rounds=most), widths) is not None
         if is_last or blocks == MIN_TRIALS_FOR_INTERVAL:
             say(selected, backend, blocks, ratios)
         if is_last:

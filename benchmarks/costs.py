@@ -12,7 +12,7 @@ from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.plan import request
-from kerasbench.report.progress import ConsoleAudience, to_stderr
+from kerasbench.report.progress import ConsoleProgress, to_stderr
 from kerasbench.results.record import SWEEP, RunConfig, exactly
 from kerasbench.runs import run
 
@@ -24,7 +24,7 @@ BATCHES = [1, 4, 16, 64, 256]
 def main(folder: Path) -> None:
     options = request.crossed(request.options_of([], [], [], []), BATCHES, [])
     asked = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
-    with run.measured(asked, folder, Interpreters(), ConsoleAudience(to_stderr())) as ended:
+    with run.measured(asked, folder, Interpreters(), ConsoleProgress(to_stderr())) as ended:
         (found,) = swept(summarize(ended.record))
     for column in found.columns:
         model = found.cost(column)

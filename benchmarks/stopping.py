@@ -22,7 +22,7 @@ RUNS = 4_000
 def run(rng: random.Random, scatter: float) -> list[float]:
     """Return the ratios of one row's blocks."""
     ratios, widths = list[float](), list[list[float | None]]()
-    while not widths or schedule.ending(DEFAULT, widths) is None:
+    while not widths or schedule.stop_reason(DEFAULT, widths) is None:
         ratios.append(math.exp(rng.gauss(0, scatter)))
         widths.append([estimate(ratios).half_width])
     return ratios

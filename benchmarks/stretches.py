@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import medians
-from columns import STEPS, Column, Silent, chosen
+from columns import STEPS, Column, chosen
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
@@ -61,7 +61,9 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
     entrants = [BlockMember(sys.executable, column.request(STEPS), LIMITS) for column in columns]
-    outcome = block.measure(entrants, BlockPolicy(orders, enough, lambda: True), Silent(), alone=True)[subject]
+    outcome = block.measure(entrants, BlockPolicy(orders, enough, lambda: True), lambda event: None, alone=True)[
+        subject
+    ]
     assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
     steps = [slice_.unit_ns for slice_ in outcome.measurement.slices]
     found = []

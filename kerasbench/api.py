@@ -333,18 +333,18 @@ def _measure(command: str, said: Settings) -> Any:
     from kerasbench.environments import interpreters
     from kerasbench.plan import request
     from kerasbench.report.pages import save_report
-    from kerasbench.report.progress import ConsoleAudience, to_stderr
+    from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs import run
     from kerasbench.runs.run import measured
 
-    audience = ConsoleAudience(to_stderr())
+    progress = ConsoleProgress(to_stderr())
     asked: RunConfig | ResumeConfig
     if command == VERSUS:
-        asked, chosen = run.asked_for(said, interpreters.find(said.python, backends.names()), audience.say)
+        asked, chosen = run.versus_config(said, interpreters.find(said.python, backends.names()), progress)
     else:
         asked = request.resumed(said) if said.resume else request.request(command, said)
         chosen = interpreters.find(said.python, backends.names())
-    with measured(asked, Path(said.results), chosen, audience, said.wait) as ended:
+    with measured(asked, Path(said.results), chosen, progress, said.wait) as ended:
         drawn = save_report(ended.record, ended.store, ended.unsaved)
     return KINDS[command]([ended.record], drawn)
 

@@ -1,16 +1,18 @@
-"""Runs without children: a worker that answers at once, a machine that does nothing else, an observer that counts."""
+"""Runs without children: a worker that answers at once, and a machine that does nothing else."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_rounds
+from kerasbench.events import Event
 from kerasbench.host.noise import Surroundings
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case
-from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
+from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
@@ -18,49 +20,37 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
-from kerasbench.runs import rounds, rows
+from kerasbench.runs import rounds
+from kerasbench.runs.machine import MachineMonitor, Outcomes, processors
 from kerasbench.runs.rounds import Launch
 from tests import made
 
-
-class Silent:
-    """An observer that only counts."""
-
-    def __init__(self) -> None:
-        self.ended: list[str] = []
-        self.decided: list[tuple[str, str]] = []
-
-    def run_began(self, planned: cases.Plan, record: Record) -> None: ...
-    def gate_closed(self, row: str, reason: str) -> None: ...
-    def trial_began(self, case: Case, round_index: int) -> None: ...
-    def phase_began(self, case: Case, phase: str) -> None: ...
-    def tick(self) -> None: ...
-    def round_ended(self, record: Record) -> None: ...
-    def run_ended(self) -> None: ...
-
-    def trial_ended(self, case: Case, trial: TrialRecord) -> None:
-        self.ended.append(case.backend)
-
-    def row_ended(self, cases: Sequence[Case], why: str) -> None:
-        self.decided.append((cases[0].row_label, why))
+EventT = TypeVar("EventT", bound=Event)
 
 
-class Quiet:
+class Events(list[Event]):
+    """The events of a run, as a list."""
+
+    def of(self, kind: type[EventT]) -> list[EventT]:
+        return [event for event in self if isinstance(event, kind)]
+
+    def __call__(self, event: Event) -> None:
+        self.append(event)
+
+
+class Quiet(MachineMonitor):
     """A machine that does nothing else; ``disturbed`` blocks, counted from 1, have a busy neighbour."""
 
     def __init__(self, *disturbed: int) -> None:
+        super().__init__()
         self.disturbed = disturbed
         self.blocks = 0
 
-    def __call__(
-        self,
-        devices: Sequence[Device],
-        block: Callable[[], Sequence[Outcome | None]],
-        on_wait: Callable[[str], None],
-        /,
-    ) -> tuple[Sequence[Outcome | None], Sequence[Surroundings]]:
+    def watch(
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
+    ) -> tuple[Outcomes, Sequence[Surroundings]]:
         self.blocks += 1
-        busy_s = 10 * (rows.processors() - 0.5) if self.blocks in self.disturbed else 1.0
+        busy_s = 10 * (processors() - 0.5) if self.blocks in self.disturbed else 1.0
         return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
@@ -78,14 +68,18 @@ def execute(
     planned: cases.Plan,
     store: Store,
     launch: Launch,
-    observer: Silent,
-    watch: Quiet | None = None,
+    *,
+    events: Events | None = None,
+    monitor: MachineMonitor | None = None,
     carried: Sequence[TrialRecord] = (),
-    in_order: Callable[[Sequence[Case], int, int], list[Case]] = as_planned,
+    **different: Any,
 ) -> Record:
-    earlier = made.record(*carried) if carried else None
+    """Execute a run; ``different`` are further fields of it."""
+    if carried:
+        different["earlier"] = made.record(*carried)
+    named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
     return rounds.Run(
-        planned, store, launch, watch or Quiet(), observer, made.state(), earlier, in_order=in_order, between=by_round
+        planned, store, launch, monitor or Quiet(), Events() if events is None else events, **named
     ).execute()
 
 
@@ -105,17 +99,17 @@ class FakeWorker:
         self.alone: list[bool] = []
 
     def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> list[Outcome | None]:
         fitting = self.fitting([one.request.backend for one in entrants])
         started = [one for one, it in zip(entrants, fitting, strict=True) if it]
         self.blocks.append([one.request.backend for one in started])
         self.alone.append(alone)
-        for index, it in enumerate(fitting):
-            if it:
-                ear.began(index)
-                ear.phase(index, "train")
-        ear.tick()
+        self.entrants, self.rules = entrants, rules
+        for one in started:
+            on_event(TrialStarted(one.label))
+            on_event(PhaseStarted(one.label, "train"))
+        on_event(Tick())
         return [
             dataclasses.replace(self.answer(one), started_alone=alone) if it else None
             for one, it in zip(entrants, fitting, strict=True)

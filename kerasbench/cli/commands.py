@@ -313,17 +313,18 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     import json
 
     from kerasbench import backends as known
+    from kerasbench import events
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Severity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import request
     from kerasbench.report.listing import diagnosis_as_data, diagnosis_as_text
-    from kerasbench.report.progress import Preparation, to_stderr
+    from kerasbench.report.progress import ConsoleProgress, to_stderr
 
     names = request.parse_backends(listed(backends), known.names()) or known.names()
     chosen = interpreters.find(listed(python), known.names())
     # The lock, because starting every framework would disturb a run.
-    with machine_lock(), Preparation(to_stderr()).asking(names):
+    with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
     findings = diagnose(facts)
     data = diagnosis_as_data(facts, findings)

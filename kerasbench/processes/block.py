@@ -18,7 +18,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Protocol as Interface
 
 from kerasbench.files import scratch_folder
 from kerasbench.processes import group
@@ -38,6 +37,7 @@ class BlockMember:
     python: str
     request: TrialRequest
     limits: Limits
+    label: str = ""  # in events
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,31 @@ class BlockPolicy:
     rest_s: float = 0.0  # nobody runs for so long before each turn
 
 
-class Ear(Interface):
-    """Who is told how a block goes; its columns are numbered as its members are."""
+@dataclass(frozen=True)
+class TrialStarted:
+    label: str
 
-    def began(self, index: int, /) -> None: ...
-    def phase(self, index: int, name: str, /) -> None: ...
-    def tick(self) -> None: ...
+
+@dataclass(frozen=True)
+class PhaseStarted:
+    label: str
+    phase: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Some time has passed in which a display may be redrawn."""
+
+
+OnBlockEvent = Callable[[TrialStarted | PhaseStarted | Tick], None]
 
 
 def measure(
-    members: Sequence[BlockMember], policy: BlockPolicy, ear: Ear, alone: bool, kept: Mapping[str, str] = NOTHING
+    members: Sequence[BlockMember],
+    policy: BlockPolicy,
+    on_event: OnBlockEvent,
+    alone: bool,
+    kept: Mapping[str, str] = NOTHING,
 ) -> list[Outcome | None]:
     """Measure columns side by side and return the outcome of each.
 
@@ -76,7 +91,8 @@ def measure(
             guard = stack.enter_context(group.guarded())
         except OSError as error:  # without a guardian, no child is started
             return [Outcome([], 0, failure=not_started(error, member.python)) for member in members]
-        block = _Block(policy, ear, kept, stack, stack.enter_context(Listener(ear.tick)), guard)
+        listener = stack.enter_context(Listener(lambda: on_event(Tick())))
+        block = _Block(policy, on_event, kept, stack, listener, guard)
         block.start(members, alone)
         for stage in STAGES:
             block.run_stage(stage)
@@ -164,7 +180,7 @@ class _Column:
 @dataclass
 class _Block:
     policy: BlockPolicy
-    ear: Ear
+    on_event: OnBlockEvent
     kept: Mapping[str, str]
     stack: ExitStack
     listener: Listener
@@ -176,14 +192,17 @@ class _Block:
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
-            column = _Column(index, member, Received(partial(self.ear.phase, index)))
+            column = _Column(index, member, Received(partial(self._phase_started, member.label)))
             column.received.on_turn = column.take_turn_message
             self.columns.append(column)
-            self.ear.began(index)
+            self.on_event(TrialStarted(member.label))
             self._spawn(column)
             if alone:
                 self.listener.listen()
         self.listener.listen()
+
+    def _phase_started(self, label: str, phase: str) -> None:
+        self.on_event(PhaseStarted(label, phase))
 
     def run_stage(self, stage: str) -> None:
         """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""

@@ -1,14 +1,9 @@
-"""What is said on stderr before a run's first trial, while backends are asked and data are downloaded.
-
-Progress on stderr: a bar with an ETA on a terminal, plain lines elsewhere.
-
-A whole run on a console: what is prepared, then each trial.
-"""
+"""Progress of a run on stderr."""
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO, cast
 
 from rich.console import Console
@@ -20,38 +15,27 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import Summary
+from kerasbench.events import (
+    Event,
+    Message,
+    PhaseStarted,
+    RoundEnded,
+    RowEnded,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    Tick,
+    TrialEnded,
+    TrialStarted,
+    Waiting,
+)
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, PowerEstimate, outlook, scatter_of
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import count
-
-
-class Preparation:
-    """Tell on a console what is going on. Nothing is being measured yet, so that a display may move by itself."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def say(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
-
-    def asking(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Say meanwhile that backends are asked which devices they see."""
-        return self.step(f"asking {', '.join(names)} what {'they see' if len(names) > 1 else 'it sees'}")
-
-    @contextmanager
-    def step(self, what: str) -> Iterator[None]:
-        """Say what goes on meanwhile: for how long already on a terminal, where it leaves nothing; elsewhere a line."""
-        if not self._console.is_terminal or self._console.is_dumb_terminal:
-            self.say(what)
-            yield
-            return
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        with Progress(*columns, console=self._console, transient=True) as display:
-            display.add_task(what, total=None)
-            yield
 
 
 class Unbroken:
@@ -86,30 +70,80 @@ def to_stderr() -> Console:
 
 
 class ConsoleProgress:
-    """Tell on a console how a run goes. The display is redrawn at most once a second, and by no thread of its own."""
+    """Draw the events of a run on a console: a bar with the time left on a terminal, plain lines elsewhere.
+
+    The bar is redrawn at most once a second, and by no thread of its own, which would run beside the measured child.
+    """
 
     REDRAW_S = 1.0
 
-    def __init__(self, console: Console, history: History | None = None) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._history = history or History()
         self._bar = Progress(
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             BarColumn(24),
             TextColumn("{task.description}", markup=False),
             console=console,
-            auto_refresh=False,  # a refreshing thread would run beside the measured child
+            auto_refresh=False,
             transient=True,
         )
         self._task = self._bar.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
+        self._step: Progress | None = None
         self._drawn_s = 0.0
-        self._now = ""
+        self._now = self._phase = ""
 
-    def run_began(self, planned: Plan, record: Record) -> None:
+    def __call__(self, event: Event) -> None:  # noqa: C901, PLR0912 - a case for each event
+        match event:
+            case Message(text):
+                self._say(text)
+            case StepStarted(text):
+                self._start_step(text)
+            case StepEnded():
+                self._end_step()
+            case RunStarted(plan, record, history):
+                self._start_run(plan, record, history)
+            case Waiting(row, reason):
+                self._draw(row, f"waiting for the machine to cool down ({reason})")
+            case TrialStarted(label):
+                self._draw(label, "starting")
+            case PhaseStarted(label, phase):
+                self._now, self._phase = label, phase
+            case Tick():
+                if time.monotonic() - self._drawn_s >= self.REDRAW_S:
+                    self._draw(self._now, self._phase)
+            case TrialEnded(case, trial):
+                self._end_trial(case, trial)
+            case RowEnded(cases, reason):
+                self._end_row(cases, reason)
+            case RoundEnded(record):
+                self._end_round(record)
+            case RunEnded():
+                if self._console.is_terminal:
+                    self._bar.stop()
+
+    def _start_step(self, text: str) -> None:
+        """Show for how long a step takes already on a terminal, where it leaves nothing; elsewhere write a line.
+
+        Nothing is being measured yet, so that this display may move by itself.
+        """
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            self._say(text)
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._step = Progress(*columns, console=self._console, transient=True)
+        self._step.add_task(text, total=None)
+        self._step.start()
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._step.stop()
+            self._step = None
+
+    def _start_run(self, planned: Plan, record: Record, history: History) -> None:
         self._planned = planned
-        self._eta = Eta(planned, self._history.trial_s)
+        self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
-        ahead = outlook(planned, record.minimal_effect, self._history)
+        ahead = outlook(planned, record.minimal_effect, history)
         for line in announce(planned, self._left, ahead):
             self._say(line)
         for signal in record.noise:
@@ -118,22 +152,7 @@ class ConsoleProgress:
         if self._console.is_terminal:
             self._bar.start()
 
-    def trial_began(self, case: Case, round_index: int) -> None:
-        self._now = case.label
-        self._draw("starting")
-
-    def gate_closed(self, row: str, reason: str) -> None:
-        self._now = row
-        self._draw(f"waiting for the machine to cool down ({reason})")
-
-    def phase_began(self, case: Case, phase: str) -> None:
-        self._now, self._phase = case.label, phase
-
-    def tick(self) -> None:
-        if time.monotonic() - self._drawn_s >= self.REDRAW_S:
-            self._draw(self._phase)
-
-    def trial_ended(self, case: Case, trial: TrialRecord) -> None:
+    def _end_trial(self, case: Case, trial: TrialRecord) -> None:
         self._done += 1
         self._eta.ended(case, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
@@ -143,15 +162,15 @@ class ConsoleProgress:
             f"{self._left} left)"
         )
 
-    def row_ended(self, cases: Sequence[Case], why: str) -> None:
+    def _end_row(self, cases: Sequence[Case], reason: str) -> None:
         """Say why a row takes no further block, where it could have had one."""
         before = self._eta.trials
         self._eta.decided(cases)
         if self._eta.trials < before:
             self._bar.update(self._task, total=self._eta.trials)
-            self._say(f"{cases[0].row_label}: decided, because {why}")
+            self._say(f"{cases[0].row_label}: decided, because {reason}")
 
-    def round_ended(self, record: Record) -> None:
+    def _end_round(self, record: Record) -> None:
         """Show the table as it stands, where another round will sharpen it."""
         if not record.stopped_because:
             found = findings(record)
@@ -177,15 +196,11 @@ class ConsoleProgress:
         least, most = seconds(self._eta.least_s), seconds(self._eta.most_s)
         return f"about {most}" if least == most or not self._eta.least_s else f"about {least} to {most}"
 
-    def run_ended(self) -> None:
-        if self._console.is_terminal:
-            self._bar.stop()
-
-    def _draw(self, phase: str) -> None:
+    def _draw(self, label: str, phase: str) -> None:
         self._drawn_s = time.monotonic()
-        self._phase = phase
+        self._now, self._phase = label, phase
         if self._console.is_terminal:
-            self._bar.update(self._task, description=f"{self._now}: {phase}, {self._left} left")
+            self._bar.update(self._task, description=f"{label}: {phase}, {self._left} left")
             self._bar.refresh()
 
     def _say(self, line: str) -> None:
@@ -230,10 +245,3 @@ def _said(trial: TrialRecord) -> str:
     step = f"{significant(found)} {shown.unit}/{unit}" if found is not None else "measured"
     reasons = "; ".join(signal.reason for signal in trial.noise)
     return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")
-
-
-class ConsoleAudience(Preparation):
-    """Tell on a console what a run prepares, and then how its trials go."""
-
-    def observer(self, known: History) -> ConsoleProgress:
-        return ConsoleProgress(self._console, known)

@@ -1,14 +1,25 @@
-"""Going on with a run that was interrupted: what of it still counts."""
+"""Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross.
 
+Of an interrupted run it is said which trials still count. More sizes are measured in the same record, once its rounds
+are over: two inside each bracket of a significant crossing.
+"""
+
+import dataclasses
 import shlex
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.series import swept
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
-from kerasbench.plan.cases import Case, Plan, Probes
+from kerasbench.plan.cases import Case, Plan, Probes, with_controls
+from kerasbench.plan.request import sizes_between
+from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.folder import records
@@ -21,7 +32,7 @@ from kerasbench.results.record import (
     completed_rounds,
     measuring_code,
 )
-from kerasbench.runs.rows import Row, rows_of
+from kerasbench.runs.rounds import Row, rows_of
 from kerasbench.text import complain
 
 
@@ -37,30 +48,32 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     """Return the newest run of a folder that is not finished and was begun on this machine.
 
     ``longer``: there is more time now, so that a run which its budget ended is not finished either. Newer runs are
-    passed over, and said, if another machine began them, which shares the folder, or if they measured a live model,
-    which is gone.
+    passed over with a message if another machine started them, which shares the folder, or if they measured a live
+    model, which is gone.
 
     Raises:
         ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
     """
-    passed: list[tuple[str, str]] = []  # what it is, and what to do about it
-    ended = ""
+    passed_over: list[tuple[str, str]] = []  # why, and what to do about it
+    out_of_time = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
-        if not (record.unfinished or (longer and record.out_of_time)):
-            ended = ended or (f"; {file.name} ran out of time: add --budget TIME" if record.out_of_time else "")
+        if not record.unfinished and not (longer and record.out_of_time):
+            if record.out_of_time and not out_of_time:
+                out_of_time = f"; {file.name} ran out of time: add --budget TIME"
             continue
         if not here.same_as(record.machine):  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
-            passed.append((f"{file}: begun on another machine ({record.machine.title})", advice))
+            passed_over.append((f"{file}: begun on another machine ({record.machine.title})", advice))
         elif live.is_gone(record.config.scenarios):
-            passed.append((f"{file}: measured a model object of a Python process, which is gone", "; measure it again"))
+            why = f"{file}: measured a model object of a Python process, which is gone"
+            passed_over.append((why, "; measure it again"))
         else:
-            for begun, _ in passed:
-                complain(f"{begun}; passed over")
+            for why, _ in passed_over:
+                complain(f"{why}; passed over")
             return Interrupted(file, record)
-    if passed:
-        raise ResultsError("".join(passed[0]))
-    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one{ended}")
+    if passed_over:
+        raise ResultsError("".join(passed_over[0]))
+    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one{out_of_time}")
 
 
 def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
@@ -68,24 +81,27 @@ def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
 
     A result file may be anybody's, also one that this machine seems to have begun.
     """
-    asked = interrupted.record.config
-    if _executed(asked.scenarios, asked.model_config) != _executed(named.scenarios, named.model_config):
-        words = to_name_again(asked)
+    config = interrupted.record.config
+    if _executed(config.scenarios, config.model_config) != _executed(named.scenarios, named.model_config):
+        words = to_name_again(config)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
         raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
 
 
-def to_name_again(asked: RunConfig) -> str:
+def to_name_again(config: RunConfig) -> str:
     """Return the options that --resume needs besides, because they say which files are executed; mostly none."""
-    words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(asked.scenarios)]
-    words += [f"--custom {shlex.quote(asked.model_config.custom)}"] if asked.model_config.custom else []
-    return " ".join([*words, *(["--trust"] if asked.model_config.trust else [])])
+    words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(config.scenarios)]
+    if config.model_config.custom:
+        words.append(f"--custom {shlex.quote(config.model_config.custom)}")
+    if config.model_config.trust:
+        words.append("--trust")
+    return " ".join(words)
 
 
-def _executed(scenarios: Sequence[str], given: ModelConfig) -> tuple[set[Path], Path | None, bool]:
+def _executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[Path], Path | None, bool]:
     """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own."""
-    custom = Path(given.custom).resolve() if given.custom else None
-    return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, given.trust
+    custom = Path(config.custom).resolve() if config.custom else None
+    return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, config.trust
 
 
 def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialRecord], list[TrialRecord]]:
@@ -98,34 +114,32 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
+
+    def counts(trial: TrialRecord) -> bool:
+        case = cases.get(trial.case)
+        if case is None or case.device != trial.device or trial.code != measuring_code():
+            return False
+        entry = case.selected.entry
+        now, then = ScenarioRecord(entry.file_hash, entry.description, entry.twins), scenarios[trial.scenario]
+        native = trial.options.native
+        same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
+        return same_source and _same_versions(trial, probes.get(case.column.environment))
+
     tried = [trial for trial in record.trials if trial.round > 0]
-    counting = [
-        trial
-        for trial in tried
-        if (case := cases.get(trial.case)) is not None
-        and _source(case) == scenarios[trial.scenario].source(trial.backend, trial.options.native)
-        and case.device == trial.device
-        and trial.code == measuring_code()
-        and _same_versions(trial, probes.get(case.column.environment))
-    ]
+    counting = [trial for trial in tried if counts(trial)]
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
-def _source(case: Case) -> tuple[str, str]:
-    entry = case.selected.entry
-    return ScenarioRecord(entry.file_hash, entry.description, entry.twins).source(case.backend, case.options.native)
-
-
 def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:
-    """Tell whether a trial ran with the versions that are there now; a failed one said none, and counts."""
+    """Tell whether a trial ran with the versions that are there now; a failed one reported none, and counts."""
     if trial.measurement is None:
         return True
-    ran = trial.measurement.resolved.versions
     if not isinstance(probe, ProbeReport):
         return False
-    there = probe.versions | {"python": probe.python}
-    return all(ran.get(name) == version for name, version in there.items())
+    ran = trial.measurement.resolved.versions
+    present = probe.versions | {"python": probe.python}
+    return all(ran.get(name) == version for name, version in present.items())
 
 
 def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord]) -> list[TrialRecord]:
@@ -138,3 +152,95 @@ def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecor
         own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
     last = completed_rounds((case.key for case in row.cases), own)
     return [trial for trial in own if trial.round <= last or not trial.block]
+
+
+def as_started(planned: Plan, record: Record) -> Plan:
+    """Return the plan of a sweep that goes on: at each size that was started, of those columns that were tried there.
+
+    The further sizes are measured on the columns that cross, and nothing else tells them from the others.
+    """
+    if planned.effort.protocol.kind != "sweep" or planned.config.refine:
+        return planned
+    tried = {trial.case for trial in record.trials if trial.round > 0}
+    started = {case.row for case in planned.cases if case.key in tried}
+    cases = [case for case in planned.cases if case.key in tried or case.row not in started]
+    return dataclasses.replace(planned, cases=cases)
+
+
+def refine(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record], Record]) -> Record:
+    """Go on with more sizes where a sweep wants them, and return the record of all."""
+    plan = finer(planned, record, spent_s)
+    if plan is None:
+        return record
+    # What could not be tried is found again.
+    tried = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
+    try:
+        return joined(record, execute(plan, tried))
+    except ResultsError:  # the disk takes no more, and what was measured stands
+        return record
+
+
+def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
+    """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
+
+    None where that was not asked for, the run was interrupted or quick, nothing crosses significantly, or --budget has
+    no time left for it.
+    """
+    if not planned.config.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
+        return None
+    wanted = more_sizes(summarize(record))
+    bases = {case.column: case for case in planned.cases if not case.options.control}
+    cases = [
+        dataclasses.replace(base, options=base.options.at(size))
+        for size, columns in wanted.items()
+        for column, base in bases.items()
+        if column in columns
+    ]
+    cases = with_controls(cases) if planned.config.control else cases
+    if not cases or not _affordable(cases, record, planned.effort.budget_s, spent_s):
+        return None
+    # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
+    options = [dataclasses.replace(case.options, environment="", control=False) for case in cases]
+    # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
+    rounds = record.rounds_completed
+    effort = dataclasses.replace(
+        planned.effort, min_rounds=min(planned.effort.min_rounds, rounds), max_rounds=rounds, budget_s=None
+    )
+    config = dataclasses.replace(
+        planned.config,
+        options=list(dict.fromkeys([*planned.config.options, *options])),
+        effort=effort,
+        refine=False,
+    )
+    warning = f"more sizes where series cross: {', '.join(size.label for size in wanted)}"
+    return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
+
+
+def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
+    """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
+    found: dict[Size, set[Column]] = {}
+    for series in swept(summary):
+        base = next(iter(series.rows.values())).size or Size()
+        crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
+        for crossing in crossings:
+            for value in sizes_between(*crossing.bracket, whole=series.axis == "batch"):
+                if series.axis == "batch":
+                    size = dataclasses.replace(base, batch=int(value))
+                else:
+                    size = dataclasses.replace(base, width=value)
+                found.setdefault(size, set()).update((crossing.winner, crossing.loser))
+    return dict(sorted(found.items(), key=lambda item: item[0].order))
+
+
+def _affordable(cases: list[Case], record: Record, budget_s: float | None, spent_s: float) -> bool:
+    each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
+    return budget_s is None or spent_s + len(cases) * record.rounds_completed * each_s <= budget_s
+
+
+def joined(first: Record, second: Record) -> Record:
+    """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
+    last = second if second.unfinished else first
+    config = dataclasses.replace(second.config, effort=last.config.effort)
+    return dataclasses.replace(
+        second, config=config, rounds_completed=first.rounds_completed, stopped_because=last.stopped_because
+    )

@@ -1,145 +1,300 @@
-"""One block from a run's side: what its columns are asked for, by which rules they take turns, what surrounded it.
-
-The rounds: one block after another, saved as they end, until every row has enough.
-"""
+"""The rounds of a run: one block after another, each saved as it ends, until every row has enough."""
 
 import dataclasses
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol as Interface
 
 from kerasbench import text
+from kerasbench.analysis import ratios
+from kerasbench.analysis.cases import judge_cases, summarize_case
+from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
-from kerasbench.host.noise import State, booted_s
+from kerasbench.events import OnEvent, RoundEnded, RowEnded, RunEnded, RunStarted, TrialEnded, Waiting
+from kerasbench.host.noise import State, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.processes import outcome
-from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
-from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import Environment
-from kerasbench.protocol.messages import Code
-from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Record, TrialRecord, completed_rounds
+from kerasbench.plan.duration import History
+from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
+from kerasbench.processes.outcome import Outcome, trial_limits
+from kerasbench.protocol.columns import GPU, CaseKey, Column, Environment
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.results.record import (
+    INTERRUPTED,
+    UNWRITTEN,
+    Record,
+    ScenarioRecord,
+    TrialRecord,
+    completed_rounds,
+    measuring_code,
+)
 from kerasbench.results.store import Store
-from kerasbench.runs import rows, schedule, surroundings
-from kerasbench.runs.rows import Calibration, Row, ordered, rows_of, seconds
-from kerasbench.runs.schedule import Between, Ending
-from kerasbench.runs.surroundings import Judge, Watcher
+from kerasbench.runs import schedule
+from kerasbench.runs.machine import MachineMonitor, memory_budget, processors
+from kerasbench.runs.schedule import Between, StopReason
 
-SAVED_SHARE = 0.75  # of the machine's memory for a saved model, so that a hostile one does not bring the machine down
+SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
+
+
+def new_record(planned: Plan, state: State) -> Record:
+    """Return the record of a run of which nothing has been measured yet."""
+    cases = [*planned.cases, *(case for case, _ in planned.absent)]
+    entries = {id(case.selected.entry): case.selected.entry for case in cases}.values()
+    return Record(
+        config=planned.config,
+        machine=planned.machine,
+        started=text.now(),
+        minimal_effect=minimal_effect(state.on_battery is True),
+        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins, entry.suite) for entry in entries],
+        cases=len(planned.cases),
+        trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
+        noise=of_machine(state, processors()),
+        flops=planned.flops,
+    )
+
+
+def resumed_record(earlier: Record, new: Record) -> Record:
+    """Return a run's record where it goes on with an earlier one: it started when that one did."""
+    return dataclasses.replace(
+        new,
+        started=earlier.started,
+        resumed=earlier.resumed,
+        noise=list(dict.fromkeys([*earlier.noise, *new.noise])),
+        trials=[*new.trials, *earlier.trials],
+        parent_cpu_ns=earlier.parent_cpu_ns,
+    )
+
+
+def sitting(earlier: Record | None, now_s: float, booted_s: float) -> int:
+    """Return the number of the sitting in which a run starts now or goes on: both times in s since 1970."""
+    measured = [trial for trial in earlier.trials if trial.measurement] if earlier else []
+    if earlier is None or not measured:
+        return 1
+    ended_s = text.seconds(max(trial.ended for trial in measured) or earlier.finished or earlier.started)
+    is_another = now_s - ended_s > SITTING_ENDS_S or booted_s > ended_s
+    return max(trial.sitting for trial in measured) + is_another
+
+
+def trial_request(case: Case, protocol: Protocol, planned: Plan) -> TrialRequest:
+    entry = case.selected.entry
+    return TrialRequest(
+        scenario=entry.name,
+        file=entry.place,
+        file_hash=entry.file_hash,
+        workload=case.selected.workload.name,
+        backend=case.backend,
+        device=case.device,
+        seed=planned.config.seed,
+        data=planned.config.data,
+        protocol=protocol,
+        options=case.options,
+        twin_hash=entry.twins[case.backend] if case.options.native else "",
+        model_config=entry.model_config,
+    )
+
+
+def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> TrialRecord:
+    """Return a trial's record in this round and block, without what surrounded it."""
+    return TrialRecord(
+        round=index,
+        scenario=case.selected.entry.name,
+        workload=case.selected.workload.name,
+        backend=case.backend,
+        device=case.device,
+        wall_ns=outcome.wall_ns,
+        phases=outcome.phases,
+        measurement=outcome.measurement,
+        failure=outcome.failure,
+        options=case.options,
+        protocol=case.protocol.kind,
+        block=block,
+        started_alone=outcome.started_alone,
+        code=measuring_code(),
+        ended=text.now(),
+        crowded=beside_others and _may_be_crowded(outcome, case.device.kind),
+    )
+
+
+def _may_be_crowded(outcome: Outcome, device_kind: str) -> bool:
+    """Tell whether a trial that failed beside others may not fail by itself.
+
+    Because memory had run out, which takes many names on a GPU, where a card may also be for one process alone: there,
+    for whatever reason before it could be measured.
+    """
+    failure = outcome.failure
+    if failure is None or failure.own_limit:
+        return False
+    return failure.code is Code.OOM or (device_kind == GPU and not outcome.had_turn)
+
+
+def not_tried(case: Case, larger: Case, failure: Failure, index: int) -> TrialRecord:
+    """Return the record of a larger size than the one at which a case of a sweep ran out of memory."""
+    size = case.options.size.label.replace("=", " ") if case.options.size else ""
+    skipped = Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
+    return trial_record(larger, index, Outcome([], 0, failure=skipped))
+
+
+WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
+WARMUP_MAX_SLICES = 30
+ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
+
+
+@dataclass
+class Calibration:
+    """What a case's trials have taught for its later ones."""
+
+    protocol: Protocol
+    first_s: float | None = None  # how long the first took, without the turns of others
+    peak_bytes: int = 0
+    on_card_bytes: int = 0
+
+    def take(self, trial: TrialRecord, measurement: Measurement) -> None:
+        self.protocol = freeze(self.protocol, measurement)
+        self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
+        self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
+        self.saw_on_card(measurement.peak_device_bytes or 0)
+
+    def saw_on_card(self, held_bytes: int) -> None:
+        """Learn what its process held of a card, which is more than its allocator counts as live."""
+        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+
+
+def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
+    """Return the protocol for the case's later trials: what the first one calibrated, with a margin on the warm-up."""
+    training = measurement.training
+    if protocol.steps_per_slice is not None or training is None:
+        return protocol
+    needed = sum(slice_.count == training.steps_per_slice for slice_ in training.warmup)
+    return dataclasses.replace(
+        protocol,
+        steps_per_slice=training.steps_per_slice,
+        warmup_slices=min(WARMUP_MAX_SLICES, math.ceil(WARMUP_MARGIN * needed)),
+    )
+
+
+@dataclass
+class Row:
+    """Cases that are measured together."""
+
+    cases: list[Case]
+    had: int = 0  # rounds
+    widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
+    stop: StopReason | None = None
+    alive: list[Case] = field(init=False)  # those that are still measured
+    known: dict[CaseKey, Calibration] = field(init=False)
+    crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
+    trials: list[TrialRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.alive = list(self.cases)
+        self.known = {case.key: Calibration(case.protocol) for case in self.cases}
+
+    @property
+    def over(self) -> bool:
+        return self.stop is not None or not self.alive
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
+        versions = [case for case in self.alive if not case.options.control]
+        return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
+
+    @property
+    def starts_alone(self) -> bool:
+        """Whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them."""
+        return self.had < ALONE or any(case.device.kind == GPU for case in self.cases)
+
+    @property
+    def block_s(self) -> float:
+        """How long its blocks of one round have taken on average."""
+        return seconds(self.trials) / self.had if self.had else 0.0
+
+    def arrange(self, drawn: Sequence[Case]) -> None:
+        """Put the cases that are still measured into the order in which a round starts them.
+
+        It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
+        have all of them alive together its order stays, so that the same ones meet in each round.
+        """
+        blocks: dict[int, set[int]] = {}
+        for trial in self.trials:
+            if trial.block:
+                blocks.setdefault(trial.round, set()).add(trial.block)
+        split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
+        keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
+        place = {key: number for number, key in reversed(list(enumerate(keys)))}
+        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
+
+    def take(self, trial: TrialRecord) -> None:
+        """Take a trial in. A case that failed would fail again, and cost a time-out each round: it is over.
+
+        A crowded one is not, until it fails by itself.
+        """
+        self.trials.append(trial)
+        if trial.crowded:
+            self.crowded.add(trial.case)
+        elif trial.measurement is None:
+            self.alive = [case for case in self.alive if case.key != trial.case]
+        else:
+            self.known[trial.case].take(trial, trial.measurement)
+
+    def odd(self) -> list[tuple[Case, Failure]]:
+        """Return the cases that compute something else than the others of those that are still measured."""
+        trials: dict[Column, list[TrialRecord]] = {}
+        for trial in self.trials:
+            trials.setdefault(trial.column, []).append(trial)
+        failures = judge_cases({column: summarize_case(own) for column, own in trials.items()})
+        return [(case, failures[case.column]) for case in self.alive if case.column in failures]
+
+    def give_up(self, cases: Sequence[Case]) -> None:
+        """Leave out cases that have not been tried and will not be."""
+        self.alive = [case for case in self.alive if case not in cases]
+
+
+def rows_of(planned: Plan) -> list[Row]:
+    """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
+    groups: dict[object, list[Case]] = {}
+    for case in planned.cases:
+        row = case.key if case.protocol.kind == "published" else case.row
+        groups.setdefault(row, []).append(case)
+    return [Row(cases) for cases in groups.values()]
+
+
+def ordered(rows: Iterable[Row], cases: Sequence[Case]) -> list[Row]:
+    """Return the rows in the order in which their first cases come."""
+    place = {case.key: number for number, case in reversed(list(enumerate(cases)))}
+    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
+
+
+def seconds(trials: Iterable[TrialRecord]) -> float:
+    """Return how long trials took in all: those of a block were alive together, about as long as the longest.
+
+    What each waited for the machine to cool down counts too.
+    """
+    blocks: dict[int, float] = {}
+    by_themselves_s = 0.0
+    for trial in trials:
+        taken_s = trial.wall_ns / 1e9 + (trial.surroundings.waited_s if trial.surroundings else 0.0)
+        if trial.block:
+            blocks[trial.block] = max(blocks.get(trial.block, 0.0), taken_s)
+        else:
+            by_themselves_s += taken_s
+    return by_themselves_s + sum(blocks.values())
 
 
 class Launch(Interface):
-    """Measures one block and tells how it goes meanwhile, as children.block.measure does. None: it did not fit."""
+    """Measures one block, as ``processes.block.measure`` does. None: a member was not started."""
 
     def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+        self, members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> Sequence[Outcome | None]: ...
 
 
-class Observer(Interface):
-    """Who is told how a run goes."""
-
-    def run_began(self, planned: Plan, record: Record) -> None: ...
-    def gate_closed(self, row: str, reason: str) -> None: ...
-    def trial_began(self, case: Case, round_index: int) -> None: ...
-    def phase_began(self, case: Case, phase: str) -> None: ...
-    def tick(self) -> None: ...
-    def trial_ended(self, case: Case, trial: TrialRecord) -> None: ...
-    def row_ended(self, cases: Sequence[Case], why: str) -> None: ...
-    def round_ended(self, record: Record) -> None: ...
-    def run_ended(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class _Told:
-    """Tells an observer of a block, whose columns are numbered there."""
-
-    observer: Observer
-    cases: Sequence[Case]
-    round_index: int
-
-    def began(self, index: int, /) -> None:
-        self.observer.trial_began(self.cases[index], self.round_index)
-
-    def phase(self, index: int, name: str, /) -> None:
-        self.observer.phase_began(self.cases[index], name)
-
-    def tick(self) -> None:
-        self.observer.tick()
-
-
-def _allowed_bytes(case: Case, planned: Plan) -> int | None:
-    """Return what a trial may hold where nobody said so: of a saved model, which may be anybody's, not everything."""
-    saved = case.selected.entry.is_saved and not case.selected.entry.model_config.trust
-    return int(SAVED_SHARE * planned.machine.memory_bytes) if saved else None
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Measures the blocks of a run. ``rest_s``: nobody runs for so long before each turn."""
-
-    planned: Plan
-    launch: Launch
-    watch: Watcher
-    observer: Observer
-    interpreter: Callable[[Environment], str]
-    rest_s: float = 0.0
-    judge: Judge = field(default_factory=Judge)
-
-    def measure(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
-        """Measure cases of a row side by side in this round, and return the trials of those that were started."""
-        ear, known = _Told(self.observer, cases, index), [row.known[case.key] for case in cases]
-        entrants = [self._entrant(case, one) for case, one in zip(cases, known, strict=True)]
-
-        room = self._room(cases, known)
-
-        def launched() -> Sequence[Outcome | None]:
-            return self.launch(entrants, self._rules(cases, room, number), ear, row.starts_alone)
-
-        outcomes, seen = self.watch(
-            [case.device for case in cases], launched, partial(self.observer.gate_closed, cases[0].row_label)
-        )
-        if row.starts_alone:  # else several have started meanwhile
-            for place, held_bytes in room.seen_on_cards().items():
-                known[place].saw_on_card(held_bytes)
-        several = sum(outcome is not None for outcome in outcomes) > 1
-        trials: list[tuple[Case, TrialRecord]] = []
-        for case, ended, around in zip(cases, outcomes, seen, strict=True):
-            if ended is not None:
-                found = rows.trial_record(case, index, ended, number, several)
-                trials.append((case, self.judge(found, around)))
-        return trials
-
-    def _entrant(self, case: Case, known: Calibration) -> BlockMember:
-        asked = self.planned.config
-        allowed = asked.memory_limit_bytes or _allowed_bytes(case, self.planned)
-        limited = outcome.trial_limits(asked.timeout_s, allowed, asked.effort.protocol.kind, known.first_s)
-        request = rows.trial_request(case, known.protocol, self.planned)
-        return BlockMember(self.interpreter(case.column.environment), request, limited)
-
-    def _room(self, cases: Sequence[Case], known: Sequence[Calibration]) -> surroundings.Room:
-        return surroundings.memory_room(
-            [case.device for case in cases], [one.peak_bytes for one in known], [one.on_card_bytes for one in known]
-        )
-
-    def _rules(self, cases: Sequence[Case], room: surroundings.Room, number: int) -> BlockPolicy:
-        """Return by what a block goes; its number draws the order, so that no two have the same."""
-        protocol, workload = cases[0].protocol, cases[0].selected.workload
-        return BlockPolicy(
-            schedule.draw_orders(f"{self.planned.config.seed}/{number}"),
-            partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
-            room,
-            self.rest_s,
-        )
-
-
-def _between() -> Between:
-    from kerasbench.analysis.ratios import between
-
-    return between
-
-
+# Of a machine's memory, for a saved model whose user set no limit: a hostile one must not bring the machine down.
+SAVED_SHARE = 0.75
 # The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
 # from the next one's.
 QUOTA_PERIOD_S = 0.1
@@ -147,36 +302,33 @@ QUOTA_PERIOD_S = 0.1
 
 @dataclass
 class Run:
-    """One run. ``launch`` measures a block, wherever it likes (children here, by ``interpreter`` of each column's).
-
-    ``earlier`` is the run that this one goes on with, with those of its trials that count as this run's.
-    """
+    """One run of a plan."""
 
     planned: Plan
     store: Store
     launch: Launch
-    watch: Watcher
-    observer: Observer
-    state: State
-    earlier: Record | None = None
+    monitor: MachineMonitor
+    on_event: OnEvent
+    state: State  # of the machine before the first child
+    earlier: Record | None = None  # the run that this one goes on with, with those of its trials that count
+    history: History = field(default_factory=History)
     interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     clock_s: Callable[[], float] = time.monotonic
-    between: Between = field(default_factory=_between)
+    between: Between = ratios.between
     record: Record = field(init=False)
     rows: list[Row] = field(init=False)
-    _blocks: Blocks = field(init=False)
+    _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _sitting: int = field(init=False)
 
     def __post_init__(self) -> None:
-        limited = self.state.quota_cores is not None and self.state.quota_cores < rows.processors()
-        rest_s = QUOTA_PERIOD_S if limited else 0.0
-        self._blocks = Blocks(self.planned, self.launch, self.watch, self.observer, self.interpreter, rest_s)
-        self.record = rows.new_record(self.planned, self.state)
-        self._sitting = rows.sitting(self.earlier, time.time(), booted_s())
+        quota_cores = self.state.quota_cores
+        self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < processors() else 0.0
+        self._sitting = sitting(self.earlier, time.time(), booted_s())
+        self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         if self.earlier is not None:
-            self.record = rows.resumed_record(self.earlier, self.record)
+            self.record = resumed_record(self.earlier, self.record)
             self._restore()
 
     def execute(self) -> Record:
@@ -190,14 +342,14 @@ class Run:
         """
         self.store.begin(self.record)
         try:
-            self.observer.run_began(self.planned, self.record)
-            self._rounds()
+            self.on_event(RunStarted(self.planned, self.record, self.history))
+            self._measure_rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = INTERRUPTED
         except ResultsError:
             self.record.stopped_because = UNWRITTEN
         finally:
-            self.observer.run_ended()
+            self.on_event(RunEnded())
         self.record.finished = text.now()
         return self.record
 
@@ -207,25 +359,24 @@ class Run:
 
     def _restore(self) -> None:
         """Work out what each row has had in the earlier run, and whether that was enough; nothing is measured."""
-        of = {case.key: row for row in self.rows for case in row.cases}
+        row_of = {case.key: row for row in self.rows for case in row.cases}
         for trial in self.record.trials:
-            if trial.round and trial.case in of:
-                of[trial.case].take(trial)
+            if trial.round and trial.case in row_of:
+                row_of[trial.case].take(trial)
         for row in self.rows:
             whole = completed_rounds((case.key for case in row.cases), row.trials)
-            self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was said
+            self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was saved
             for index in range(1, whole + 1):
                 self._decide(row, index)
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
 
-    def _rounds(self) -> None:
-        began_s = self.clock_s()
-        earlier_s = seconds(self.earlier.trials) if self.earlier else 0.0
+    def _measure_rounds(self) -> None:
+        started_s = self.clock_s() - (seconds(self.earlier.trials) if self.earlier else 0.0)
         while any(not row.over for row in self.rows):
             index = 1 + self.record.rounds_completed
             needy = [row for row in self.rows if not row.over and row.had < index]
-            spent_s, another_s = self.clock_s() - began_s + earlier_s, sum(row.block_s for row in needy)
+            spent_s, another_s = self.clock_s() - started_s, sum(row.block_s for row in needy)
             stop = schedule.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
                 self.record.stopped_because = stop
@@ -233,55 +384,57 @@ class Run:
             drawn = self.in_order(self.planned.cases, self.planned.config.seed, index)
             for row in ordered(needy, drawn):
                 row.arrange(drawn)
-                self._round_of(row, index)
+                self._measure_row(row, index)
             self.record.rounds_completed = index
-            self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._ended()
-            self.observer.round_ended(self.record)
-        self.record.stopped_because = self._ended()
+            self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._why_all_stopped()
+            self.on_event(RoundEnded(self.record))
+        self.record.stopped_because = self._why_all_stopped()
 
-    def _ended(self) -> str:
-        """Say why the run ends, all rows of which are over."""
-        endings = [row.ending for row in self.rows if row.ending is not None]
-        if not endings:
+    def _why_all_stopped(self) -> str:
+        reasons = [row.stop for row in self.rows if row.stop is not None]
+        if not reasons:
             return "every case has failed" if self.planned.cases else "no case can be measured"
         several = any(len(row.alive) > 1 for row in self.rows)
-        return schedule.summed_up(endings, self.planned.effort, self._precision, several)
+        return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
-    def _round_of(self, row: Row, index: int) -> None:
-        """Measure a row's columns in this round: in one block, or in several with the first column again.
+    def _measure_row(self, row: Row, index: int) -> None:
+        """Measure a row's columns in this round, in as few blocks as memory allows.
 
-        One by one, where even two do not fit into memory; by itself, what has run out of it beside others.
+        The first block has all columns that were never crowded. Those that did not fit follow in further blocks, each
+        with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
+        column, even two do not fit: the others follow one by one, as crowded ones do.
         """
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
-            trials = self._block(row, [*reference, *beside] if beside else left[:1], index)
-            answered, together = [case for case, trial in trials if not trial.crowded], len(trials) > 1
+            trials = self._measure_block(row, [*reference, *beside] if beside else left[:1], index)
+            answered = [case for case, trial in trials if not trial.crowded]
+            together = len(trials) > 1
             left = [case for case in left if case in row.alive and case not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
-        if odd := self._leave_out_odd(row, index):
+        odd = self._leave_out_odd(row, index)
+        if odd:
             self._keep(odd)
         if row.alive:
             self._decide(row, index)
-            if row.ending is not None:
-                several = len(row.alive) > 1
-                why = schedule.said(row.ending, self.planned.effort, self._precision, several)
-                self.observer.row_ended(row.alive, why)
+            if row.stop is not None:
+                why = schedule.in_words(row.stop, self.planned.effort, self._precision, len(row.alive) > 1)
+                self.on_event(RowEnded(list(row.alive), why))
         row.had = index
 
     def _decide(self, row: Row, index: int) -> None:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
-        row.widths.append(schedule.half_widths([one for one in row.trials if one.round <= index], self.between))
-        enough = schedule.ending(self.planned.effort, row.widths, self._precision)
-        row.ending = Ending.BROKEN if row.is_broken else enough
+        so_far = [trial for trial in row.trials if trial.round <= index]
+        row.widths.append(schedule.half_widths(so_far, self.between))
+        enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
+        row.stop = StopReason.BROKEN if row.is_broken else enough
 
-    def _block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
-        """Measure cases side by side, keep their trials, and return them: of those cases that were started."""
-        number = 1 + max((one.block for one in self.record.trials), default=0)
+    def _measure_block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
+        """Measure cases side by side, keep the trials of those that were started, and return them."""
+        number = 1 + max((trial.block for trial in self.record.trials), default=0)
         cpu_ns = time.process_time_ns()
-        measured = self._blocks.measure(row, cases, index, number)
-        trials = [(case, dataclasses.replace(trial, sitting=self._sitting)) for case, trial in measured]
+        trials = self._launch_block(row, cases, index, number)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
         for case, trial in trials:
@@ -289,22 +442,59 @@ class Run:
             self._end_series(case, trial)
         return trials
 
+    def _launch_block(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
+        known = [row.known[case.key] for case in cases]
+        devices = [case.device for case in cases]
+        members = [self._member(case, one) for case, one in zip(cases, known, strict=True)]
+        budget = memory_budget(devices, [one.peak_bytes for one in known], [one.on_card_bytes for one in known])
+        protocol, workload = cases[0].protocol, cases[0].selected.workload
+        policy = BlockPolicy(
+            schedule.draw_orders(f"{self.planned.config.seed}/{number}"),  # no two blocks have the same
+            partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
+            budget,
+            self._rest_s,
+        )
+        outcomes, seen = self.monitor.watch(
+            devices,
+            lambda: self.launch(members, policy, self.on_event, row.starts_alone),
+            lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
+        )
+        if row.starts_alone:  # else several have started between two looks
+            for member, held_bytes in budget.seen_on_cards().items():
+                known[member].saw_on_card(held_bytes)
+        several = sum(outcome is not None for outcome in outcomes) > 1
+        trials: list[tuple[Case, TrialRecord]] = []
+        for case, outcome, around in zip(cases, outcomes, seen, strict=True):
+            if outcome is not None:
+                trial = self.monitor.judge(trial_record(case, index, outcome, number, several), around)
+                trials.append((case, dataclasses.replace(trial, sitting=self._sitting)))
+        return trials
+
+    def _member(self, case: Case, known: Calibration) -> BlockMember:
+        config, entry = self.planned.config, case.selected.entry
+        memory_bytes = config.memory_limit_bytes
+        if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
+            memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
+        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
+        request = trial_request(case, known.protocol, self.planned)
+        return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
+
     def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure a case no further that computes something else than the others; return the records that say so.
 
         Its trials stay in the record.
         """
-        odd = [(case, rows.trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
+        odd = [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
         for _, trial in odd:
             row.take(trial)
         return odd
 
     def _keep(self, trials: Sequence[tuple[Case, TrialRecord]]) -> None:
-        """Put trials into the record and onto the disk, all at once, and tell of them."""
+        """Put trials into the record and onto the disk, all at once, and announce them."""
         self.record.trials += [trial for _, trial in trials]
         self.store.add([trial for _, trial in trials])
         for case, trial in trials:
-            self.observer.trial_ended(case, trial)
+            self.on_event(TrialEnded(case, trial))
 
     def _end_series(self, case: Case, trial: TrialRecord) -> None:
         """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
@@ -312,6 +502,6 @@ class Run:
             return
         untried = [one for row in self.rows for one in row.alive if all(had.case != one.key for had in row.trials)]
         given_up = schedule.larger_in_series(case, untried)
-        self._keep([(one, rows.not_tried(case, one, trial.failure, trial.round)) for one in given_up])
+        self._keep([(one, not_tried(case, one, trial.failure, trial.round)) for one in given_up])
         for row in self.rows:
             row.give_up([one for one in given_up if one in row.alive])

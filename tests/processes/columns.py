@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy
+from kerasbench.processes.block import BlockMember, BlockPolicy, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice
@@ -40,31 +40,14 @@ log(os.getpid())
 FINE = "slices('train')\nslices('epoch')\nanswer()"
 
 
-class Hearing:
-    """Notes what it is told, and may do something then."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[int, str]] = []
-        self.on_phase: Callable[[int, str], None] = lambda index, name: None
-        self.on_tick: Callable[[], None] = lambda: None
-
-    def began(self, index: int) -> None:
-        self.phase(index, "began")
-
-    def phase(self, index: int, name: str) -> None:
-        self.heard.append((index, name))
-        self.on_phase(index, name)
-
-    def tick(self) -> None:
-        self.on_tick()
-
-
 class Columns:
     """A block's columns, by rules that can be changed; ``stages`` are the slices each time ``enough`` was asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.ear = Hearing()
+        self.events: list[TrialStarted | PhaseStarted] = []
+        self.on_phase: Callable[[int, str], None] = lambda index, name: None  # "began" is the first
+        self.on_tick: Callable[[], None] = lambda: None
         self.stages: list[tuple[str, list[int]]] = []
         self.drawn: list[int] = []
         self.fits: Callable[[], bool] = lambda: True
@@ -76,7 +59,7 @@ class Columns:
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
         rules = BlockPolicy(self._orders, self._enough, self.fits, self.rest_s)
-        return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self.ear, alone)
+        return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self._note, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
         """Return why each of them has no number, None for one that has."""
@@ -95,13 +78,24 @@ class Columns:
     def _log(self, index: int) -> list[str]:
         return (self.folder / f"python-{index}.log").read_text().splitlines()
 
+    def _note(self, event: TrialStarted | PhaseStarted | Tick) -> None:
+        match event:
+            case TrialStarted(label):
+                self.events.append(event)
+                self.on_phase(int(label), "began")
+            case PhaseStarted(label, phase):
+                self.events.append(event)
+                self.on_phase(int(label), phase)
+            case Tick():
+                self.on_tick()
+
     def _entrant(self, index: int, body: str) -> BlockMember:
         python = self.folder / f"python-{index}"
         python.write_text(HEAD + body)
         python.chmod(0o755)
         device = self.devices.get(index, made.CPU)
         request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
-        return BlockMember(body if body.startswith("/") else str(python), request, self.limits)
+        return BlockMember(body if body.startswith("/") else str(python), request, self.limits, str(index))
 
     def _orders(self, columns: int) -> Iterator[Sequence[int]]:
         """Each cycle begins with another column than the one before."""

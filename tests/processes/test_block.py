@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from kerasbench.processes import block, group, process
+from kerasbench.processes.block import PhaseStarted, TrialStarted
 from kerasbench.processes.outcome import Limits
 from kerasbench.processes.process import Child
 from kerasbench.protocol.columns import Device
@@ -93,7 +94,11 @@ def test_a_column_takes_part_in_the_stages_that_it_is_ready_for(columns: Columns
 def test_columns_start_one_after_another_each_up_to_its_first_stage(columns: Columns) -> None:
     body = "say(begun='import')\nsay(begun='train')\n" + FINE
     outcomes = columns.measure(body, body)
-    assert columns.ear.heard == [(index, name) for index in (0, 1) for name in ("began", "import", "train")]
+    assert columns.events == [
+        event
+        for label in ("0", "1")
+        for event in (TrialStarted(label), PhaseStarted(label, "import"), PhaseStarted(label, "train"))
+    ]
     assert [one and one.started_alone for one in outcomes] == [True, True]
 
 
@@ -132,7 +137,7 @@ answer()
             assert not stopped(started[index])
             seen.append((index, name))
 
-    columns.ear.on_phase = look
+    columns.on_phase = look
     assert columns.codes(body, body, body) == [None] * 3
     turns = [0, 1, 2, 1, 2, 0]
     assert seen == [
@@ -198,18 +203,18 @@ def test_where_all_columns_leave_the_block_is_over(columns: Columns) -> None:
 def test_a_column_that_does_not_answer_is_timed_out_and_those_that_are_parked_meanwhile_are_not(
     columns: Columns, clock: Clock, hang: str
 ) -> None:
-    columns.ear.on_phase = lambda index, name: clock.leap() if name == "hang" else None
+    columns.on_phase = lambda index, name: clock.leap() if name == "hang" else None
     assert columns.codes(FINE, LEAVING + "say(begun='hang')\n" + hang, FINE) == [None, Code.TIMEOUT, None]
 
 
 def test_the_limit_of_time_is_for_what_a_column_has_run_in_all(columns: Columns, clock: Clock) -> None:
-    columns.ear.on_phase = lambda index, name: clock.leap(600 * 10**9) if name.startswith("long") else None
+    columns.on_phase = lambda index, name: clock.leap(600 * 10**9) if name.startswith("long") else None
     once, twice = "say(begun='long')\n", "say(begun='long')\nslices('train')\nsay(begun='long too')\nhang()"
     assert columns.codes(once + FINE, twice, once + FINE) == [None, Code.TIMEOUT, None]
 
 
 def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) -> None:
-    columns.ear.on_phase = lambda index, name: clock.leap() if name == "long" else None
+    columns.on_phase = lambda index, name: clock.leap() if name == "long" else None
     assert columns.codes(MEET + "hang()", MEET + "say(begun='long')\nhang()", alone=False) == [Code.TIMEOUT] * 2
 
 
@@ -237,7 +242,7 @@ def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Co
     columns.fits = lambda: answers.pop(0)
     outcomes = columns.measure(FINE, FINE, "hang()", FINE, alone=alone)
     assert [one and one.failure is None for one in outcomes] == [True, True, None, True]
-    assert [index for index, name in columns.ear.heard if name == "began"] == [0, 1, 3]
+    assert columns.events == [TrialStarted("0"), TrialStarted("1"), TrialStarted("3")]
     assert answers == []
 
 
@@ -340,9 +345,9 @@ def interrupt_at(columns: Columns, place: str) -> None:
         case "cycle":
             columns.on_cycle = interrupt  # type: ignore[assignment]
         case "tick":
-            columns.ear.on_tick = interrupt  # type: ignore[assignment]
+            columns.on_tick = interrupt  # type: ignore[assignment]
         case _:
-            columns.ear.on_phase = lambda index, name: None if (index, name) != (1, place) else interrupt()  # type: ignore
+            columns.on_phase = lambda index, name: None if (index, name) != (1, place) else interrupt()  # type: ignore
 
 
 INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn')\nhang()"

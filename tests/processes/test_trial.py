@@ -90,19 +90,13 @@ REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0
 RULES = BlockPolicy(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
 
 
-class Deaf:
-    def began(self, index: int) -> None: ...
-    def phase(self, index: int, name: str) -> None: ...
-    def tick(self) -> None: ...
-
-
 ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
     "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
     "block": lambda python, kept: block.measure(
-        [BlockMember(python, REQUEST, Limits(60, "60 s"))], RULES, Deaf(), True, kept
+        [BlockMember(python, REQUEST, Limits(60, "60 s"))], RULES, lambda event: None, True, kept
     ),
 }
 

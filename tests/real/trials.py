@@ -29,14 +29,6 @@ SHORTEST = Protocol(
 STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 
 
-class Silent:
-    """Nobody is told how a block goes."""
-
-    def began(self, index: int, /) -> None: ...
-    def phase(self, index: int, name: str, /) -> None: ...
-    def tick(self) -> None: ...
-
-
 def run(
     file: Path,
     backend: str,
@@ -76,7 +68,7 @@ def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[
     """Run a block that fits into memory."""
     enough = partial(schedule.enough, entrants[0].request.protocol, {})
     rules = BlockPolicy(schedule.draw_orders("real"), enough, lambda: True)
-    outcomes = block.measure(entrants, rules, Silent(), alone, kept)
+    outcomes = block.measure(entrants, rules, lambda event: None, alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]
 

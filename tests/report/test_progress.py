@@ -1,15 +1,29 @@
 import dataclasses
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from kerasbench import events
 from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
+from kerasbench.events import (
+    Message,
+    PhaseStarted,
+    RoundEnded,
+    RowEnded,
+    RunEnded,
+    RunStarted,
+    Tick,
+    TrialEnded,
+    TrialStarted,
+    Waiting,
+)
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.duration import History, outlook
 from kerasbench.protocol.messages import Code
-from kerasbench.report.progress import ConsoleAudience, ConsoleProgress, Preparation, announce
+from kerasbench.report.progress import ConsoleProgress, announce
 from kerasbench.results import record
 from tests import made
 
@@ -20,15 +34,15 @@ TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record())
-    progress.trial_began(TORCH, 1)
-    progress.phase_began(TORCH, "train")
-    progress.tick()
-    progress.trial_ended(TORCH, made.trial(found=made.measurement(step_ms=2, overhead_ms=0), noise=(NOISE,)))
-    progress.trial_began(JAX, 1)
-    progress.trial_ended(JAX, made.trial(backend="jax", failure=made.FAILURE))
-    progress.row_ended([TORCH], "one round was asked for")
-    progress.run_ended()
+    progress(RunStarted(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record(), History()))
+    progress(TrialStarted(TORCH.label))
+    progress(PhaseStarted(TORCH.label, "train"))
+    progress(Tick())
+    progress(TrialEnded(TORCH, made.trial(found=made.measurement(step_ms=2, overhead_ms=0), noise=(NOISE,))))
+    progress(TrialStarted(JAX.label))
+    progress(TrialEnded(JAX, made.trial(backend="jax", failure=made.FAILURE)))
+    progress(RowEnded([TORCH], "one round was asked for"))
+    progress(RunEnded())
     assert out.getvalue().splitlines() == [
         "2 cases, 1 round: about 1 min 00 s",
         "fewer than 3 rounds: intervals come from each round's slices and are wider",
@@ -44,8 +58,8 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, effort=record.exactly(1)), made.record())
-    progress.trial_ended(TORCH, trial)
+    progress(RunStarted(made.plan(TORCH, effort=record.exactly(1)), made.record(), History()))
+    progress(TrialEnded(TORCH, trial))
     assert "torch cpu: 1.50 ms/prediction (" in out.getvalue()
     (cell,) = summarize(made.record(trial)).rows[0].cases.values()
     found = cell.estimate(PREDICTED)
@@ -55,7 +69,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -> None:
     out = io.StringIO()
-    ConsoleProgress(Console(file=out, width=80, force_terminal=terminal)).run_ended()
+    ConsoleProgress(Console(file=out, width=80, force_terminal=terminal))(RunEnded())
     assert out.getvalue() == ""
 
 
@@ -88,42 +102,53 @@ def test_a_plan_without_a_history_says_that_it_guesses() -> None:
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress.run_began(made.plan(TORCH, JAX, made.case("conv"), effort=record.exactly(4)), made.record())
-    for cell in (TORCH, JAX):
-        progress.trial_ended(cell, made.trial(3, backend=cell.backend))
-    progress.row_ended([TORCH, JAX], "every ratio is within ±2 %")
+    progress(RunStarted(made.plan(TORCH, JAX, made.case("conv"), effort=record.exactly(4)), made.record(), History()))
+    for case in (TORCH, JAX):
+        progress(TrialEnded(case, made.trial(3, backend=case.backend)))
+    progress(RowEnded([TORCH, JAX], "every ratio is within ±2 %"))
     assert out.getvalue().splitlines()[-1] == "dense: decided, because every ratio is within ±2 %"
-    progress.trial_ended(made.case("conv"), made.trial(1, "conv"))
+    progress(TrialEnded(made.case("conv"), made.trial(1, "conv")))
     assert "/6]" in out.getvalue().splitlines()[-1]
 
 
 def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
-    progress.run_began(made.plan(TORCH, JAX), made.record())
+    progress(RunStarted(made.plan(TORCH, JAX), made.record(), History()))
     record = made.record(made.trial(), made.trial(backend="jax", found=made.measurement(1)))
-    progress.round_ended(dataclasses.replace(record, stopped_because=""))
+    progress(RoundEnded(dataclasses.replace(record, stopped_because="")))
     assert "after round 1:" in out.getvalue()
     assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in out.getvalue()
-    progress.round_ended(record)
+    progress(RoundEnded(record))
     assert out.getvalue().count("after round") == 1
 
 
 def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
-    progress.run_began(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record())
+    progress(RunStarted(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record(), History()))
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
-    progress.trial_ended(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True))
-    progress.trial_ended(TORCH, made.in_block(2, made.measurement(), round_index=1))
+    progress(TrialEnded(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True)))
+    progress(TrialEnded(TORCH, made.in_block(2, made.measurement(), round_index=1)))
     first, second = out.getvalue().splitlines()[-2:]
     assert "oom beside others, so from now on it is measured by itself: no memory" in first
     assert second.startswith("[2/3]")
 
 
-def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:
+def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
+    def announced(history: History) -> str:
+        out = io.StringIO()
+        ConsoleProgress(Console(file=out, width=200))(RunStarted(made.plan(TORCH), made.record(), history))
+        return out.getvalue()
+
+    assert "about 30 min 00 s to 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
+    assert "2 h 00 min" not in announced(History())
+
+
+@pytest.mark.parametrize("kind", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
+def test_without_a_terminal_that_moves_its_cursor_a_step_is_one_plain_line_before_it_begins(kind: Any) -> None:
     out = io.StringIO()
-    with Preparation(Console(file=out, width=20)).step("CIFAR-10 [bold]: getting its real rows"):
+    with events.step(ConsoleProgress(Console(file=out, width=20, **kind)), "CIFAR-10 [bold]: getting its real rows"):
         assert out.getvalue() == "CIFAR-10 [bold]: getting its real rows\n"
     assert out.getvalue().count("\n") == 1
 
@@ -131,47 +156,28 @@ def test_without_a_terminal_a_step_is_one_plain_line_before_it_begins() -> None:
 def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing() -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"})
-    with Preparation(console).asking(["jax", "torch"]):
+    with events.step(ConsoleProgress(console), events.asking(["jax", "torch"])):
         assert "asking jax, torch what they see" in out.getvalue()
         assert "0:00:00" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")  # its line is erased
 
 
-def test_a_terminal_that_moves_no_cursor_gets_the_line() -> None:
-    out = io.StringIO()
-    console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "dumb"})
-    with Preparation(console).asking(["jax"]):
-        pass
-    assert out.getvalue() == "asking jax what it sees\n"
-
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_step_that_is_interrupted_ends_its_display(terminal: bool) -> None:
-    console = Console(file=io.StringIO(), force_terminal=terminal)
-    with pytest.raises(KeyboardInterrupt), Preparation(console).step("asking"):
+    progress = ConsoleProgress(Console(file=io.StringIO(), force_terminal=terminal))
+    with pytest.raises(KeyboardInterrupt), events.step(progress, "asking"):
         raise KeyboardInterrupt
-    with Preparation(console).step("asking again"):  # rich refuses a second display
+    with events.step(progress, events.asking(["jax"])):  # rich refuses a second display
         pass
 
 
-def test_preparing_and_measuring_are_told_on_one_console() -> None:
+def test_a_terminal_shows_what_goes_on_now() -> None:
     out = io.StringIO()
-    audience = ConsoleAudience(Console(file=out, width=80))
-    with audience.asking(["torch"]):
-        pass
-    audience.say("begins now")
-    observer = audience.observer(History())
-    observer.run_began(made.plan(TORCH), made.record())
-    lines = out.getvalue().splitlines()
-    assert lines[:2] == ["asking torch what it sees", "begins now"]
-    assert lines[2].startswith("1 case, 3 to 12 rounds")
-
-
-def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
-    def announced(known: History) -> str:
-        out = io.StringIO()
-        ConsoleAudience(Console(file=out, width=200)).observer(known).run_began(made.plan(TORCH), made.record())
-        return out.getvalue()
-
-    assert "about 30 min 00 s to 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
-    assert "2 h 00 min" not in announced(History())
+    progress = ConsoleProgress(Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm"}))
+    progress(Message("a message"))
+    progress(RunStarted(made.plan(TORCH), made.record(), History()))
+    progress(Waiting("dense", "level 1"))
+    progress(TrialStarted(TORCH.label))
+    progress(RunEnded())
+    for shown in ("a message", "dense: waiting for the machine to cool down (level 1)", f"{TORCH.label}: starting"):
+        assert shown in out.getvalue()

@@ -3,6 +3,8 @@
 import dataclasses
 
 from kerasbench.analysis.findings import Findings, findings
+from kerasbench.events import RoundEnded, RunStarted
+from kerasbench.plan.duration import History
 from kerasbench.protocol.columns import Options
 from kerasbench.report import comparisons, html, page
 from kerasbench.report.progress import ConsoleProgress
@@ -121,8 +123,8 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
     run = dataclasses.replace(record(*trials(SLOWER)), stopped_because="")
-    progress.run_began(made.plan(made.case(options=OLD), made.case(options=NEW)), run)
-    progress.round_ended(run)
+    progress(RunStarted(made.plan(made.case(options=OLD), made.case(options=NEW)), run, History()))
+    progress(RoundEnded(run))
     assert "Training step of new against old, 1 row: slower in 1." in out.getvalue()
     assert "is fastest" not in out.getvalue()
 

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy, Ear
+from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.record import exactly
 from kerasbench.results.store import Store
+from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.rounds import Run
-from kerasbench.runs.surroundings import Watch
 from tests import made, stand_in
 
 pytestmark = pytest.mark.processes
@@ -34,12 +34,12 @@ class Counting:
     memory_bytes: list[int] = field(default_factory=list)
 
     def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, ear: Ear, alone: bool, /
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> list[Outcome | None]:
         here = psutil.Process()
         self.held.append((here.num_fds(), threading.active_count()))
         self.memory_bytes.append(here.memory_info().rss)
-        return block.measure(entrants, rules, ear, alone)
+        return block.measure(entrants, rules, on_event, alone)
 
 
 @pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.real)])
@@ -48,11 +48,11 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Pat
     cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]
     planned = made.plan(*cases, effort=exactly(count // len(cases)))
     store = Store.create(tmp_path / "results", "2026-01-02T03:04:05Z")
-    watch = Watch(look=lambda sample_s: made.state())
+    monitor = MachineMonitor(look=lambda sample_s: made.state())
     launch = Counting()
     progress = ConsoleProgress(Console(file=io.StringIO()))
     python = str(tmp_path / "python")
-    record = Run(planned, store, launch, watch, progress, made.state(), interpreter=lambda backend: python).execute()
+    record = Run(planned, store, launch, monitor, progress, made.state(), interpreter=lambda backend: python).execute()
     assert len(record.trials) == count
     assert all(one.failure is None for one in record.trials)
     blocks = len(launch.held)

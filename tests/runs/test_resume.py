@@ -1,15 +1,20 @@
+"""What of an interrupted run still counts, and more sizes where series of a sweep cross."""
+
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan import live
+from kerasbench.plan import live, request
 from kerasbench.plan.cases import Plan, Probes
-from kerasbench.protocol.columns import Device, Environment, Options
+from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.results import record
 from kerasbench.results.record import INTERRUPTED, Record, ResumeConfig, RunConfig, TrialRecord, exactly, measuring_code
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
@@ -267,3 +272,183 @@ def test_what_is_named_again_or_built_in_goes_on(begun: RunConfig, named: Resume
     resume.require_named_again(
         resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), config=begun)), named
     )
+
+
+BATCHES = (1, 8, 64, 512)
+BACKENDS = ("jax", "tensorflow", "torch")
+
+
+def swept_plan(budget_s: float | None = None) -> Plan:
+    options = [Options(batch=batch) for batch in BATCHES]
+    effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
+    cases = [
+        dataclasses.replace(made.case(backend=backend, options=one), protocol=effort.protocol)
+        for one in options
+        for backend in BACKENDS
+    ]
+    return Plan(record.RunConfig(options=options, effort=effort, refine=True), made.MACHINE, cases, [])
+
+
+def crossing(planted: float = 20.0, rounds: int = 3) -> Record:
+    """jax is overtaken by torch at that batch; tensorflow is slower than both everywhere."""
+
+    def step_ms(backend: str, batch: int) -> float:
+        return {"jax": 1.0, "torch": math.sqrt(planted / batch), "tensorflow": 100.0}[backend]
+
+    return made.record(
+        *(
+            made.trial(
+                index,
+                backend=backend,
+                options=Options(batch=batch),
+                found=made.measurement(step_ms(backend, batch) * (1 + index / 1000)),
+            )
+            for index in range(1, rounds + 1)
+            for batch in BATCHES
+            for backend in BACKENDS
+        ),
+        rounds=rounds,
+    )
+
+
+def test_two_more_sizes_are_measured_inside_the_bracket_on_the_columns_that_cross() -> None:
+    planned = swept_plan()
+    found = resume.finer(planned, crossing(), 100.0)
+    assert found is not None
+    added = found.cases[len(planned.cases) :]
+    assert [case.label for case in added] == [
+        "dense jax cpu batch=16", "dense torch cpu batch=16", "dense jax cpu batch=32", "dense torch cpu batch=32",
+    ]  # fmt: skip
+    assert found.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
+    assert (found.effort.min_rounds, found.effort.max_rounds) == (3, 3)
+    assert found.effort.protocol == planned.effort.protocol
+    assert found.warnings == ["more sizes where series cross: batch=16, batch=32"]
+
+
+def test_a_control_is_asked_for_once_for_all_rows() -> None:
+    planned = swept_plan()
+    with_control = dataclasses.replace(planned, config=dataclasses.replace(planned.config, control=True))
+    found = resume.finer(with_control, crossing(), 100.0)
+    assert found is not None
+    assert any(case.options.control for case in found.cases)
+    assert not any(options.control for options in found.config.options)
+
+
+def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
+    record = crossing(rounds=1)
+    for number, trial in enumerate(record.trials):
+        assert trial.measurement is not None and trial.measurement.training is not None
+        step_ms = trial.measurement.training.median_ns / made.MS
+        slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
+        record.trials[number] = dataclasses.replace(trial, measurement=slices, block=1 + number // len(BACKENDS))
+    assert resume.more_sizes(summarize(record))
+    assert resume.finer(swept_plan(), record, 100.0) is None
+
+
+def test_it_is_done_once() -> None:
+    planned = swept_plan()
+    found = resume.finer(planned, crossing(), 0.0)
+    assert found is not None
+    assert resume.finer(found, crossing(), 0.0) is None
+
+
+def test_without_a_crossing_with_an_interval_nothing_is_added() -> None:
+    assert resume.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
+    assert resume.finer(swept_plan(), crossing(rounds=2), 0.0) is None
+
+
+def test_an_interrupted_run_is_not_refined() -> None:
+    record = crossing()
+    record.stopped_because = INTERRUPTED
+    assert resume.finer(swept_plan(), record, 0.0) is None
+
+
+@pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
+def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
+    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
+    assert (resume.finer(planned, crossing(), spent_s) is not None) is goes_on
+
+
+def test_sizes_that_two_brackets_share_are_measured_once() -> None:
+    record = crossing()
+    for one in list(record.trials):
+        if one.backend == "tensorflow":
+            record.trials.remove(one)
+            step_ms = (20 / (one.options.batch or 1)) ** 0.7
+            scaled = made.measurement(step_ms * (1 + one.round / 1000))
+            record.trials.append(dataclasses.replace(one, measurement=scaled))
+    found = resume.more_sizes(summarize(record))
+    assert set(found) == {Size(16), Size(32)}
+    assert all(len(columns) == 3 for columns in found.values())
+
+
+def test_both_parts_are_one_record() -> None:
+    first, going_on = crossing(), crossing()
+    first.stopped_because, going_on.stopped_because = "every interval is within ±2%", "all 3 rounds are done"
+    joined = resume.joined(first, going_on)
+    assert joined.stopped_because == "every interval is within ±2%"
+    interrupted = dataclasses.replace(going_on, stopped_because=INTERRUPTED, rounds_completed=1)
+    assert resume.joined(first, interrupted).stopped_because == INTERRUPTED
+    assert resume.joined(first, interrupted).rounds_completed == 3
+
+
+def test_a_sweep_with_further_sizes_may_still_have_the_rounds_that_were_asked_for() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = dataclasses.replace(crossing(), config=planned.config)
+    finer = resume.finer(planned, first, 100.0)
+    assert finer is not None
+    going_on = dataclasses.replace(crossing(), config=finer.config)
+    joined = resume.joined(first, going_on)
+    assert joined.config == dataclasses.replace(finer.config, effort=planned.effort)
+    assert finer.effort != planned.effort
+
+
+def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = crossing()
+    finer = resume.finer(planned, first, 100.0)
+    assert finer is not None
+    tried = [
+        made.trial(1, backend=case.backend, options=case.options) for case in finer.cases if case.options.batch != 32
+    ]
+    every = dataclasses.replace(finer, cases=[])
+    for one in finer.config.options:
+        every.cases.extend(
+            dataclasses.replace(made.case(backend=backend, options=one), protocol=planned.effort.protocol)
+            for backend in BACKENDS
+        )
+    again = resume.as_started(every, made.record(*tried))
+    of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
+    assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
+    assert resume.as_started(planned, made.record(*tried[:1])) is planned
+
+
+def never(planned: Plan, earlier: Record) -> Record:
+    raise AssertionError("nothing was asked for")
+
+
+def test_a_run_that_wants_no_further_sizes_stays_as_it_is() -> None:
+    record = crossing(planted=1e9)
+    assert resume.refine(swept_plan(), record, 0.0, never) is record
+    assert resume.refine(made.plan(made.case()), record, 0.0, never) is record
+
+
+def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> None:
+    def execute(planned: Plan, earlier: Record) -> Record:
+        assert all(trial.round for trial in earlier.trials)
+        added = [made.trial(1, options=case.options) for case in planned.cases[12:]]
+        return dataclasses.replace(earlier, trials=[*earlier.trials, *added])
+
+    first = crossing()
+    first.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))  # absent
+    record = resume.refine(swept_plan(), first, 0.0, execute)
+    assert record.started == first.started
+    assert {trial.options.batch for trial in record.trials} == {1, 8, 16, 32, 64, 512}
+
+
+def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
+    def execute(planned: Plan, earlier: Record) -> Record:
+        raise ResultsError("full")
+
+    first = crossing()
+    assert resume.refine(swept_plan(), first, 0.0, execute) is first

@@ -1,6 +1,9 @@
+"""Runs by a worker that answers at once: rounds, blocks, memory, and what goes on after an interruption."""
+
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +11,33 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
+from kerasbench.events import (
+    PhaseStarted,
+    RoundEnded,
+    RowEnded,
+    RunEnded,
+    RunStarted,
+    Tick,
+    TrialEnded,
+    TrialStarted,
+    Waiting,
+)
+from kerasbench.host.noise import Severity, Signal, Surroundings
 from kerasbench.plan.cases import Case
-from kerasbench.processes.block import BlockMember
+from kerasbench.plan.duration import History
+from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Limits, Outcome
-from kerasbench.protocol.columns import Options
-from kerasbench.protocol.measurement import Measurement, Parity
+from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.protocol.measurement import Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import PUBLISHED, SWEEP, Effort, TrialRecord, exactly
+from kerasbench.protocol.requests import ModelConfig, Protocol
+from kerasbench.results.record import PUBLISHED, SWEEP, Effort, Record, TrialRecord, completed_rounds, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import rows
+from kerasbench.runs import rounds
+from kerasbench.runs.machine import Outcomes
 from kerasbench.runs.schedule import order_cases
 from tests import made
-from tests.scripted import CASES, FakeWorker, Quiet, Silent, execute, noisy
+from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy
 
 
 @pytest.fixture
@@ -30,7 +47,7 @@ def store(tmp_path: Path) -> Store:
 
 def test_every_round_has_every_case_once(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(4)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=exactly(4)), store, worker)
     tried = [(trial.round, trial.backend) for trial in record.trials]
     assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
     assert record.stopped_because == "all 4 rounds are done"
@@ -39,31 +56,34 @@ def test_every_round_has_every_case_once(store: Store) -> None:
 
 def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
-    record = execute(made.plan(*CASES), store, worker, Silent())
+    record = execute(made.plan(*CASES), store, worker)
     assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
 
 
 def test_one_wide_interval_keeps_a_run_going(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3))
-    record = execute(made.plan(*CASES, effort=Effort(3, 5)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=Effort(3, 5)), store, worker)
     assert (record.rounds_completed, record.stopped_because) == (5, "all 5 rounds are done")
 
 
 def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store: Store) -> None:
     quiet, loud = made.case("quiet"), [made.case("loud"), made.case("loud", "jax")]
     worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3))
-    observer = Silent()
-    record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, observer)
+    events = Events()
+    record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, events=events)
     had = Counter(trial.case for trial in record.trials)
     assert (had[quiet.key], had[loud[0].key], record.rounds_completed) == (3, 5, 5)
     assert record.stopped_because == "1 row: every ratio is within ±2 %; 1 row: all 5 rounds are done"
-    assert observer.decided == [("quiet", "every interval is within ±2 %"), ("loud", "all 5 rounds are done")]
+    assert events.of(RowEnded) == [
+        RowEnded([quiet], "every interval is within ±2 %"),
+        RowEnded(loud, "all 5 rounds are done"),
+    ]
 
 
 def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(store: Store) -> None:
     other = made.case("conv")
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, other, effort=exactly(2)), store, worker, Silent())
+    record = execute(made.plan(*CASES, other, effort=exactly(2)), store, worker)
     assert sorted(worker.blocks) == [["torch"], ["torch"], ["torch", "jax"], ["torch", "jax"]]
     assert sorted({trial.block for trial in record.trials}) == [1, 2, 3, 4]
     assert all(
@@ -73,14 +93,14 @@ def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(stor
 
 def test_only_a_row_s_first_blocks_are_started_one_after_another(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(5)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=exactly(5)), store, worker)
     assert worker.alone == [True] * 3 + [False] * 2
     assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
 
 
 def test_no_column_always_starts_first(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(made.plan(*THREE, effort=exactly(8)), store, worker, Silent(), in_order=order_cases)
+    execute(made.plan(*THREE, effort=exactly(8)), store, worker, in_order=order_cases)
     assert (
         {block[0] for block in worker.blocks} == {block[2] for block in worker.blocks} == {"torch", "jax", "tensorflow"}
     )
@@ -90,16 +110,16 @@ def test_no_column_always_starts_first(store: Store) -> None:
 def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
     planned = made.plan(*THREE, effort=exactly(4))
     worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    whole = execute(planned, store, worker, Silent(), in_order=order_cases).trials
+    whole = execute(planned, store, worker, in_order=order_cases).trials
     assert worker.blocks == worker.blocks[:2] * 4
     resumed = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(planned, store, resumed, Silent(), carried=whole[:4], in_order=order_cases)
+    execute(planned, store, resumed, carried=whole[:4], in_order=order_cases)
     assert resumed.blocks == worker.blocks[2:]
 
 
 def test_published_cases_are_blocks_of_their_own(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=PUBLISHED), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=PUBLISHED), store, worker)
     assert sorted(worker.blocks) == [["jax"], ["torch"]]
     assert record.stopped_because == "one round was asked for"
 
@@ -109,7 +129,7 @@ THREE = [*CASES, made.case(backend="tensorflow")]
 
 def test_what_does_not_fit_is_measured_beside_the_first_column_again(store: Store) -> None:
     worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    record = execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
+    record = execute(made.plan(*THREE, effort=exactly(1)), store, worker)
     assert worker.blocks == [["torch", "jax"], ["torch", "tensorflow"]]
     assert [(one.backend, one.round, one.block) for one in record.trials] == [
         ("torch", 1, 1),
@@ -129,20 +149,20 @@ class OneIsLarge(FakeWorker):
 def test_one_column_that_is_too_large_takes_no_other_from_the_side_of_the_first(store: Store) -> None:
     cases = [THREE[0], THREE[2], THREE[1], made.case(backend="native")]
     worker = OneIsLarge(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3), native=noisy(4))
-    record = execute(made.plan(*cases, effort=exactly(2)), store, worker, Silent())
+    record = execute(made.plan(*cases, effort=exactly(2)), store, worker)
     assert worker.blocks == [["torch", "jax", "native"], ["torch"], ["tensorflow"]] * 2
     assert {one.round for one in record.trials if one.backend == "tensorflow"} == {1, 2}
 
 
 def test_where_not_even_two_fit_they_are_measured_one_by_one(store: Store) -> None:
     worker = FakeWorker(1, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(made.plan(*THREE, effort=exactly(1)), store, worker, Silent())
+    execute(made.plan(*THREE, effort=exactly(1)), store, worker)
     assert worker.blocks == [["torch"], ["jax"], ["tensorflow"]]
 
 
 def test_a_column_that_fails_leaves_its_row(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=[made.measurement(2), made.FAILURE])
-    execute(made.plan(*CASES, effort=exactly(3)), store, worker, Silent())
+    execute(made.plan(*CASES, effort=exactly(3)), store, worker)
     assert worker.blocks == [["torch", "jax"], ["torch", "jax"], ["torch"]]
 
 
@@ -166,12 +186,13 @@ class OneFails(FakeWorker):
 
 @pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
 def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
-    worker, observer = OneFails(VERSIONS[failing].options), Silent()
-    record = execute(made.plan(*VERSIONS, effort=exactly(3)), store, worker, observer)
+    worker, events = OneFails(VERSIONS[failing].options), Events()
+    record = execute(made.plan(*VERSIONS, effort=exactly(3)), store, worker, events=events)
     assert len(worker.blocks) == record.rounds_completed == had
     if had == 1:
         assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
-        assert observer.decided == [("dense torch cpu", record.stopped_because)]
+        (ended,) = events.of(RowEnded)
+        assert (ended.cases[0].row_label, ended.reason) == ("dense torch cpu", record.stopped_because)
 
 
 def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_rounds(store: Store) -> None:
@@ -181,12 +202,12 @@ def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_round
         return [dataclasses.replace(found, parity=normalised)] * 3
 
     worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.05, 1.0))
-    record = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent())
+    record = execute(made.plan(*THREE, effort=exactly(2)), store, worker)
     assert [sorted(block) for block in worker.blocks] == [["jax", "tensorflow", "torch"], ["jax", "torch"]]
     failed = [column.backend for column, case in summarize(record).rows[0].cases.items() if case.failure]
     assert failed == ["tensorflow"]
     known = load(store.journal).trials
-    again = execute(made.plan(*THREE, effort=exactly(2)), store, worker, Silent(), carried=known[:3])
+    again = execute(made.plan(*THREE, effort=exactly(2)), store, worker, carried=known[:3])
     assert [one.failure is not None for one in again.trials] == [one.failure is not None for one in record.trials]
 
 
@@ -196,7 +217,7 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
 ) -> None:
     odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
     worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=[*odd])
-    record = execute(made.plan(*THREE), store, worker, Silent())
+    record = execute(made.plan(*THREE), store, worker)
     assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
     measured, failed = [one for one in record.trials if one.backend == "tensorflow"]
     assert measured.measurement == odd[0]
@@ -209,7 +230,7 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
 
 def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    execute(made.plan(*CASES, effort=exactly(3)), store, worker, Silent())
+    execute(made.plan(*CASES, effort=exactly(3)), store, worker)
     asked = [request.protocol for request in worker.requests if request.backend == "torch"]
     assert [(protocol.steps_per_slice, protocol.warmup_slices) for protocol in asked] == [
         (None, None),
@@ -223,7 +244,7 @@ def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(sto
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))
     cases = [Case(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)]
     worker = FakeWorker(torch=noisy(1))
-    record = execute(made.plan(*cases, effort=exactly(1)), store, worker, Silent())
+    record = execute(made.plan(*cases, effort=exactly(1)), store, worker)
     assert {request.options.native: request.twin_hash for request in worker.requests} == {
         False: "",
         True: "hash of its twin",
@@ -238,7 +259,7 @@ def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> 
     )
     planned = dataclasses.replace(made.plan(effort=exactly(2)), cases=[steady, sized], absent=[(sized, made.FAILURE)])
     worker = FakeWorker(torch=noisy(1))
-    record = execute(planned, store, worker, Silent())
+    record = execute(planned, store, worker)
     assert {(one.options.batch, one.protocol.kind, one.protocol.parts) for one in worker.requests} == {
         (None, "steady", True),
         (64, "sweep", False),
@@ -249,15 +270,14 @@ def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> 
 
 def test_a_case_that_fails_is_not_tried_again_and_the_others_go_on(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=noisy(2))
-    observer = Silent()
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, observer)
-    assert sorted(observer.ended) == ["jax", "jax", "jax", "torch"]
+    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
+    assert sorted(one.backend for one in record.trials) == ["jax", "jax", "jax", "torch"]
     assert [trial.failure for trial in record.trials if trial.backend == "torch"] == [made.FAILURE]
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
     worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
     assert len(record.trials) == 2
     assert record.stopped_because == "every case has failed"
 
@@ -265,7 +285,7 @@ def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
 def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1))
     planned = made.plan(CASES[0], effort=exactly(1), absent=((CASES[1], made.FAILURE),))
-    record = execute(planned, store, worker, Silent())
+    record = execute(planned, store, worker)
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
 
 
@@ -278,7 +298,7 @@ def test_every_block_is_on_disk_before_the_next_begins(store: Store) -> None:
             return super().__call__(*asked)
 
     worker = Looking(torch=noisy(1), jax=noisy(2))
-    execute(made.plan(*CASES, effort=exactly(2)), store, worker, Silent())
+    execute(made.plan(*CASES, effort=exactly(2)), store, worker)
     assert on_disk == [0, 2]
 
 
@@ -290,7 +310,7 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
             return super().answer(entrant)
 
     worker = Interrupted(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 2)
     assert load(store.journal).trials == record.trials
 
@@ -308,14 +328,14 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
         add(trials)
 
     monkeypatch.setattr(store, "add", until_it_is_full)
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
     assert (record.stopped_because, len(record.trials)) == ("results could not be written", 4)
     assert len(load(store.journal).trials) == 2
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, Silent(), Quiet(1))
+    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, monitor=Quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert "other processes used" in record.trials[0].noise[0].reason
     assert [one.protocol.steps_per_slice for one in worker.requests] == [None, None, 50, 50]
@@ -324,19 +344,19 @@ def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Sto
 def test_a_budget_counts_blocks_by_their_longest_trial(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     planned = made.plan(*CASES, effort=Effort(3, 5, budget_s=2.5))  # each block says that it took a second
-    record = execute(planned, store, worker, Silent())
+    record = execute(planned, store, worker)
     assert record.rounds_completed == 3 and record.stopped_because == "every ratio is within ±2 %"
 
 
 def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, worker, Silent())
+    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, worker)
     assert (record.rounds_completed, len(record.trials)) == (1, 2)
 
 
 def test_later_trials_of_a_case_are_limited_by_its_first(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1))
-    execute(made.plan(CASES[0], effort=exactly(3)), store, worker, Silent())
+    execute(made.plan(CASES[0], effort=exactly(3)), store, worker)
     assert [one.timeout_s for one in worker.limits] == [300.0, 60.0, 60.0]  # a fake trial takes one second
 
 
@@ -344,11 +364,316 @@ def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
     worker = FakeWorker(torch=noisy(1))
     planned = made.plan(CASES[0], effort=exactly(2))
     asked = dataclasses.replace(planned.config, timeout_s=90.0, memory_limit_bytes=4 << 30)
-    execute(dataclasses.replace(planned, config=asked), store, worker, Silent())
+    execute(dataclasses.replace(planned, config=asked), store, worker)
     assert worker.limits == [Limits(90.0, "--timeout 90 s", 4 << 30)] * 2
     assert load(store.journal).config == asked  # which is what --resume goes on with
 
 
 def test_a_frozen_protocol_stays_as_it_is() -> None:
     frozen = Protocol(steps_per_slice=8, warmup_slices=4)
-    assert rows.freeze(frozen, made.measurement()) == frozen
+    assert rounds.freeze(frozen, made.measurement()) == frozen
+
+
+OOM = Failure(Code.OOM, "no memory", "less of it")
+SERIES = [made.case(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
+
+
+def ascending(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
+    return sorted(cases, key=lambda case: case.options.batch or 0)
+
+
+class SmallMemory(FakeWorker):
+    """Runs out of memory from a batch on; in the rounds after the first one as well."""
+
+    def __init__(self, from_batch: int) -> None:
+        super().__init__(torch=noisy(1))
+        self.from_batch = from_batch
+
+    def answer(self, entrant: BlockMember) -> Outcome:
+        answer = super().answer(entrant)
+        return answer if (entrant.request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
+
+
+def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case) -> Record:
+    planned = made.plan(*cases, effort=exactly(2, SWEEP))
+    return execute(planned, store, worker, in_order=order)
+
+
+def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
+    other = made.case("conv", options=Options(batch=1))
+    worker = SmallMemory(from_batch=2)
+    record = sweep(store, worker, ascending, *SERIES, other)
+    tried = [(request.scenario, request.options.batch) for request in worker.requests]
+    assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
+    failures = {one.options.batch: one.failure for one in record.trials if one.failure}
+    assert {batch: (failure.code, failure.cause) for batch, failure in failures.items()} == {
+        2: (Code.OOM, "no memory"),
+        4: (Code.OOM, "not tried: out of memory at batch 2"),
+        8: (Code.OOM, "not tried: out of memory at batch 2"),
+    }
+    assert load(store.journal).trials == record.trials
+
+
+class Crowded(FakeWorker):
+    """JAX runs out of memory where another column is alive."""
+
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+    ) -> list[Outcome | None]:
+        outcomes = super().__call__(entrants, rules, on_event, alone)
+        dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
+        return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
+
+
+def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_sizes_too(store: Store) -> None:
+    backends = ("torch", "jax", "tensorflow")
+    cases = [made.case(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
+    worker = Crowded(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    record = sweep(store, worker, ascending, *cases)
+    in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
+    assert worker.blocks == [in_company, alone] * 2 + [later, alone] * 2
+    found = [one for one in record.trials if one.backend == "jax"]
+    assert [(one.options.batch, one.round, one.crowded) for one in found] == [
+        *[(1, 1, True), (1, 1, False), (2, 1, True), (2, 1, False)],
+        *[(1, 2, False), (2, 2, False)],
+    ]
+    assert all((one.failure == OOM) is one.crowded for one in found)
+    rows = summarize(record).rows[:2]
+    assert all(case.failure is None and len(case.trials) == 2 for row in rows for case in row.cases.values())
+    assert load(store.journal).rounds_completed == 2
+
+
+def test_a_limit_of_its_own_is_passed_by_itself_too(store: Store) -> None:
+    limited = dataclasses.replace(OOM, own_limit=True)
+    worker = FakeWorker(torch=noisy(1), jax=[limited])
+    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker)
+    assert worker.blocks == [["torch", "jax"], ["torch"]]
+    assert not any(one.crowded for one in record.trials)
+
+
+def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
+    worker = Crowded(torch=noisy(1), jax=[OOM])
+    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker)
+    assert worker.blocks == [["torch", "jax"], ["jax"], ["torch"]]
+    assert summarize(record).rows[0].cases[Column("jax", "cpu")].failure == OOM
+
+
+def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
+    store: Store,
+) -> None:
+    planned = made.plan(*CASES, effort=exactly(2))
+    whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2))).trials
+    (row,) = rounds.rows_of(planned)
+    keys = [case.key for case in row.cases]
+    assert [completed_rounds(keys, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
+    worker = Crowded(torch=noisy(1), jax=noisy(2))
+    execute(planned, store, worker, carried=whole[:3])
+    assert worker.blocks == [["torch"], ["jax"]]
+
+
+def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
+    class Once(SmallMemory):
+        def answer(self, entrant: BlockMember) -> Outcome:
+            answer = super().answer(entrant)
+            return Outcome([], 0, failure=OOM) if entrant.request.options.batch == 2 else answer
+
+    def descending(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
+        return ascending(cases, seed, round_index)[::-1]
+
+    record = sweep(store, Once(from_batch=8), descending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [8, 2]
+    assert sorted(one.options.batch or 0 for one in record.trials if one.measurement) == [1, 1, 4, 4]
+
+
+def test_another_failure_does_not_end_a_series(store: Store) -> None:
+    worker = FakeWorker(torch=[made.FAILURE, made.measurement()])
+    record = sweep(store, worker, ascending, *SERIES)
+    assert [one.options.batch for one in record.trials if one.failure] == [1]
+
+
+def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1))
+    first = sweep(store, worker, ascending, *SERIES[:2])
+    planned = made.plan(*SERIES, effort=exactly(2, SWEEP))
+    record = execute(planned, store, worker, carried=first.trials)
+    assert [one.options.batch for one in record.trials[:4]] == [1, 2, 1, 2]
+    assert sorted((one.options.batch, one.round) for one in record.trials[4:]) == [(4, 1), (4, 2), (8, 1), (8, 2)]
+    assert load(store.journal).trials == record.trials
+
+
+@pytest.mark.parametrize(("quota_cores", "rest_s"), [(None, 0.0), (0.5, rounds.QUOTA_PERIOD_S), (1e6, 0.0)])
+def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None, rest_s: float) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    state, planned = made.state(quota_cores=quota_cores), made.plan(*CASES, effort=exactly(1))
+    execute(planned, store, worker, state=state)
+    assert worker.rules.rest_s == rest_s
+
+
+def test_a_block_is_asked_for_by_interpreters_requests_limits_and_rules(store: Store) -> None:
+    planned = made.plan(*CASES, effort=exactly(1))
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(planned, store, worker, interpreter=lambda backend: f"/{backend}/python")
+    assert [(one.round, one.block, one.backend) for one in record.trials] == [(1, 1, "torch"), (1, 1, "jax")]
+    assert [one.python for one in worker.entrants] == ["/torch/python", "/jax/python"]
+    assert [one.limits.timeout_s for one in worker.entrants] == [300.0, 300.0]
+    assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))
+    same = [[Slice(1, 100 * made.MS)] * 6] * 2
+    assert worker.rules.enough("train", same)
+    assert not worker.rules.enough("train", [column[:5] for column in same])
+
+
+@pytest.mark.parametrize(
+    ("file", "config", "asked_bytes", "allowed_bytes"),
+    [
+        ("net.keras", ModelConfig(), None, 6 << 30),  # of eight GiB
+        ("net.keras", ModelConfig(), 1 << 30, 1 << 30),
+        ("net.keras", ModelConfig(trust=True), None, None),
+        ("net.py", ModelConfig(), None, None),
+    ],
+)
+def test_a_saved_model_may_not_hold_all_memory(
+    store: Store, file: str, config: ModelConfig, asked_bytes: int | None, allowed_bytes: int | None
+) -> None:
+    entry = dataclasses.replace(CASES[0].selected.entry, file=Path(file), model_config=config)
+    case = dataclasses.replace(CASES[0], selected=dataclasses.replace(CASES[0].selected, entry=entry))
+    planned = made.plan(case, effort=exactly(1))
+    planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, memory_limit_bytes=asked_bytes))
+    worker = FakeWorker(torch=noisy(1))
+    execute(planned, store, worker)
+    assert worker.limits[0].memory_bytes == allowed_bytes
+    assert worker.requests[0].model_config == config
+
+
+def test_a_run_tells_in_order_what_happens(store: Store) -> None:
+    class Hot(Quiet):
+        def watch(
+            self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
+        ) -> tuple[Outcomes, Sequence[Surroundings]]:
+            on_wait("hot")
+            return super().watch(devices, block, on_wait)
+
+    planned, events = made.plan(*CASES, effort=exactly(1)), Events()
+    record = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), events=events, monitor=Hot())
+    torch, jax = CASES[0].label, CASES[1].label
+    assert events == [
+        RunStarted(planned, record, History()),
+        Waiting("dense", "hot"),
+        TrialStarted(torch),
+        PhaseStarted(torch, "train"),
+        TrialStarted(jax),
+        PhaseStarted(jax, "train"),
+        Tick(),
+        TrialEnded(planned.cases[0], record.trials[0]),
+        TrialEnded(planned.cases[1], record.trials[1]),
+        RowEnded(planned.cases, "one round was asked for"),
+        RoundEnded(record),
+        RunEnded(),
+    ]
+
+
+def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(tmp_path: Path) -> None:
+    drawn: list[list[list[int]]] = []
+
+    class Drawing(FakeWorker):
+        def __call__(
+            self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+        ) -> list[Outcome | None]:
+            drawn.append([list(order) for order in islice(rules.orders(5), 10)])
+            return super().__call__(entrants, rules, on_event, alone)
+
+    for number in range(2):
+        store = Store.create(tmp_path / str(number), "2026-01-02T03:04:05Z")
+        execute(made.plan(*CASES, effort=exactly(2)), store, Drawing(torch=noisy(1), jax=noisy(2)))
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("blocks", range(6))
+def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, blocks: int) -> None:
+    planned, done = made.plan(*CASES, effort=exactly(4)), 2 * blocks
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2))).trials
+    worker, events = FakeWorker(torch=noisy(1), jax=noisy(2)), Events()
+    resumed = execute(planned, store, worker, events=events, carried=whole[:done])
+    assert [(one.round, one.block, one.case) for one in resumed.trials] == [
+        (one.round, one.block, one.case) for one in whole
+    ]
+    assert resumed.rounds_completed == 4
+    assert len(worker.requests) == len(events.of(TrialEnded)) == max(0, len(whole) - done)
+    assert load(store.journal).trials == resumed.trials
+
+
+def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
+    signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
+    earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
+    planned = made.plan(CASES[0], effort=exactly(2))
+    record = execute(planned, store, FakeWorker(torch=noisy(1)), earlier=earlier)
+    assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
+    assert record.parent_cpu_ns >= 7
+    assert load(store.journal).started == earlier.started
+
+
+def test_a_resumed_run_is_calibrated_by_what_was_carried_over(store: Store) -> None:
+    planned = made.plan(CASES[0], effort=exactly(2))
+    first = execute(made.plan(CASES[0], effort=exactly(1)), store, FakeWorker(torch=noisy(1))).trials
+    worker = FakeWorker(torch=noisy(1))
+    execute(planned, store, worker, carried=first)
+    assert [request.protocol.steps_per_slice for request in worker.requests] == [50]
+
+
+def test_a_case_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
+    planned = made.plan(*CASES, effort=exactly(2))
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    failed = made.trial(1, backend="torch", failure=made.FAILURE)
+    resumed = execute(planned, store, worker, carried=[failed])
+    assert {request.backend for request in worker.requests} == {"jax"}
+    assert len(resumed.trials) == 3
+
+
+def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(store: Store) -> None:
+    planned = made.plan(*CASES, effort=exactly(2))
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2))).trials
+    given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), block=0)
+    worker = FakeWorker(jax=noisy(2))
+    resumed = execute(planned, store, worker, carried=[*whole[:2], given_up])
+    assert worker.blocks == [["jax"]]
+    assert resumed.rounds_completed == 2
+
+
+def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store) -> None:
+    planned = made.plan(*CASES, made.case("conv"), made.case("quiet"), effort=exactly(3))
+    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)))
+    before = [one for one in whole.trials if one.block <= 4]  # of three rows
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    resumed = execute(planned, store, worker, carried=before)
+    assert [(one.round, one.case) for one in resumed.trials] == [(one.round, one.case) for one in whole.trials]
+
+
+def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
+    planned = made.plan(*CASES, made.case("loud"), effort=Effort(3, 5))
+    quiet = [
+        dataclasses.replace(made.trial(index, backend=case.backend), block=index)
+        for index in (1, 2, 3)
+        for case in CASES
+    ]
+    loud = [
+        dataclasses.replace(made.trial(index, "loud", found=made.measurement(step)), block=10 + index)
+        for index, step in enumerate((1, 3, 2), start=1)
+    ]
+    worker = FakeWorker(torch=noisy(1, 3))
+    resumed = execute(planned, store, worker, carried=[*quiet, *loud])
+    assert {(one.scenario, one.round) for one in resumed.trials[9:]} <= {("loud", 4), ("loud", 5)}
+    assert resumed.rounds_completed > 3
+
+
+def test_a_resumed_run_stops_where_it_would_have_stopped(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
+    whole = execute(made.plan(*CASES), store, worker)
+    resumed = execute(made.plan(*CASES), store, FakeWorker(), carried=whole.trials)
+    assert (resumed.rounds_completed, resumed.stopped_because) == (3, whole.stopped_because)
+
+
+def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
+    planned = made.plan(*CASES, effort=Effort(budget_s=15.0))
+    carried = [dataclasses.replace(made.trial(backend=case.backend), block=1) for case in CASES]  # 9 s, side by side
+    resumed = execute(planned, store, FakeWorker(), carried=carried)
+    assert resumed.stopped_because == "another round of about 9 s does not fit into the 6 s that --budget leaves"

@@ -1,9 +1,15 @@
+"""Rows, and the records of trials."""
+
 import dataclasses
 
+import pytest
+
+from kerasbench import text
+from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.results.record import PUBLISHED
-from kerasbench.runs import rows
+from kerasbench.runs import rounds
 from tests import made
 from tests.scripted import CASES
 
@@ -12,19 +18,19 @@ SIZED = [made.case(backend=backend, options=Options(batch=8)) for backend in ("t
 
 
 def test_a_row_is_what_is_compared() -> None:
-    found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
+    found = rounds.rows_of(made.plan(*CASES, CONV, *SIZED))
     assert [[case.label for case in row.cases] for row in found] == [
         ["dense torch cpu", "dense jax cpu"],
         ["conv torch cpu"],
         ["dense torch cpu batch=8", "dense jax cpu batch=8"],
     ]
-    assert len(rows.rows_of(made.plan(*CASES, effort=PUBLISHED))) == 2
+    assert len(rounds.rows_of(made.plan(*CASES, effort=PUBLISHED))) == 2
 
 
 def test_rows_come_in_the_order_of_their_cases() -> None:
-    found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
+    found = rounds.rows_of(made.plan(*CASES, CONV, *SIZED))
     drawn = [SIZED[1], CONV, CASES[0], SIZED[0], CASES[1]]
-    assert [row.cases[0].label for row in rows.ordered(found, drawn)] == [
+    assert [row.cases[0].label for row in rounds.ordered(found, drawn)] == [
         "dense torch cpu batch=8",
         "conv torch cpu",
         "dense torch cpu",
@@ -32,7 +38,7 @@ def test_rows_come_in_the_order_of_their_cases() -> None:
 
 
 def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> None:
-    (row,) = rows.rows_of(made.plan(*CASES))
+    (row,) = rounds.rows_of(made.plan(*CASES))
     waited = dataclasses.replace(made.trial(), phases=[Phase("train", 0, 9 * 10**9, 6 * 10**9)])
     row.take(waited)
     row.take(made.trial(2))
@@ -45,14 +51,14 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
 
 
 def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
-    cpu, mixed = rows.Row(list(CASES)), rows.Row([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))])
+    cpu, mixed = rounds.Row(list(CASES)), rounds.Row([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))])
     for had, (on_cpu, on_gpu) in enumerate([(True, True)] * 3 + [(False, True)] * 2):
         cpu.had = mixed.had = had
         assert (cpu.starts_alone, mixed.starts_alone) == (on_cpu, on_gpu)
 
 
 def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
-    known = rows.Calibration(CASES[0].protocol, on_card_bytes=5)
+    known = rounds.Calibration(CASES[0].protocol, on_card_bytes=5)
     known.saw_on_card(3)
     assert known.on_card_bytes == 5
     known.saw_on_card(8)
@@ -61,11 +67,87 @@ def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says
 
 def test_trials_of_a_block_took_as_long_as_the_longest() -> None:
     long, short = made.trial(), dataclasses.replace(made.trial(backend="jax"), wall_ns=10**9)
-    assert rows.seconds([long, short]) == 10
-    assert rows.seconds([dataclasses.replace(one, block=1) for one in (long, short)]) == 9
+    assert rounds.seconds([long, short]) == 10
+    assert rounds.seconds([dataclasses.replace(one, block=1) for one in (long, short)]) == 9
 
 
-def test_what_a_block_waited_for_a_quiet_machine_is_time_too() -> None:
+def test_what_a_block_waited_for_heat_is_time_too() -> None:
     waited = dataclasses.replace(made.trial(), surroundings=dataclasses.replace(made.surroundings(), waited_s=30.0))
-    assert rows.seconds([waited]) == 39
-    assert rows.seconds([dataclasses.replace(waited, block=1)] * 2) == 39
+    assert rounds.seconds([waited]) == 39
+    assert rounds.seconds([dataclasses.replace(waited, block=1)] * 2) == 39
+
+
+CARD = Device("cuda", 0, "NVIDIA H200")
+
+
+def test_a_trial_s_record_says_in_which_block_it_was_and_how_it_was_started() -> None:
+    outcome = dataclasses.replace(Outcome([], 7, measurement=made.measurement()), started_alone=False)
+    found = rounds.trial_record(made.case(), 2, outcome, 5)
+    assert (found.round, found.block, found.started_alone, found.wall_ns) == (2, 5, False, 7)
+    assert found.case == made.case().key
+
+
+@pytest.mark.parametrize(
+    ("code", "device", "had_turn", "beside", "crowded"),
+    [
+        (Code.OOM, made.CPU, True, True, True),
+        (Code.OOM, made.CPU, False, False, False),
+        (Code.ERROR, made.CPU, False, True, False),
+        (Code.ERROR, CARD, False, True, True),
+        (Code.UNAVAILABLE, CARD, False, True, True),
+        (Code.ERROR, CARD, True, True, False),
+        (Code.ERROR, CARD, False, False, False),
+    ],
+)
+def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_itself(
+    code: Code, device: Device, had_turn: bool, beside: bool, crowded: bool
+) -> None:
+    outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
+    case = dataclasses.replace(made.case(), device=device)
+    assert rounds.trial_record(case, 1, outcome, 1, beside).crowded is crowded
+
+
+def test_a_limit_of_its_own_is_no_crowd() -> None:
+    failure = Failure(Code.OOM, "over its limit", "none", own_limit=True)
+    assert not rounds.trial_record(made.case(), 1, Outcome([], 7, failure=failure), 1, True).crowded
+
+
+def test_what_is_not_tried_says_at_which_size_memory_ran_out() -> None:
+    smaller, larger = (made.case(options=Options(batch=batch)) for batch in (8, 16))
+    found = rounds.not_tried(smaller, larger, Failure(Code.OOM, "no memory", "less"), 1)
+    assert found.failure == Failure(Code.OOM, "not tried: out of memory at batch 8", "less")
+    assert (found.case, found.block) == (larger.key, 0)
+
+
+def test_a_control_is_asked_for_as_such() -> None:
+    planned = made.plan(made.case(options=Options(control=True)))
+    (case,) = planned.cases
+    request = rounds.trial_request(case, case.protocol, planned)
+    assert request.options == Options(control=True)
+
+
+NOON = "2026-01-02T12:00:00Z"
+NOON_S = text.seconds(NOON)
+
+
+@pytest.mark.parametrize(
+    ("later_s", "booted_s", "sitting"),
+    [(60, 0, 2), (3_600, 0, 2), (3_601, 0, 3), (60, NOON_S - 1, 2), (60, NOON_S + 30, 3)],
+    ids=["soon", "within an hour", "after more", "started before", "started again"],
+)
+def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
+    later_s: float, booted_s: float, sitting: int
+) -> None:
+    trials = [dataclasses.replace(made.trial(1), ended=NOON, sitting=2), dataclasses.replace(made.trial(1), sitting=1)]
+    assert rounds.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
+
+
+def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
+    record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
+    assert rounds.sitting(record, NOON_S + 10, 0) == 1
+    assert rounds.sitting(record, NOON_S + 4_000, 0) == 2
+
+
+def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
+    assert rounds.sitting(None, NOON_S, NOON_S) == 1
+    assert rounds.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1

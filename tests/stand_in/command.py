@@ -21,24 +21,24 @@ from kerasbench.host import lock
 from kerasbench.host.noise import Surroundings
 from kerasbench.protocol.columns import Device
 from kerasbench.report import page, pages, progress  # noqa: F401
-from kerasbench.runs import rows
 from kerasbench.runs import run as runs_run
-from kerasbench.runs.surroundings import Outcomes
+from kerasbench.runs.machine import MachineMonitor, Outcomes, processors
 from tests import made
 
 DISTURBED = 0.1  # of the blocks, so that some are marked
 
 
-class Watch:
+class BusyNow(MachineMonitor):
     """In place of the machine's counters: a quiet machine, with a busy neighbour now and then."""
 
     def __init__(self, rng: random.Random) -> None:
+        super().__init__()
         self._rng = rng
 
-    def __call__(
-        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None], /
+    def watch(
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        busy_s = 10.0 * rows.processors() if self._rng.random() < DISTURBED else 1.0
+        busy_s = 10.0 * processors() if self._rng.random() < DISTURBED else 1.0
         return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
@@ -47,7 +47,7 @@ def furnish(folder: Path, seed: int) -> None:
     lock.LOCK = folder / "lock"
     vars(runs_run).update(
         observe=lambda sample_s: made.state(),
-        Watch=partial(Watch, random.Random(seed)),
+        MachineMonitor=partial(BusyNow, random.Random(seed)),
     )
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,25 +1,102 @@
-"""What is seen around one trial, with a driver that is made up."""
+"""Memory for one more child, and what is seen around a trial, with a driver that is made up."""
 
 import os
 import resource
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
-from kerasbench.host import nvidia
+from kerasbench.host import linux, nvidia
 from kerasbench.host.noise import Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.processes import process
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.runs.surroundings import Judge, Watch, on_card
+from kerasbench.runs import machine
+from kerasbench.runs.machine import MachineMonitor, on_card
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
+
+GIB = 1 << 30
+CARD = Device("cuda", 0, "NVIDIA H200")
+
+
+def falling(*free_gib: float) -> Callable[[], int]:
+    """What is free at each look."""
+    left = list(free_gib)
+    return lambda: int(left.pop(0) * GIB)
+
+
+@pytest.mark.parametrize(("peaks_gib", "fits"), [((4, 4), True), ((4, 4.1), False), ((7, 1), True), ((0, 8.1), False)])
+def test_children_may_take_four_fifths_of_what_was_free(peaks_gib: Sequence[float], fits: bool) -> None:
+    pool = machine.MemoryPool(lambda: 10 * GIB, [int(peak * GIB) for peak in peaks_gib])
+    assert pool.fits([0], 1) is fits
+
+
+def test_the_next_child_is_taken_to_be_as_large_as_the_largest_that_is_there() -> None:
+    budget = machine.MemoryBudget(
+        [machine.MemoryPool(falling(10, 7, 6, 5), [0] * 4)]
+    )  # the first holds three, the others one each
+    assert [budget() for _ in range(3)] == [True, True, True]
+    budget = machine.MemoryBudget([machine.MemoryPool(falling(10, 7, 4), [0] * 3)])
+    assert [budget() for _ in range(2)] == [True, False]
+
+
+def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -> None:
+    budget = machine.MemoryBudget([machine.MemoryPool(lambda: 10 * GIB, [3 * GIB, 4 * GIB, 2 * GIB])])
+    assert [budget() for _ in range(2)] == [True, False]
+
+
+def test_what_did_not_fit_leaves_its_room_to_those_after_it() -> None:
+    budget = machine.MemoryBudget([machine.MemoryPool(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
+    assert [budget() for _ in range(4)] == [False, True, True, False]
+
+
+def test_what_each_child_was_seen_to_take_of_a_card_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = FakeCard(ONE, free_bytes=10 * GIB)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    budget = machine.memory_budget([CARD, made.CPU, CARD, CARD], [GIB] * 4, [0] * 4)
+    for free_gib in (8, 8, 5):
+        card.free_bytes = free_gib * GIB
+        budget()
+    assert budget.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
+
+
+def test_a_card_for_one_process_has_one_column_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    cards = [FakeCard(ONE, free_bytes=10 * GIB, mode=3), FakeCard(TWO, free_bytes=10 * GIB)]
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml(cards))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    other = Device("cuda", 1)
+    budget = machine.memory_budget([CARD, CARD, other, made.CPU, other], [0] * 5, [0] * 5)
+    assert [budget() for _ in range(4)] == [False, True, True, True]
+
+
+def test_where_nobody_tells_everything_fits() -> None:
+    assert machine.MemoryBudget([machine.MemoryPool(lambda: None, [GIB] * 2)])()
+
+
+def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = FakeCard(ONE, free_bytes=10 * GIB)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(linux, "memory_left", lambda: None)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
+    budget = machine.memory_budget([made.CPU, CARD, CARD], [GIB] * 3, [0, 5 * GIB, 5 * GIB])
+    assert (budget(), budget()) == (True, False)
+    assert machine.memory_budget([CARD, made.CPU], [GIB] * 2, [5 * GIB, 0])()  # which takes nothing of the card
+    budget = machine.memory_budget([made.CPU, made.CPU], [60 * GIB] * 2, [0, 0])
+    assert not budget()
+    monkeypatch.setattr(linux, "memory_left", lambda: 10 * GIB)  # a container's
+    assert not machine.memory_budget([made.CPU, made.CPU], [5 * GIB] * 2, [0, 0])()
+    assert machine.memory_budget([made.CPU, made.CPU], [4 * GIB] * 2, [0, 0])()
+
 
 CUDA = Device("cuda", 1, "NVIDIA H200")
 
@@ -40,12 +117,12 @@ def outcome(*cards: str) -> Outcome:
     return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
 
 
-WATCH = Watch(look=lambda sample_s: made.state())
+MONITOR = MachineMonitor(look=lambda sample_s: made.state())
 
 
 def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
     """A block of one column."""
-    (found,), (seen,) = WATCH([device], lambda: [trial()], lambda reason: None)
+    (found,), (seen,) = MONITOR.watch([device], lambda: [trial()], lambda reason: None)
     assert found is not None
     return found, seen
 
@@ -53,17 +130,17 @@ def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Out
 @pytest.mark.usefixtures("nvml")
 def test_a_block_waits_once_for_heat_and_each_column_has_its_own_card() -> None:
     waits = iter([12.0])
-    watch = Watch(look=lambda sample_s: made.state(), cool=lambda on_wait: next(waits))
+    monitor = MachineMonitor(look=lambda sample_s: made.state(), cool=lambda on_wait: next(waits))
     devices = [made.CPU, CUDA, replace(CUDA, index=0), CUDA]
     own = [outcome(), outcome(TWO.removeprefix("GPU-")), outcome(ONE.removeprefix("GPU-"))]
-    found, seen = watch(devices, lambda: [*own, None], lambda reason: None)
+    found, seen = monitor.watch(devices, lambda: [*own, None], lambda reason: None)
     assert list(found) == [*own, None]
     assert [(one.card, one.waited_s) for one in seen] == [("", 12.0), (TWO, 12.0), (ONE, 12.0), (TWO, 12.0)]
     assert [one.gpu_neighbours for one in seen] == [[], [4711], [], [4711]]
 
 
-def test_a_trial_is_judged_by_what_surrounded_it_and_by_those_before() -> None:
-    judge = Judge()
+def test_a_trial_is_judged_by_what_surrounded_it_and_by_the_clocks_before() -> None:
+    judge = MachineMonitor().judge
     cuda = replace(made.trial(), device=CUDA)
     fast, slow = (made.surroundings(gpu=(Sample(mhz, [], 60),)) for mhz in (1980, 1000))
     assert judge(cuda, fast).noise == []

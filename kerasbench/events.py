@@ -1,0 +1,119 @@
+"""What happens during a run, as one stream of values: progress draws them, tests compare them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.duration import History
+from kerasbench.processes.block import PhaseStarted, Tick, TrialStarted
+from kerasbench.results.record import Record, TrialRecord
+
+__all__ = [
+    "Event",
+    "Message",
+    "OnEvent",
+    "PhaseStarted",
+    "RoundEnded",
+    "RowEnded",
+    "RunEnded",
+    "RunStarted",
+    "StepEnded",
+    "StepStarted",
+    "Tick",
+    "TrialEnded",
+    "TrialStarted",
+    "Waiting",
+    "asking",
+    "step",
+]
+
+
+@dataclass(frozen=True)
+class Message:
+    text: str
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    """A step before the first trial, which may take a while."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    pass
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The first trial is about to start. A sweep that goes on with more sizes starts once more."""
+
+    plan: Plan
+    record: Record
+    history: History
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A row's next block waits for the machine."""
+
+    row: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrialEnded:
+    case: Case
+    trial: TrialRecord
+
+
+@dataclass(frozen=True)
+class RowEnded:
+    """A row takes no further block."""
+
+    cases: Sequence[Case]
+    reason: str
+
+
+@dataclass(frozen=True)
+class RoundEnded:
+    record: Record
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """No further trial; also after Ctrl-C."""
+
+
+Event = (
+    Message
+    | StepStarted
+    | StepEnded
+    | RunStarted
+    | Waiting
+    | TrialStarted
+    | PhaseStarted
+    | Tick
+    | TrialEnded
+    | RowEnded
+    | RoundEnded
+    | RunEnded
+)
+OnEvent = Callable[[Event], None]
+
+
+@contextmanager
+def step(on_event: OnEvent, text: str) -> Iterator[None]:
+    """Announce a step of the preparation while the block runs."""
+    on_event(StepStarted(text))
+    try:
+        yield
+    finally:
+        on_event(StepEnded())
+
+
+def asking(names: Sequence[str]) -> str:
+    """Return the name of the step that asks backends for their devices."""
+    return f"asking {', '.join(names)} what {'they see' if len(names) > 1 else 'it sees'}"

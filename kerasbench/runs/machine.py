@@ -1,0 +1,183 @@
+"""The machine during a block: whether it has memory for one more child, and what goes on around the trials."""
+
+import dataclasses
+import resource
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+import psutil
+
+from kerasbench.host import nvidia
+from kerasbench.host.noise import State, Surroundings, cool_down, observe, of_surroundings, top_clock
+from kerasbench.processes.outcome import Outcome, shown
+from kerasbench.processes.process import available_bytes
+from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.results.record import TrialRecord
+
+SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
+
+
+def processors() -> int:
+    """Return the machine's processors, those included that this process may not use: counters are of all."""
+    return psutil.cpu_count() or 1
+
+
+@dataclass
+class MemoryPool:
+    """One kind of memory during a block: that of the machine, or of one card. Members are numbered as in the block."""
+
+    free: Callable[[], int | None]
+    peaks_bytes: Sequence[int | None]  # what each member is known to take; 0: not run yet, None: nothing of this memory
+    seen_bytes: dict[int, int] = field(default_factory=dict)  # what each held when the next one was to be started
+    _before_bytes: int | None = field(init=False)
+    _held_bytes: int = 0
+    _largest_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._before_bytes = self.free()
+
+    def fits(self, started: Sequence[int], member: int) -> bool:
+        """Tell whether a member fits beside those that were started; note what the last of these holds.
+
+        A member that has not run yet counts as large as the largest so far. Children that have only just been started
+        hold nothing to be seen: their known peaks count.
+        """
+        free_bytes = self.free()
+        if self._before_bytes is None or free_bytes is None:
+            return True
+        held_bytes = max(0, self._before_bytes - free_bytes)
+        last_bytes = held_bytes - self._held_bytes
+        self.seen_bytes[started[-1]] = last_bytes
+        self._held_bytes = held_bytes
+        peaks_bytes = [self.peaks_bytes[index] or 0 for index in started]
+        self._largest_bytes = max(self._largest_bytes, last_bytes, *peaks_bytes)
+        needed_bytes = self.peaks_bytes[member]
+        if needed_bytes is None:
+            return True
+        held_bytes = max(held_bytes, sum(peaks_bytes))
+        return held_bytes + (needed_bytes or self._largest_bytes) <= SHARE * self._before_bytes
+
+
+class MemoryBudget:
+    """Whether a block's next child fits, asked once before each but the first: the first always fits."""
+
+    def __init__(self, pools: Sequence[MemoryPool], exclusive: Sequence[str] = ()) -> None:
+        """``exclusive`` has for each member the card that it needs for itself; empty where it needs none."""
+        self._pools = pools
+        self._exclusive = exclusive
+        self._started, self._member = [0], 0
+
+    def __call__(self) -> bool:
+        self._member += 1
+        answers = [pool.fits(self._started, self._member) for pool in self._pools]  # each notes what is held
+        fits = all(answers)
+        card = self._exclusive[self._member] if self._exclusive else ""
+        if card and any(self._exclusive[index] == card for index in self._started):
+            fits = False
+        if fits:
+            self._started.append(self._member)
+        return fits
+
+    def seen_on_cards(self) -> dict[int, int]:
+        """Return what members were seen to hold of their card, in bytes."""
+        found: dict[int, int] = {}
+        for pool in self._pools[1:]:
+            for member, seen_bytes in pool.seen_bytes.items():
+                found[member] = max(found.get(member, 0), seen_bytes)
+        return found
+
+
+def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:
+    """Return the budget of a block on these devices, by the peaks that are known (0: not yet)."""
+    card_of = [_card(device) for device in devices]
+    cards = sorted(set(filter(None, card_of)))
+    pools = [MemoryPool(available_bytes, peaks_bytes)]
+    for card in cards:
+        peaks_on_card = [peak if own == card else None for own, peak in zip(card_of, on_card_bytes, strict=True)]
+        pools.append(MemoryPool(partial(nvidia.free_bytes, card), peaks_on_card))
+    exclusive = {card for card in cards if nvidia.is_exclusive(card)}
+    return MemoryBudget(pools, [card if card in exclusive else "" for card in card_of])
+
+
+Outcomes = Sequence[Outcome | None]
+
+
+@dataclass
+class MachineMonitor:
+    """Watches the machine around each block, by its counters and NVIDIA's driver, and finds what disturbed trials."""
+
+    look: Callable[[float], State] = observe
+    cool: Callable[[Callable[[str], None]], float] = cool_down
+    _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
+
+    def watch(
+        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
+    ) -> tuple[Outcomes, Sequence[Surroundings]]:
+        """Run a block on these devices once the machine is not hot; return its outcomes and each one's surroundings.
+
+        Only a column on a card has the card's figures. One that computed on another card has failed.
+        """
+        waited_s = self.cool(on_wait)
+        names = [_card(device) for device in devices]
+        with ExitStack() as watching:
+            cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
+            before, cpu_s = self.look(0.0), _children_cpu_s()
+            outcomes = block()
+        after = self.look(0.0)
+        left_cpu_s = sum(outcome.left_cpu_s for outcome in outcomes if outcome is not None)
+        child_cpu_s = _children_cpu_s() - cpu_s + left_cpu_s
+        checked: list[Outcome | None] = []
+        seen: list[Surroundings] = []
+        for outcome, device, name in zip(outcomes, devices, names, strict=True):
+            card = cards.get(name)
+            checked.append(outcome and on_card(outcome, device, card.uuid if card else ""))
+            seen.append(
+                Surroundings(
+                    waited_s,
+                    before,
+                    after,
+                    child_cpu_s,
+                    gpu=card.samples if card else None,
+                    gpu_neighbours=card.neighbours if card else [],
+                    card=card.uuid if card else "",
+                )
+            )
+        return checked, seen
+
+    def judge(self, trial: TrialRecord, seen: Surroundings) -> TrialRecord:
+        """Return a trial with what surrounded it, and the signals of noise in that."""
+        card = trial.device.label
+        clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))
+        highest_mhz = max((mhz for mhz in clocks_mhz if mhz is not None), default=None)
+        if highest_mhz is not None:
+            self._top_clocks_mhz[card] = highest_mhz
+        return dataclasses.replace(trial, surroundings=seen, noise=of_surroundings(seen, processors(), highest_mhz))
+
+
+def _card(device: Device) -> str:
+    """Return how CUDA is told of a device's card, empty for a device that is not NVIDIA's."""
+    return cuda_visibility(device)["CUDA_VISIBLE_DEVICES"] if device.platform == CUDA else ""
+
+
+def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
+    """Return a failure (wrong-device) in place of a measurement on another NVIDIA card than the one that was asked for.
+
+    ``uuid`` is that card's as NVML reports it, empty where it does not. What one side does not report is not compared.
+    """
+    used = outcome.measurement.proof.cards if outcome.measurement else []
+    own = uuid.partition("-")[2].lower()  # without GPU- or MIG-, which CUDA does not say
+    if not uuid or not used or used == [own]:
+        return outcome
+    cause = f"asked for {device.label}, which is {uuid}, but CUDA computed on {', '.join(used)}"
+    remedy = f"CUDA_VISIBLE_DEVICES={uuid} and --device {GPU} ask for that card by its name"
+    failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+    return dataclasses.replace(outcome, measurement=None, failure=failure)
+
+
+def _children_cpu_s() -> float:
+    """Return the processor time of all children that have ended, those that they reaped included, in s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

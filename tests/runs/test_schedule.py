@@ -1,0 +1,264 @@
+"""Orders of columns, and when a stage, a row and a run have enough."""
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+import pytest
+
+from kerasbench.protocol.measurement import STAGES, Slice
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import SWEEP, Effort, exactly
+from kerasbench.runs import schedule
+from kerasbench.runs.schedule import StopReason
+from tests import made
+from tests.scripted import by_round
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_in_a_square_every_column_follows_every_other_and_has_every_place_equally_often(columns: int) -> None:
+    square = schedule.williams(range(columns))
+    assert all(sorted(order) == list(range(columns)) for order in square)
+    neighbours = Counter(pair for order in square for pair in pairwise(order))
+    places = Counter((place, column) for order in square for place, column in enumerate(order))
+    assert len(neighbours) == columns * (columns - 1)
+    assert len(set(neighbours.values())) <= 1 and len(set(places.values())) == 1
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
+def test_every_column_has_one_turn_in_each_cycle_and_whole_squares_are_balanced(columns: int) -> None:
+    length = len(schedule.williams(range(columns)))
+    found = list(islice(schedule.draw_orders("7/1")(columns), 4 * length))
+    assert all(sorted(order) == list(range(columns)) for order in found)
+    neighbours = Counter(pair for order in found for pair in pairwise(order))
+    assert len(set(neighbours.values())) <= 1
+
+
+def test_orders_are_the_same_for_the_same_seed_and_others_for_another_and_for_the_next_stage() -> None:
+    def first(seed: str, stages: int = 1) -> list[list[int]]:
+        draw = schedule.draw_orders(seed)
+        return [list(order) for _ in range(stages) for order in islice(draw(4), 8)]
+
+    assert first("7/1") == first("7/1")
+    assert first("7/1") != first("7/2")
+    both = first("7/1", stages=2)
+    assert both[:8] != both[8:]
+
+
+PROTOCOL = Protocol()
+SHARES = schedule.shares(PROTOCOL, made.workload())
+
+
+def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Slice]:
+    """A column's slices: these times over and over."""
+    return [Slice(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
+
+
+def enough(stage: str, *columns: list[Slice], protocol: Protocol = PROTOCOL) -> bool:
+    return schedule.enough(protocol, SHARES, stage, columns)
+
+
+def test_a_quiet_pair_stops_as_soon_as_it_may() -> None:
+    pair = [100, 100.2], [50, 50.1]
+    assert not enough("train", *(slices(times, PROTOCOL.min_cycles - 1) for times in pair))
+    assert enough("train", *(slices(times, PROTOCOL.min_cycles) for times in pair))
+
+
+def test_what_both_columns_have_alike_is_no_noise() -> None:
+    drift = [100, 130, 90, 200, 120, 160]
+    assert enough("train", slices(drift, 6), slices([2 * ms for ms in drift], 6))
+    assert not enough("train", slices(drift, 6))
+    assert not enough("train", slices(drift, 6), slices([200], 6))
+
+
+def test_one_loud_pair_of_three_keeps_all_going() -> None:
+    quiet, loud = slices([100], 10), slices([100, 150], 10)
+    assert enough("train", quiet, quiet)
+    assert not enough("train", quiet, quiet, loud)
+
+
+def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None:
+    loud = [100, 150, 300, 120]
+    long_ns = SHARES["train"] * PROTOCOL.slices_max_ns
+    for count in range(6, 80):
+        column = slices(loud, count)
+        spent_ns = sum(slice_.ns for slice_ in column)
+        assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
+
+
+def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
+    slow = [9_000, 12_000, 8_000]
+    assert not enough("train", slices(slow, 5))
+    assert enough("train", slices(slow, 6))
+
+
+def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
+    there = int(schedule.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
+    assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
+    assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "steps", "batch", "left_to_train", "stages"),
+    [
+        (PROTOCOL, 100, 32, 0.5, STAGES[:-1]),
+        (PROTOCOL, 100, 1, 0.6, ("train", "epoch", "predict_one", "predict_all")),
+        (PROTOCOL, 1, 32, 0.7, ("train", "predict_one", "predict_batch", "predict_all")),
+        (Protocol(kind="published"), 100, 32, 0.5, STAGES[:-1]),
+        (SWEEP, 100, 32, 1.0, ("train",)),
+    ],
+)
+def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
+    protocol: Protocol, steps: int, batch: int, left_to_train: float, stages: tuple[str, ...]
+) -> None:
+    workload = dataclasses.replace(made.workload(steps=steps), batch=batch)
+    found = schedule.shares(protocol, workload)
+    assert tuple(found) == stages
+    assert found["train"] == pytest.approx(left_to_train)
+    assert sum(found.values()) == pytest.approx(1)
+
+
+BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict_one", "predict_all"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "predicted", "stages"),
+    [(32, None, BATCHED), (1, None, ONE_BY_ONE), (32, 1, ONE_BY_ONE), (1, 32, BATCHED)],
+)
+def test_a_model_that_is_not_trained_has_its_whole_time_for_predictions(
+    batch: int, predicted: int | None, stages: list[str]
+) -> None:
+    workload = dataclasses.replace(made.workload(), predicts_only=True, batch=batch, predict_batch=predicted)
+    found = schedule.shares(PROTOCOL, workload)
+    assert list(found) == stages
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def disturbed(column: list[Slice], *places: int) -> list[Slice]:
+    """The slices with their cycles, of which others disturbed those at these places."""
+    return [dataclasses.replace(slice_, cycle=cycle, disturbed=cycle in places) for cycle, slice_ in enumerate(column)]
+
+
+def test_a_cycle_that_others_disturbed_is_measured_again() -> None:
+    quiet, hit = slices([100], 6), disturbed(slices([50], 6), 2)
+    assert enough("train", disturbed(quiet), disturbed(slices([50], 6)))
+    assert not enough("train", disturbed(quiet), hit)
+    assert enough("train", disturbed(slices([100], 7)), disturbed(slices([50], 7), 2))
+
+
+def test_that_at_most_doubles_the_cycles() -> None:
+    def ends_after(places: Sequence[int]) -> int:
+        return next(
+            count
+            for count in itertools.count(1)
+            if enough("train", disturbed(slices([100], count)), disturbed(slices([50], count), *places))
+        )
+
+    assert ends_after([]) == 6
+    assert ends_after([0, 2, 4]) == 9
+    assert ends_after([0, 2, 4, *range(6, 100)]) == 12
+
+
+def test_where_twice_as_many_would_not_leave_enough_none_is_measured_again() -> None:
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(6)))
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(4)))
+    assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))
+
+
+WIDE, NARROW = 0.5, 0.01
+FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
+
+
+@pytest.mark.parametrize(
+    ("widths", "reason"),
+    [
+        ([[None], [0.001]], None),  # fewer than three blocks have no interval that deserves the name
+        ([[None], [None], [0.019, 0.02]], StopReason.PRECISE),
+        ([[None], [None], [0.019, 0.021]], None),
+        ([[None], [None], [None, 0.001]], None),
+        ([[None], [None], [WIDE], [0.6 * WIDE]], None),
+        ([[None], [None], []], None),
+        ([[WIDE]] * 5, StopReason.ROUNDS),
+    ],
+)
+def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopReason | None) -> None:
+    assert schedule.stop_reason(FIVE, widths) is reason
+
+
+@pytest.mark.parametrize(
+    ("since", "reason"),
+    [
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW]], None),  # an unusual block, and one that made up for a part of it
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.99 * WIDE, NARROW]], StopReason.NO_GAIN),
+        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.9 * WIDE, NARROW]], None),
+        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE, 0.9 * WIDE]], None),
+        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE]], None),  # a column has failed
+    ],
+)
+def test_a_row_is_given_up_when_three_blocks_have_gained_nothing(
+    since: list[list[float | None]], reason: StopReason | None
+) -> None:
+    assert schedule.stop_reason(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is reason
+
+
+def test_a_row_that_is_asked_for_so_many_blocks_has_them() -> None:
+    assert [schedule.stop_reason(exactly(4), [[NARROW]] * done) for done in (3, 4)] == [None, StopReason.ROUNDS]
+
+
+def test_on_battery_a_run_aims_at_less() -> None:
+    assert schedule.stop_reason(FIVE, [[0.04]] * 3, schedule.precision_of(0.05)) is StopReason.PRECISE
+    assert schedule.stop_reason(FIVE, [[0.04], [0.04], [0.03]], schedule.precision_of(0.03)) is None
+
+
+def test_a_run_says_which_of_its_rows_ended_why() -> None:
+    three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
+    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
+    assert schedule.all_in_words(three, FIVE, 0.02) == (
+        "2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done"
+    )
+    assert schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False) == (
+        "no interval that is still too wide has shrunk in the last 3 rounds"
+    )
+    assert schedule.all_in_words([StopReason.ROUNDS], exactly(1), 0.02) == "one round was asked for"
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "another_s", "done", "reason"),
+    [
+        (0.0, 500.0, 0, ""),  # the first round is always completed
+        (40.0, 40.0, 1, ""),
+        (50.0, 50.0, 1, ""),
+        (51.0, 51.0, 1, "another round of about 51 s does not fit into the 49 s that --budget leaves"),
+        (90.0, 5.0, 2, ""),  # most rows are decided
+        (200.0, 1.0, 1, "--budget 100 s is used up: the first round, which is always completed, has taken 200 s"),
+        (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
+    ],
+)
+def test_a_budget_allows_no_round_that_it_would_not_hold(
+    spent_s: float, another_s: float, done: int, reason: str
+) -> None:
+    assert schedule.out_of_budget(100.0, spent_s, another_s, done) == reason
+    assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
+
+
+def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -> None:
+    steps = {"jax": (1.0, 1.01, 0.99), "tensorflow": (2.0, 2.01, 2.0), "torch": (3.0, 3.0, 3.1)}
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step))
+        for backend, found in steps.items()
+        for index, step in enumerate(found, start=1)
+    ]
+    assert len(schedule.half_widths(trials, by_round)) == 3
+    failed = made.trial(4, backend="torch", failure=made.FAILURE)
+    (width,) = schedule.half_widths([*trials, failed], by_round)
+    assert width is not None and width < 0.1
+
+
+def test_a_row_of_one_column_has_its_own_interval() -> None:
+    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
+    (width,) = schedule.half_widths(trials, by_round)
+    assert width is not None and 0 < width < 0.1
+    assert schedule.half_widths(trials[:1], by_round) == [None]
+    assert schedule.half_widths([made.trial(failure=made.FAILURE)], by_round) == []
