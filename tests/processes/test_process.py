@@ -1,4 +1,4 @@
-"""Children that are small scripts: they answer, die, hang, shout and leave others behind."""
+"""Children that are small scripts: they answer, die, hang, shout and leave others behind; and what memory they hold."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kerasbench.host.linux import Kills
 from kerasbench.processes import group, process
 from tests import stand_in
 from tests.processes.columns import Clock
@@ -81,20 +82,11 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
 
 
 def test_both_streams_are_kept_to_their_ends(run: Run) -> None:
-    ended = run("print('x' * 3_000_000 + 'end'); print('y' * 3_000_000 + 'END', file=sys.stderr); sys.exit(3)")
+    ended = run("print('x' * 3_000_000 + 'end'); os.write(2, b'y' * 3_000_000 + b'\\xff END'); sys.exit(3)")
     assert ended.status == 3
     assert ended.stdout.endswith("xend\n")
-    assert ended.stderr.endswith("yEND\n")
+    assert ended.stderr.endswith("y\ufffd END")  # what is no text is kept as far as it goes
     assert len(ended.stdout) <= process.KEEP_BYTES
-
-
-def test_output_that_is_no_text_is_kept_as_far_as_it_goes(run: Run) -> None:
-    ended = run("os.write(2, b'\\xff\\xfe bad \\x1b[31m')")
-    assert "bad" in ended.stderr
-
-
-def test_a_signal_shows_as_a_negative_status(run: Run) -> None:
-    assert run("os.kill(os.getpid(), 11)").status == -11
 
 
 HANG = "\nwhile True: time.sleep(1)"
@@ -253,11 +245,6 @@ def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
     assert (psutil.Process().num_fds(), threading.active_count()) == before
 
 
-def test_the_last_lines_are_of_stderr_or_else_of_stdout(run: Run) -> None:
-    assert process.last_lines(run("print('out'); print('a\\nb', file=sys.stderr)"), count=1) == "b"
-    assert process.last_lines(run("print('out')")) == "out"
-
-
 ECHO = "\nfor line in sys.stdin: os.write(fd, line.encode())"
 
 
@@ -358,3 +345,39 @@ def test_a_child_that_nobody_can_kill_is_left_behind_and_said_to_be_killed(
     ended = run("time.sleep(60)", timeout_s=0.1)
     assert (ended.status, ended.timed_out, waited) == (process.KILLED, True, [process.LEAVE_S])
     assert stuck[0].wait(60) == process.KILLED  # here it is gone
+
+
+NONE = Kills(None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left_share", "word"),
+    [
+        (Kills(0, 0), Kills(1, 1), 0.5, "control group"),
+        (Kills(None, 3), Kills(None, 4), 0.5, "machine, whose"),
+        (Kills(2, 3), Kills(2, 4), 0.5, "machine, whose"),
+        (Kills(2, 3), Kills(2, 3), 0.5, ""),
+        (NONE, NONE, 0.5, ""),
+        (NONE, Kills(1, 1), 0.5, ""),  # it was not counted before
+        (Kills(0, 0), Kills(0, 0), 0.012, "1.2% of the machine's memory was left just before"),
+        (NONE, NONE, 0.05, ""),
+    ],
+)
+def test_what_speaks_for_a_shortage_of_memory(before: Kills, after: Kills, left_share: float, word: str) -> None:
+    found = process.shortage(before, after, left_share)
+    assert word in found and bool(found) is bool(word)
+
+
+def test_a_group_holds_what_its_processes_hold() -> None:
+    assert process.group_bytes(os.getpgid(0)) >= psutil.Process().memory_info().rss / 2
+    assert process.group_bytes(2**22 + 1) == 0  # beyond the highest process number of Linux
+
+
+def test_a_watch_without_a_limit_is_never_exceeded() -> None:
+    assert not process.MemoryWatch(os.getpgid(0), None).exceeds()
+
+
+def test_a_watch_says_what_was_held_when_that_was_too_much() -> None:
+    watch = process.MemoryWatch(os.getpgid(0), 1)
+    assert watch.exceeds()
+    assert watch.exceeded_bytes is not None and watch.exceeded_bytes > 1

@@ -1,18 +1,65 @@
-"""A child is asked; what the commands do with the answers is in runs/test_survey.py and commands/."""
+"""A child is asked; what the commands do with the answers is in tests/runs and tests/cli."""
 
+import os
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kerasbench.processes import questions
+from kerasbench.processes import block, questions
+from kerasbench.processes.block import BlockMember, BlockPolicy
+from kerasbench.processes.outcome import Limits
+from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.messages import Code, Description, Failure, Inventory, ProbeReport
-from kerasbench.protocol.requests import DescribeRequest
+from kerasbench.protocol.messages import Code, Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
+from tests import made
 
 pytestmark = pytest.mark.processes
 
-HANGS = "import time\ntime.sleep(60)\n"
+
+def test_what_is_found_stands_in_the_order_of_the_items() -> None:
+    later = threading.Event()
+
+    def work(item: int, tick: Tick) -> int:
+        if item == 0:
+            later.wait(60)
+        later.set()
+        return item * item
+
+    assert together(work, [0, 1, 2, 3], at_once=2) == [0, 1, 4, 9]
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, ValueError])
+def test_when_one_fails_the_others_are_given_up_and_no_further_one_is_begun(ending: type[BaseException]) -> None:
+    begun: list[int] = []
+    given_up: list[int] = []
+
+    def work(item: int, tick: Tick) -> None:
+        begun.append(item)
+        if item == 0:
+            raise ending
+        try:
+            while True:
+                tick()
+        except GivenUp:
+            given_up.append(item)
+            raise
+
+    with pytest.raises(ending):
+        together(work, range(100), at_once=2)
+    assert sorted(given_up) == sorted(item for item in begun if item)
+    assert len(begun) <= 3  # a thread may take one more between the failure and the end
+
+
+def program(folder: Path, content: bytes) -> str:
+    """Make a program that stands for an interpreter."""
+    file = folder / "python"
+    file.write_bytes(content)
+    file.chmod(0o755)
+    return str(file)
 
 
 def test_an_interpreter_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
@@ -21,10 +68,51 @@ def test_an_interpreter_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     assert found.code is Code.UNAVAILABLE and "python" in found.cause
 
 
+def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
+    python = program(tmp_path, b"\x7fELF")
+    found = questions.inventory("jax", python)
+    assert isinstance(found, Failure)
+    assert (found.code, found.phase) == (Code.UNAVAILABLE, "spawn")
+    assert python in found.cause and "--python" in found.remedy
+
+
+def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
+    found = questions.inventory("jax", program(tmp_path, b"#!/bin/sh\necho no such library >&2\nexit 3\n"))
+    assert isinstance(found, Failure)
+    assert (found.code, found.cause) == (Code.CRASH, "left with exit status 3 in phase 'spawn' without a result")
+    assert found.detail == "no such library"
+
+
 def test_an_interpreter_says_what_is_installed_in_it() -> None:
     found = questions.inventory("jax", sys.executable)
     assert isinstance(found, Inventory)
-    assert found.prefix == sys.prefix and "msgspec" in found.packages
+    assert found.prefix == sys.prefix and {"msgspec", "psutil"} <= found.packages.keys()
+
+
+UNTITLED = """
+import numpy as np
+from kerasbench import Workload, Scenario
+from kerasbench.datasets import Dataset
+
+def draw(samples, rng):
+    return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
+
+rows = Dataset("", (3,), draw, load=lambda: draw(8, None))
+scenario = Scenario(build=print, data=rows, workloads=(Workload(train=8),))
+"""
+
+
+def test_an_empty_title_of_real_rows_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
+    file = tmp_path / "untitled.py"
+    file.write_text(UNTITLED)
+    assert questions.fetch(str(file), "default", "jax", sys.executable) == ""
+
+
+def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
+    answer = Message(counted=0.0).encode().decode().strip()
+    script = f"#!/bin/sh\nread -r token request\necho \"$token\" '{answer}' > /dev/fd/$2\n"
+    assert questions.count(CountRequest("mine.py", "", "default"), program(tmp_path, script.encode())) == 0.0
 
 
 def test_scenario_files_are_described_in_their_order(faults: Path) -> None:
@@ -36,7 +124,7 @@ def test_scenario_files_are_described_in_their_order(faults: Path) -> None:
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.5, "describing scenario files"))
-    (tmp_path / "hangs.py").write_text(HANGS)
+    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(60)\n")
     found = questions.describe([str(tmp_path / "hangs.py")], sys.executable)
     assert isinstance(found, Failure)
     assert found.code is Code.TIMEOUT and "the limit of 0.5 s for describing scenario files" in found.cause
@@ -48,3 +136,33 @@ def test_the_gpu_of_a_mac_has_the_name_of_its_chip() -> None:
     named = questions.with_chip(report, "Apple M1")
     assert [device.name for device in named.devices] == [devices[0].name, "Apple M1"]
     assert questions.with_chip(report, "").devices == devices  # a chip that does not tell its name takes none away
+
+
+REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+POLICY = BlockPolicy(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
+
+
+ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {
+    "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
+    "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
+    "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
+    "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
+    "block": lambda python, kept: block.measure(
+        [BlockMember(python, REQUEST, Limits(60, "60 s"))], POLICY, lambda event: None, True, kept
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_every_child_of_a_run_gets_what_was_let_in_and_nothing_else_that_changes_figures(
+    ask: Callable[[str, dict[str, str]], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    ask(program(tmp_path, b'#!/bin/sh\nenv >"${0%/*}/env"\n'), {"OMP_PROC_BIND": "true"})
+    got = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert got["OMP_PROC_BIND"] == "true"
+    assert got["KERAS_HOME"] == got["TMPDIR"] != str(tmp_path)
+    assert got["PATH"] == os.environ["PATH"]
+    assert not {"ATEN_CPU_CAPABILITY", "LD_PRELOAD"} & got.keys()

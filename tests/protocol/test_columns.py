@@ -244,3 +244,25 @@ def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:
 def test_an_environment_is_a_backend_and_perhaps_a_label(text: str, backend: str, label: str) -> None:
     assert Environment.parse(text) == Environment(backend, label)
     assert str(Environment(backend, label)) == text
+
+
+@pytest.mark.parametrize("timeout_s", [float("inf"), float("nan"), 0.0, -1.0])
+def test_what_is_no_time_is_refused(timeout_s: float) -> None:
+    with pytest.raises(UsageError, match="--timeout takes a number of seconds above 0, not"):
+        request.require_time(timeout_s)
+    request.require_time(None)
+    request.require_time(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("4g", 4 << 30), ("4G", 4 << 30), ("500m", 500 << 20), ("1.5GiB", 3 << 29), (" 2gb ", 2 << 30)],
+)
+def test_sizes_of_memory_are_read(text: str, size_bytes: int) -> None:
+    assert request.parse_size_bytes(text) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "4", "g", "-1g", "0g", "4t", "4 g", "4g4", "1e3m", "٤g"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"not a size of memory: .*; say 500m or 4g"):
+        request.parse_size_bytes(text)

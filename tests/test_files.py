@@ -1,3 +1,8 @@
+"""Files that are replaced as a whole, and folders that go with their process."""
+
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -66,3 +71,49 @@ def test_a_link_stays_one_and_permissions_stay_what_they_were(tmp_path: Path) ->
     files.replace(link, b"new")
     assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (True, "new", 0o600)
     assert list(real.parent.iterdir()) == [real]
+
+
+HOLD = """
+import sys
+import tempfile
+from kerasbench.files import scratch_folder
+tempfile.tempdir = sys.argv[1]
+with scratch_folder() as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_scratch_folder_goes_with_its_child(temporary: Path) -> None:
+    with files.scratch_folder() as folder:
+        Path(folder, "cache").write_text("compiled")
+        files.remove_abandoned()
+        assert Path(folder, "cache").exists()  # its parent lives
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(temporary: Path) -> None:
+    (temporary / "kerasbench-of-mine").mkdir()
+    command = [sys.executable, "-c", HOLD, str(temporary)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        folder = Path(parent.stdout.readline().strip())
+        (folder / "cache").mkdir()
+        files.remove_abandoned()
+        assert folder.exists()
+        parent.kill()
+    files.remove_abandoned()
+    assert [one.name for one in temporary.iterdir()] == ["kerasbench-of-mine"]
+
+
+def test_what_lies_behind_a_link_is_not_swept_up(temporary: Path) -> None:
+    (temporary / "mine").mkdir()
+    (temporary / f"{files.SCRATCH_PREFIX}x").symlink_to(temporary / "mine")
+    files.remove_abandoned()
+    assert (temporary / "mine").exists()
