@@ -1,7 +1,4 @@
-"""Which workloads can be explained: a step is taken apart inside an epoch, so the epoch has to hold slices of steps.
-
-What will be measured (pure).
-"""
+"""What will be measured: the cases of a run, and why others cannot be."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,34 +14,8 @@ from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs
 from kerasbench.results.record import Counted, Effort, RunConfig
 
-
-def refusal(selected: Selected) -> Failure | None:
-    """Return why a workload's epochs cannot be taken apart, None where they can."""
-    steps = selected.workload.steps
-    if selected.workload.predicts_only:
-        cause = f"{selected.label} is not trained, so it has no step to be taken apart"
-        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
-    if not counts_epochs(steps):
-        return None
-    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
-    return Failure(Code.UNSUPPORTED, cause, _instead(selected))
-
-
-def require_one(scenarios: Sequence[Selected]) -> None:
-    """Raise UsageError where none of the workloads can be explained."""
-    if all(counts_epochs(one.workload.steps) for one in scenarios):
-        named = ", ".join(f"{one.label} ({one.workload.steps})" for one in scenarios)
-        raise UsageError(
-            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_SLICES} steps or more, and these have "
-            f"fewer: {named}; {_instead(scenarios[0])}"
-        )
-
-
-def _instead(selected: Selected) -> str:
-    return f"`kerasbench run --scenario {selected.label}` measures its epochs"
-
-
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
+MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
@@ -52,17 +23,14 @@ Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario's workload on one backend and one device, with options; ``protocol`` is what its trials measure.
-
-    ``paired``: it is measured beside those cases alone that differ from it by their interpreter.
-    """
+    """A scenario's workload on one backend and one device, with options."""
 
     selected: Selected
     backend: str
     device: Device
     options: Options = DEFAULT_OPTIONS
-    protocol: Protocol = field(default_factory=Protocol)
-    paired: bool = False
+    protocol: Protocol = field(default_factory=Protocol)  # what its trials measure
+    paired: bool = False  # measured beside those cases alone that differ from it by their interpreter
 
     @property
     def key(self) -> CaseKey:
@@ -92,17 +60,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases of a run on a machine, those that cannot be measured, each with its reason, and what is odd about all.
-
-    ``flops`` are the operations of each workload's step, where somebody has counted them.
-    """
+    """What a run on a machine will measure."""
 
     config: RunConfig
     machine: Machine
     cases: list[Case]
-    absent: list[tuple[Case, Failure]]
+    absent: list[tuple[Case, Failure]]  # what cannot be measured, and why
     warnings: list[str] = field(default_factory=list)
-    flops: list[Counted] = field(default_factory=list)
+    flops: list[Counted] = field(default_factory=list)  # of each workload's step, where somebody has counted them
 
     @property
     def effort(self) -> Effort:
@@ -110,7 +75,7 @@ class Plan:
 
 
 def make(
-    asked: RunConfig,
+    config: RunConfig,
     scenarios: Sequence[Selected],
     probes: Probes,
     here: Machine,
@@ -126,23 +91,47 @@ def make(
         MissingBackend: nothing that was asked for is there; the message says what each backend saw.
         UsageError: an explanation was asked for, of workloads none of which can be taken apart.
     """
-    if asked.explain:
+    if config.explain:
         require_one(scenarios)
     there = {environment for environment, report in probes.items() if not _is_not_installed(report)}
     backends_there = {environment.backend for environment in there}
-    expected = {one for one in probes if one.backend in backends_there} if asked.versus else {*named}
-    wanted = {one: report for one, report in probes.items() if one in there | expected or one.backend in asked.backends}
+    expected = {one for one in probes if one.backend in backends_there} if config.versus else {*named}
+    wanted = {
+        one: report for one, report in probes.items() if one in there | expected or one.backend in config.backends
+    }
     judged = [
-        (case, _failure(asked, case, report, here.cores))
+        (case, _failure(config, case, report, here.cores))
         for environment, report in wanted.items()
-        for case in _crossed(asked, scenarios, environment, _devices(asked, environment, wanted))
+        for case in _crossed(config, scenarios, environment, _devices(config, environment, wanted))
     ]
     cases = [case for case, failure in judged if failure is None]
-    cases = with_controls(cases) if asked.control else cases
+    cases = with_controls(cases) if config.control else cases
     absent = [(case, failure) for case, failure in judged if failure is not None]
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
-        raise MissingBackend(_nothing_there(probes, asked.devices))
-    return Plan(asked, here, cases, absent, differing_keras(probes))
+        raise MissingBackend(_nothing_there(probes, config.devices))
+    return Plan(config, here, cases, absent, differing_keras(probes))
+
+
+def refusal(selected: Selected) -> Failure | None:
+    """Return why a workload's epochs cannot be taken apart, None where they can."""
+    steps = selected.workload.steps
+    if selected.workload.predicts_only:
+        cause = f"{selected.label} is not trained, so it has no step to be taken apart"
+        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
+    if not counts_epochs(steps):
+        return None
+    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
+    return Failure(Code.UNSUPPORTED, cause, MEASURES.format(selected.label))
+
+
+def require_one(scenarios: Sequence[Selected]) -> None:
+    """Raise UsageError where none of the workloads can be explained."""
+    if all(counts_epochs(one.workload.steps) for one in scenarios):
+        named = ", ".join(f"{one.label} ({one.workload.steps})" for one in scenarios)
+        raise UsageError(
+            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_SLICES} steps or more, and these have "
+            f"fewer: {named}; {MEASURES.format(scenarios[0].label)}"
+        )
 
 
 def with_controls(cases: Sequence[Case]) -> list[Case]:
@@ -159,7 +148,7 @@ def _is_not_installed(report: ProbeReport | Failure) -> bool:
 
 
 def _crossed(
-    asked: RunConfig, scenarios: Sequence[Selected], environment: Environment, devices: Sequence[Device]
+    config: RunConfig, scenarios: Sequence[Selected], environment: Environment, devices: Sequence[Device]
 ) -> Iterator[Case]:
     """Yield an interpreter's cases on these devices.
 
@@ -171,30 +160,30 @@ def _crossed(
         for one in scenarios:
             if one.workload.large and device.kind == CPU and not one.named:
                 continue
-            for options in _options(asked, backend, one):
-                if asked.scenarios or not options.native or _has_twin(one, backend):
+            for options in _options(config, backend, one):
+                if config.scenarios or not options.native or _has_twin(one, backend):
                     labelled = dataclasses.replace(options, environment=environment.label)
-                    yield Case(one, backend, device, labelled, _protocol(asked, options), bool(asked.versus))
+                    yield Case(one, backend, device, labelled, _protocol(config, options), bool(config.versus))
 
 
-def _devices(asked: RunConfig, environment: Environment, probes: Probes) -> list[Device]:
+def _devices(config: RunConfig, environment: Environment, probes: Probes) -> list[Device]:
     """Return the devices that were asked for, or else every one that an interpreter sees, or a version beside it.
 
     One that it does not see is as the other version sees it, or its label alone.
     """
-    beside = [report for other, report in probes.items() if asked.versus and other.backend == environment.backend]
+    beside = [report for other, report in probes.items() if config.versus and other.backend == environment.backend]
     seen = {device.label: device for report in (*beside, probes[environment]) for device in _seen(report)}
-    return [seen.get(label) or Device(*parse_label(label)) for label in asked.devices or list(seen) or ["cpu"]]
+    return [seen.get(label) or Device(*parse_label(label)) for label in config.devices or list(seen) or ["cpu"]]
 
 
 def _seen(report: ProbeReport | Failure) -> list[Device]:
     return [] if isinstance(report, Failure) else report.devices
 
 
-def _options(asked: RunConfig, backend: str, selected: Selected) -> list[Options]:
+def _options(config: RunConfig, backend: str, selected: Selected) -> list[Options]:
     """Return the options of a backend's cases in a workload; for an explanation also what might help."""
-    found = dict.fromkeys(asked.options)
-    for each in asked.options if asked.explain and not refusal(selected) else []:
+    found = dict.fromkeys(config.options)
+    for each in config.options if config.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
             found[dataclasses.replace(each, jit=other_jit)] = None
@@ -203,13 +192,13 @@ def _options(asked: RunConfig, backend: str, selected: Selected) -> list[Options
     return list(found)
 
 
-def _protocol(asked: RunConfig, options: Options) -> Protocol:
+def _protocol(config: RunConfig, options: Options) -> Protocol:
     """Return what a case's trials measure: an explanation takes its own cases apart, and sizes are as in a sweep."""
-    protocol = asked.effort.protocol
-    if not asked.explain:
+    protocol = config.effort.protocol
+    if not config.explain:
         return protocol
     kind = protocol.kind if options.size is None else "sweep"
-    return dataclasses.replace(protocol, kind=kind, parts=options in asked.options)
+    return dataclasses.replace(protocol, kind=kind, parts=options in config.options)
 
 
 def differing_keras(probes: Probes) -> list[str]:
@@ -228,11 +217,11 @@ def differing_keras(probes: Probes) -> list[str]:
     return [f"keras differs: {versions}; what is compared is not the backend alone"]
 
 
-def _failure(asked: RunConfig, case: Case, report: ProbeReport | Failure, processors: int) -> Failure | None:
+def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, processors: int) -> Failure | None:
     """Return why a case cannot be measured, None where it can."""
     if case.device not in _seen(report):
         return _missing(case.device.label, report)
-    return (refusal(case.selected) if asked.explain else None) or unsupported(case, processors)
+    return (refusal(case.selected) if config.explain else None) or unsupported(case, processors)
 
 
 def unsupported(case: Case, processors: int) -> Failure | None:
@@ -282,8 +271,8 @@ def _missing(label: str, report: ProbeReport | Failure) -> Failure:
 
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:
-    asked = f"no device {' or '.join(devices)}" if devices else "no backend"
-    lines = [f"there is {asked} to measure on:"]
+    missing = f"no device {' or '.join(devices)}" if devices else "no backend"
+    lines = [f"there is {missing} to measure on:"]
     for environment, report in probes.items():
         if isinstance(report, Failure):
             lines.append(f"  {environment}: {report.cause}\n    {report.remedy}")

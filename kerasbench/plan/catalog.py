@@ -1,6 +1,4 @@
-"""A scenario to begin with: a file of the user's own, which can be measured as it stands.
-
-Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
+"""Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
 The parent never executes a scenario file. A child describes it once; the description is kept under the file's
 content hash in the user's cache folder.
@@ -87,18 +85,14 @@ Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"] 
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario file and what it says of itself; ``twins`` has the hash of each twin's file by its backend.
+    """A scenario file and what it says of itself."""
 
-    ``file`` may also be a saved model, or a name such as ``keras.applications.ResNet50``; ``model_config`` is what was
-    said of that. ``suite`` is the built-in one that it is of, empty for what is one's own.
-    """
-
-    file: Path
+    file: Path  # or a saved model, or a name such as keras.applications.ResNet50
     file_hash: str
     description: Description
-    twins: dict[str, str] = field(default_factory=dict)
-    model_config: ModelConfig = NOTHING
-    suite: str = ""
+    twins: dict[str, str] = field(default_factory=dict)  # the hash of each twin's file by its backend
+    model_config: ModelConfig = NOTHING  # of what is no scenario file
+    suite: str = ""  # the built-in one that it is of; empty for the user's own
 
     @property
     def place(self) -> str:
@@ -117,11 +111,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One workload of one scenario. ``named``: asked for by its own name, not with all others of its file."""
+    """One workload of one scenario."""
 
     entry: Entry
     workload: WorkloadDescription
-    named: bool = field(default=False, compare=False)
+    named: bool = field(default=False, compare=False)  # by its own name, not with all others of its file
 
     @property
     def label(self) -> str:

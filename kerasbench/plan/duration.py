@@ -21,20 +21,17 @@ from kerasbench.protocol.requests import Protocol
 from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
 
-POWER = 0.9  # in how many of ten cases a difference that a plan calls visible is called
+POWER = 0.9  # how often a difference that a plan calls detectable is called
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 
 
 @dataclass(frozen=True)
 class History:
-    """``trial_s`` is the median duration of a case's trials, without the turns of others.
+    """What earlier runs on this machine tell."""
 
-    ``scatter`` is by how much the ratio of two cases differs from block to block.
-    """
-
-    trial_s: dict[CaseKey, float] = field(default_factory=dict)
-    scatter: float | None = None
-    source: str = ""
+    trial_s: dict[CaseKey, float] = field(default_factory=dict)  # a case's median trial, without others' turns
+    scatter: float | None = None  # how much the ratio of two cases differs from block to block
+    source: str = ""  # the file that tells the scatter
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
@@ -74,40 +71,26 @@ def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
 
 
 @dataclass(frozen=True)
-class DetectableEffect:
-    """After so many rounds: the difference that will be called in nine of ten cases, and a ratio's half interval."""
-
-    rounds: int
-    difference: float
-    half_width: float
-
-
-@dataclass(frozen=True)
 class PowerEstimate:
-    """Which differences a run will be able to see among so many that are judged together.
+    """Which differences a run will be able to detect."""
 
-    None before it has the rounds of an interval. ``source`` is the file whose ratios scattered so; empty for a guess.
-    """
-
-    scatter: float
-    source: str
-    sights: list[DetectableEffect]
-    comparisons: int = 1
+    scatter: float  # of ratios from block to block
+    source: str  # the file whose ratios scattered so; empty for a guess
+    comparisons: int  # that are judged together
+    detectable: dict[int, float]  # the minimum detectable effect by rounds; empty before there are enough for intervals
 
 
-def outlook(planned: Plan, effect: float, history: History) -> PowerEstimate:
-    """Return what a run of the fewest and of the most rounds will see, at the scatter of this machine's ratios."""
-    least, most = planned.effort.min_rounds, planned.effort.max_rounds
+def power(planned: Plan, effect: float, history: History) -> PowerEstimate:
+    """Return what a run of the fewest and of the most rounds will detect, at the scatter of this machine's ratios."""
     scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
     source = "" if history.scatter is None else history.source
     together = comparisons(planned.cases)
-    if most < MIN_TRIALS_FOR_INTERVAL:
-        return PowerEstimate(scatter, source, [], together)
-    sights = [
-        DetectableEffect(rounds, visible_difference(rounds, scatter, effect, together), half_width(rounds, scatter))
-        for rounds in dict.fromkeys((least, most))
-    ]
-    return PowerEstimate(scatter, source, sights, together)
+    least, most = planned.effort.min_rounds, planned.effort.max_rounds
+    detectable = {}
+    if most >= MIN_TRIALS_FOR_INTERVAL:
+        for rounds in (least, most):
+            detectable[rounds] = minimum_detectable_effect(rounds, scatter, effect, together)
+    return PowerEstimate(scatter, source, together, detectable)
 
 
 def comparisons(cases: Sequence[Case]) -> int:
@@ -119,12 +102,7 @@ def comparisons(cases: Sequence[Case]) -> int:
     return max([1, *tables.values()])
 
 
-def half_width(rounds: int, scatter: float) -> float:
-    """Return how wide the interval of a ratio will be: t * c / sqrt(R), for ratios that scatter by c between blocks."""
-    return t_quantile(rounds - 1) * scatter / math.sqrt(rounds)
-
-
-def visible_difference(rounds: int, scatter: float, effect: float, together: int = 1) -> float:
+def minimum_detectable_effect(rounds: int, scatter: float, effect: float, together: int = 1) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
     It is one of so many that are judged together, and by Holm's method called at the latest where it would be by

@@ -37,8 +37,8 @@ class Live:
 
 
 @contextmanager
-def named(said: Settings, scenarios: Any, data: Any) -> Iterator[Settings]:
-    """Add to what is said what is to be measured, and on which data; a live model is saved for as long as this lasts.
+def named(settings: Settings, scenarios: Any, data: Any) -> Iterator[Settings]:
+    """Fill in scenarios and data; a live model is saved for as long as this lasts.
 
     Raises:
         UsageError: as for ``saved``; or there are rows for what is no live model.
@@ -47,10 +47,10 @@ def named(said: Settings, scenarios: Any, data: Any) -> Iterator[Settings]:
     if not is_model(scenarios):
         if kind is not data:
             raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
-        yield dataclasses.replace(said, scenarios=listed(scenarios), data=kind)
+        yield dataclasses.replace(settings, scenarios=listed(scenarios), data=kind)
         return
     with saved(scenarios, None if kind is data else data) as found:
-        own = dataclasses.replace(said, scenarios=[str(found.file)], data=kind)
+        own = dataclasses.replace(settings, scenarios=[str(found.file)], data=kind)
         yield dataclasses.replace(own, rows=found.rows, samples=found.samples)
 
 
@@ -80,8 +80,8 @@ def saved(model: Any, data: object = None) -> Iterator[Live]:
             if zipfile.is_zipfile(file):  # else the child says what is wrong with it
                 _without_dates(file)
         except Exception as error:
-            said = " ".join(str(error).split())[:200]
-            raise UsageError(f"the model cannot be saved: {type(error).__name__}: {said}") from error
+            message = " ".join(str(error).split())[:200]
+            raise UsageError(f"the model cannot be saved: {type(error).__name__}: {message}") from error
         if data is None:
             yield Live(file)
         else:

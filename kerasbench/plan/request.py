@@ -1,13 +1,10 @@
-"""The sizes of a sweep, as a user names them, and those between two of them.
-
-What a run is asked for, made of the settings of a command line or of Python: the one place that checks them.
-"""
+"""The configuration of a run, made of the settings of a command line or of Python: the one place that checks them."""
 
 import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
@@ -34,6 +31,14 @@ from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
 
 RANGE = re.compile(r"(?P<first>[0-9]+)\.\.(?P<last>[0-9]+)")
+INPUT = re.compile(
+    r"((?P<name>[^=\s]+)=)?(?P<shape>[0-9]{1,9}(x[0-9]{1,9})*)(:(?P<dtype>float(16|32|64)|bfloat16|bool|u?int(8|16|32|64)))?"
+)
+QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?(?P<unit>[a-z%]*)")
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+BYTES = {f"{unit}{suffix}": size for unit, size in (("m", MIB), ("g", GIB)) for suffix in ("", "b", "ib")}
+JIT = {"default": None, "on": True, "off": False}
+RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
 DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
@@ -44,29 +49,29 @@ def parse_batches(given: Sequence[str]) -> list[int]:
     """Return the batch sizes in ``1..4096`` (doubled from the first on) and ``8``, ascending, without repeats.
 
     Raises:
-        UsageError: something else, a range that goes down, or a batch that is none.
+        UsageError: something else, a range that goes down, or a batch without samples.
     """
-    found = sorted({size for text in given for size in _batches(text.strip())})
-    if found and not 1 <= found[0] <= found[-1] <= MAX_BATCH:
+    sizes = sorted({size for text in given for size in _batches(text.strip())})
+    if sizes and not 1 <= sizes[0] <= sizes[-1] <= MAX_BATCH:
         raise UsageError(f"--batch-size takes whole numbers from 1 to {MAX_BATCH:,}, not {','.join(given)!r}")
-    return found
+    return sizes
 
 
 def _batches(text: str) -> list[int]:
-    found = RANGE.fullmatch(text)
-    if found is None and not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"--batch-size takes 1..4096 (doubled from 1 on) or a list such as 1,8,64, not {text!r}")
-    if found is None:
+    if text.isascii() and text.isdecimal():
         return [int(text)]
-    first, last = int(found["first"]), int(found["last"])
+    match = RANGE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"--batch-size takes 1..4096 (doubled from 1 on) or a list such as 1,8,64, not {text!r}")
+    first, last = int(match["first"]), int(match["last"])
     if not 1 <= first <= last <= MAX_BATCH:
         raise UsageError(f"--batch-size {text} is no range: say the smaller first, from 1 to {MAX_BATCH:,}")
     return [first << doubled for doubled in range((last // first).bit_length())]
 
 
 def parse_widths(given: Sequence[str]) -> list[float]:
-    """Return the factors on hidden layers, ascending, without repeats; raise UsageError for what is none."""
-    found: set[float] = set()
+    """Return the factors on hidden layers, ascending, without repeats; raise UsageError for anything else."""
+    widths: set[float] = set()
     for text in given:
         try:
             width = float(text)
@@ -74,18 +79,18 @@ def parse_widths(given: Sequence[str]) -> list[float]:
             width = math.nan
         if not 1 / MAX_WIDTH <= width <= MAX_WIDTH:
             raise UsageError(f"--width takes factors on hidden layers such as 0.5,1,2,4, not {text!r}")
-        found.add(width)
-    return sorted(found)
+        widths.add(width)
+    return sorted(widths)
 
 
-def crossed(terms: Sequence[Options], batches: Sequence[int], widths: Sequence[float]) -> list[Options]:
-    """Return each of the terms at each size; raise UsageError where there is only one size, which is no sweep."""
+def crossed(options: Sequence[Options], batches: Sequence[int], widths: Sequence[float]) -> list[Options]:
+    """Return all options at each size; raise UsageError where there is only one size, which is no sweep."""
     every_batch: list[int | None] = [*batches] or [None]
     every_width: list[float | None] = [*widths] or [None]
     sizes = [Size(batch, width) for batch in every_batch for width in every_width]
     if len(sizes) < 2:
         raise UsageError("a sweep needs two sizes or more: --batch-size 1..4096, --width 0.5,1,2")
-    return [one.at(size) for size in sizes for one in terms]
+    return [one.at(size) for size in sizes for one in options]
 
 
 def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) -> None:
@@ -104,15 +109,9 @@ def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) 
 def sizes_between(low: float, high: float, whole: bool) -> list[float]:
     """Return MORE_SIZES sizes that divide a bracket evenly on a logarithmic scale; fewer where there is no room."""
     parts = MORE_SIZES + 1
-    found = [low * (high / low) ** (part / parts) for part in range(1, parts)]
-    rounded = [float(round(size)) if whole else float(f"{size:.3g}") for size in found]
+    even = [low * (high / low) ** (part / parts) for part in range(1, parts)]
+    rounded = [float(round(size)) if whole else float(f"{size:.3g}") for size in even]
     return [size for size in dict.fromkeys(rounded) if low < size < high]
-
-
-INPUT = re.compile(
-    r"((?P<name>[^=\s]+)=)?(?P<shape>[0-9]{1,9}(x[0-9]{1,9})*)(:(?P<dtype>float(16|32|64)|bfloat16|bool|u?int(8|16|32|64)))?"
-)
-SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[mg])(i?b)?", re.IGNORECASE)
 
 
 def require_time(limit_s: float | None, option: str = "--timeout") -> None:
@@ -130,47 +129,48 @@ def whole_bytes(limit: float | None) -> int | None:
 
 def parse_size_bytes(text: str) -> int:
     """Return ``500m``, ``4g`` or ``1.5GiB`` in bytes; raise UsageError for anything else."""
-    found = SIZE.fullmatch(text.strip())
-    if found is None or float(found["number"]) <= 0:
-        raise UsageError(f"not a size of memory: {text!r}; say 500m or 4g")
-    return int(float(found["number"]) * (MIB if found["unit"].lower() == "m" else GIB))
+    return int(_quantity(text, BYTES, f"not a size of memory: {text!r}; say 500m or 4g"))
 
 
-JIT = {"default": None, "on": True, "off": False}
-DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>[smh]?)")
-SHARE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?%?")
-RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
+def parse_duration_s(text: str) -> float:
+    """Return ``90``, ``90s``, ``10m`` or ``1.5h`` in seconds; raise UsageError for anything else."""
+    return _quantity(text, SECONDS, f"not a duration: {text!r}; say 90s, 10m or 1.5h")
+
+
+def _quantity(text: str, units: Mapping[str, int], complaint: str) -> float:
+    match = QUANTITY.fullmatch(text.strip().lower())
+    if match is None or match["unit"] not in units or float(match["number"]) <= 0:
+        raise UsageError(complaint)
+    return float(match["number"]) * units[match["unit"]]
+
+
+def parse_share(given: str | float) -> float:
+    """Return ``5%`` or ``5`` as 0.05, and a number as it is; raise UsageError unless it is from 0 to below 1."""
+    match = QUANTITY.fullmatch(given.strip()) if isinstance(given, str) else None
+    share = float(match["number"]) / 100 if match and match["unit"] in ("", "%") else given
+    if not isinstance(share, int | float) or not 0 <= share < 1:
+        raise UsageError(f"--threshold takes a share of less than 100 %, such as 5%, not {given!r}")
+    return float(share)
 
 
 def parse_inputs(given: Sequence[str]) -> list[Input]:
     """Return ``tokens=1x128:int32`` and ``96x96x3`` as inputs; raise UsageError for anything else."""
-    found = [INPUT.fullmatch(text.strip()) for text in given]
-    for text, one in zip(given, found, strict=True):
-        if one is None or "0" in one["shape"].split("x"):
+    inputs = []
+    for text in given:
+        match = INPUT.fullmatch(text.strip())
+        if match is None or "0" in match["shape"].split("x"):
             raise UsageError(f"--input takes NAME=SIZE such as tokens=128:int32, or 96x96x3, not {text!r}")
-    parsed = [
-        Input(one["name"] or "", [int(size) for size in one["shape"].split("x")], one["dtype"] or "")
-        for one in found
-        if one is not None
-    ]
-    if len({one.name for one in parsed}) < len(parsed):
+        inputs.append(
+            Input(match["name"] or "", [int(size) for size in match["shape"].split("x")], match["dtype"] or "")
+        )
+    if len({one.name for one in inputs}) < len(inputs):
         raise UsageError("--input: give each input once; if you give several, each needs its name")
-    return parsed
-
-
-def parse_custom(given: str) -> str:
-    """Return the path of a file with a model's own layers, empty for none; raise UsageError where there is none."""
-    file = Path(given)
-    if given and (file.suffix != ".py" or not file.is_file()):
-        raise UsageError(f"--custom takes a Python file with the model's own layers, not {given!r}")
-    return given
+    return inputs
 
 
 def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the backends that were named, without repeats; raise UsageError for an unknown one."""
-    for name in given:
-        if name not in known:
-            raise unknown("backend", name, known)
+    _require_known("backend", given, known)
     return list(dict.fromkeys(given))
 
 
@@ -184,24 +184,10 @@ def parse_devices(given: Sequence[str]) -> list[str]:
     return list(dict.fromkeys("gpu" if name == "gpu:0" else "cpu" if name == "cpu:0" else name for name in given))
 
 
-def parse_data(name: str) -> DataKind:
-    """Return the kind of data; raise UsageError for an unknown one."""
-    if name not in get_args(DataKind):
-        raise unknown("kind of data", name, get_args(DataKind))
-    return cast("DataKind", name)
-
-
-def require_seed(seed: int) -> None:
-    """Raise UsageError for a seed that a child's random generator would refuse."""
-    if not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"--seed takes a whole number from 0 on, not {seed}")
-
-
-def parse_protocol(name: str) -> ProtocolKind:
-    """Return the kind of protocol of a run; raise UsageError for an unknown one."""
-    if name not in RUN_PROTOCOLS:
-        raise unknown("protocol", name, RUN_PROTOCOLS)
-    return cast("ProtocolKind", name)
+def _require_known(what: str, given: Sequence[str], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise unknown(what, name, list(known))
 
 
 def options_of(
@@ -219,39 +205,21 @@ def options_of(
     Raises:
         UsageError: a value is unknown.
     """
-    for what, given, known in (("--jit", jit, JIT), ("--dtype", dtype, DTYPES), ("--fp32", fp32, get_args(Fp32))):
-        for value in given:
-            if value not in known:
-                raise unknown(f"value of {what}", value, known)
-    for option, counts_given in (("--threads", threads), ("--busy-cores", busy_cores)):
-        for value in counts_given:
+    _require_known("value of --jit", jit, JIT)
+    _require_known("value of --dtype", dtype, DTYPES)
+    _require_known("value of --fp32", fp32, get_args(Fp32))
+    for option, numbers in (("--threads", threads), ("--busy-cores", busy_cores)):
+        for value in numbers:
             if not value.isdecimal() or int(value) < 1:
                 raise UsageError(f"{option} takes whole numbers from 1 on, not {value!r}")
     policies: list[str | None] = [*dtype] or [None]
     counts: list[int | None] = [int(value) for value in threads] or [None]
-    crossed = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
-    made = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in crossed]
-    twins = [dataclasses.replace(one, native=True) for one in made] if native else []
-    quiet = [*made, *twins]
-    busy = [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in quiet]
-    return list(dict.fromkeys([*quiet, *busy]))
-
-
-def parse_duration_s(text: str) -> float:
-    """Return ``90``, ``90s``, ``10m`` or ``1.5h`` in seconds; raise UsageError for anything else."""
-    found = DURATION.fullmatch(text.strip())
-    if found is None or float(found["number"]) <= 0:
-        raise UsageError(f"not a duration: {text!r}; say 90s, 10m or 1.5h")
-    return float(found["number"]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found["unit"]]
-
-
-def parse_share(given: str | float) -> float:
-    """Return ``5%`` or ``5`` as 0.05, and a number as it is; raise UsageError for what is no share below one."""
-    found = SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
-    share = float(found["number"]) / 100 if found else given
-    if not isinstance(share, int | float) or not 0 <= share < 1:
-        raise UsageError(f"--threshold takes a share of less than 100 %, such as 5%, not {given!r}")
-    return float(share)
+    combinations = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
+    options = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
+    if native:
+        options += [dataclasses.replace(one, native=True) for one in options]
+    options += [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in options]
+    return list(dict.fromkeys(options))
 
 
 def effort_of(
@@ -272,107 +240,112 @@ def effort_of(
     return dataclasses.replace(standard, budget_s=budget_s)
 
 
-def request(command: str, said: Settings) -> RunConfig:
-    """Return what a command is asked to measure.
+def request(command: str, settings: Settings) -> RunConfig:
+    """Return the configuration of a command that measures.
 
     Raises:
         UsageError: a setting means nothing, or two of them exclude each other.
     """
-    return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](said)
+    return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](settings)
 
 
-def run(said: Settings) -> RunConfig:
-    protocol = parse_protocol(said.protocol)
-    if said.busy_cores and protocol == "published":
+def run(settings: Settings) -> RunConfig:
+    _require_known("protocol", [settings.protocol], RUN_PROTOCOLS)
+    if settings.busy_cores and settings.protocol == "published":
         raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
-    return _asked(said, protocol, _terms(said))
+    return _configured(settings, cast("ProtocolKind", settings.protocol), _options(settings))
 
 
-def sweep(said: Settings) -> RunConfig:
-    """Return what a sweep is asked for: each of the terms at each size, and more of them where series cross."""
-    batches = parse_batches(said.batch_sizes or ([] if said.widths else DEFAULT_BATCHES))
-    options = crossed(_terms(said), batches, parse_widths(said.widths))
-    return dataclasses.replace(_asked(said, "sweep", options), refine=True)
+def sweep(settings: Settings) -> RunConfig:
+    """Return the configuration of a sweep: all options at each size, and at more of them where series cross."""
+    batches = parse_batches(settings.batch_sizes or ([] if settings.widths else DEFAULT_BATCHES))
+    options = crossed(_options(settings), batches, parse_widths(settings.widths))
+    return dataclasses.replace(_configured(settings, "sweep", options), refine=True)
 
 
-def explanation(said: Settings) -> RunConfig:
-    """Return what is asked for where a step is to be taken apart."""
-    return dataclasses.replace(_asked(said, "steady", _terms(said)), explain=True)
+def explanation(settings: Settings) -> RunConfig:
+    return dataclasses.replace(_configured(settings, "steady", _options(settings)), explain=True)
 
 
-def versus(said: Settings) -> RunConfig:
-    """Return what is asked for where versions are compared; which interpreters, is known when they are there."""
+def versus(settings: Settings) -> RunConfig:
+    """Return the configuration of a comparison of versions, but for the interpreters, which may have to be made."""
     from kerasbench.analysis.estimates import MINIMAL_EFFECT  # late: most commands judge nothing
 
-    asked, threshold = _asked(said, "steady", _terms(said)), parse_share(said.threshold)
+    config, threshold = _configured(settings, "steady", _options(settings)), parse_share(settings.threshold)
     if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
-    return dataclasses.replace(asked, control=True, threshold=threshold)
+    return dataclasses.replace(config, control=True, threshold=threshold)
 
 
-def resumed(said: Settings) -> ResumeConfig:
-    """Return what --resume is asked for: the rest of a run, whose options cannot be changed."""
-    asked = run(said)
-    files = [one for one in said.scenarios if catalog.own_files([one])]
+def resumed(settings: Settings) -> ResumeConfig:
+    """Return the configuration of --resume: the rest of a run, whose options cannot be changed."""
+    config = run(settings)
+    files = [one for one in settings.scenarios if catalog.own_files([one])]
     kept = ("budget", "custom", "trust", "results", "python", "wait", "resume")
-    allowed = Settings(scenarios=files, **{name: getattr(said, name) for name in kept})
-    if said != allowed:
+    allowed = Settings(scenarios=files, **{name: getattr(settings, name) for name in kept})
+    if settings != allowed:
         raise UsageError(
             "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
             "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
         )
-    return ResumeConfig(asked.effort.budget_s, files, asked.model_config)
+    return ResumeConfig(config.effort.budget_s, files, config.model_config)
 
 
-def _terms(said: Settings) -> list[Options]:
-    return options_of(said.jit, said.dtype, said.fp32, said.threads, said.native, said.busy_cores)
-
-
-def _asked(said: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
-    if said.suite and said.scenarios:
-        raise UsageError(
-            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
-        )
-    budget_s = parse_duration_s(said.budget) if isinstance(said.budget, str) else said.budget
-    limit = parse_size_bytes(said.memory_limit) if isinstance(said.memory_limit, str) else said.memory_limit
-    return known(
-        RunConfig(
-            scenarios=said.scenarios,
-            suite=said.suite or RunConfig().suite,
-            backends=said.backends,
-            devices=said.devices,
-            options=options,
-            effort=effort_of(said.quick, said.rounds, said.rigorous, kind, budget_s),
-            seed=said.seed,
-            data=parse_data(said.data),
-            timeout_s=parse_duration_s(said.timeout) if isinstance(said.timeout, str) else said.timeout,
-            memory_limit_bytes=whole_bytes(limit),
-            keep_env=variables.kept(said.keep_env),
-            control=said.control or said.rigorous,
-            model_config=_given(said),
-        )
+def _options(settings: Settings) -> list[Options]:
+    return options_of(
+        settings.jit, settings.dtype, settings.fp32, settings.threads, settings.native, settings.busy_cores
     )
 
 
-def _given(said: Settings) -> ModelConfig:
-    """Return what is said of models; raise UsageError for what cannot be."""
-    batch = said.batch_size
+def _configured(settings: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
+    """Return what all commands have in common."""
+    if settings.suite and settings.scenarios:
+        raise UsageError(
+            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
+        )
+    _require_known("kind of data", [settings.data], get_args(DataKind))
+    budget, timeout, limit = settings.budget, settings.timeout, settings.memory_limit
+    budget_s = parse_duration_s(budget) if isinstance(budget, str) else budget
+    config = RunConfig(
+        scenarios=settings.scenarios,
+        suite=settings.suite or RunConfig().suite,
+        backends=settings.backends,
+        devices=settings.devices,
+        options=options,
+        effort=effort_of(settings.quick, settings.rounds, settings.rigorous, kind, budget_s),
+        seed=settings.seed,
+        data=cast("DataKind", settings.data),
+        timeout_s=parse_duration_s(timeout) if isinstance(timeout, str) else timeout,
+        memory_limit_bytes=whole_bytes(parse_size_bytes(limit) if isinstance(limit, str) else limit),
+        keep_env=variables.kept(settings.keep_env),
+        control=settings.control or settings.rigorous,
+        model_config=_model_config(settings),
+    )
+    return validated(config)
+
+
+def _model_config(settings: Settings) -> ModelConfig:
+    batch, custom = settings.batch_size, Path(settings.custom)
     if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH):
         raise UsageError(f"--batch-size takes a whole number from 1 to {MAX_BATCH:,}, not {batch}")
-    return ModelConfig(parse_inputs(said.inputs), batch, parse_custom(said.custom), said.trust, said.rows, said.samples)
+    if settings.custom and (custom.suffix != ".py" or not custom.is_file()):
+        raise UsageError(f"--custom takes a Python file with the model's own layers, not {settings.custom!r}")
+    inputs = parse_inputs(settings.inputs)
+    return ModelConfig(inputs, batch, settings.custom, settings.trust, settings.rows, settings.samples)
 
 
-def known(asked: RunConfig) -> RunConfig:
+def validated(config: RunConfig) -> RunConfig:
     """Return it with valid and unique backends and devices; raise UsageError for what cannot be measured.
 
-    What a file says was asked for is no surer than a user's words.
+    Also for that of a result file, which is no surer than a user's words.
     """
-    require_time(asked.timeout_s)
-    require_time(asked.effort.budget_s, "--budget")
-    whole_bytes(asked.memory_limit_bytes)
-    require_seed(asked.seed)
+    require_time(config.timeout_s)
+    require_time(config.effort.budget_s, "--budget")
+    whole_bytes(config.memory_limit_bytes)
+    if not isinstance(config.seed, int) or config.seed < 0:
+        raise UsageError(f"--seed takes a whole number from 0 on, not {config.seed}")
     return dataclasses.replace(
-        asked,
-        backends=parse_backends(asked.backends, backends.names()),
-        devices=parse_devices(asked.devices),
+        config,
+        backends=parse_backends(config.backends, backends.names()),
+        devices=parse_devices(config.devices),
     )

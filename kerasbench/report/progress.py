@@ -31,7 +31,7 @@ from kerasbench.events import (
     Waiting,
 )
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.plan.duration import Eta, History, PowerEstimate, outlook, scatter_of
+from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, significant
 from kerasbench.results.record import Record, TrialRecord
@@ -143,7 +143,7 @@ class ConsoleProgress:
         self._planned = planned
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
-        ahead = outlook(planned, record.minimal_effect, history)
+        ahead = power(planned, record.minimal_effect, history)
         for line in announce(planned, self._left, ahead):
             self._say(line)
         for signal in record.noise:
@@ -185,9 +185,9 @@ class ConsoleProgress:
         scatter = scatter_of(summary)
         if scatter is None:
             return
-        ahead = outlook(self._planned, summary.record.minimal_effect, History(scatter=scatter))
-        if ahead.sights:
-            difference = percent(ahead.sights[-1].difference)
+        ahead = power(self._planned, summary.record.minimal_effect, History(scatter=scatter))
+        if ahead.detectable:
+            difference = percent(min(ahead.detectable.values()))
             self._say(f"ratios scatter by {percent(scatter)}: this run can detect differences of about {difference}")
 
     @property
@@ -220,13 +220,10 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
 
 
 def _sight(ahead: PowerEstimate) -> str:
-    if not ahead.sights:
+    if not ahead.detectable:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
     basis = f"as in {ahead.source}" if ahead.source else "a guess: no earlier results of this machine"
-    seen = " and ".join(
-        f"{percent(one.difference)} after {one.rounds} rounds (a ratio's interval: ±{percent(one.half_width)})"
-        for one in ahead.sights
-    )
+    seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in ahead.detectable.items())
     of = f" in each of {ahead.comparisons} comparisons" if ahead.comparisons > 1 else ""
     return (
         f"smallest difference detected with 90 % probability{of}: {seen}; ratios scatter by {percent(ahead.scatter)}, "

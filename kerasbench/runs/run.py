@@ -153,7 +153,7 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
 def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
     """Return the configuration of an interrupted run, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
-    config = request.known(interrupted.record.config)
+    config = request.validated(interrupted.record.config)
     for one in map(Environment.parse, config.environments):
         if one.label and one not in interpreters.named:
             raise UsageError(f"{interrupted.file} measured {one}: name its interpreter again, --python {one}=PATH")

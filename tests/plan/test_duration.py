@@ -1,3 +1,5 @@
+"""How long a run takes, and what it will be able to detect."""
+
 import dataclasses
 import math
 import random
@@ -136,25 +138,24 @@ def test_a_row_that_is_decided_is_not_waited_for() -> None:
     assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
 
 
-def test_more_rounds_see_more() -> None:
-    assert duration.half_width(3, 0.05) == pytest.approx(4.303 * 0.05 / 3**0.5, rel=1e-3)
-    assert duration.half_width(12, 0.05) == pytest.approx(2.201 * 0.05 / 12**0.5, rel=1e-3)
-    assert duration.visible_difference(12, 0.0, 0.03) == pytest.approx(0.03)
-    assert duration.visible_difference(3, 0.05, 0.03) > duration.visible_difference(12, 0.05, 0.03) > 0.03
+def test_more_rounds_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
+    assert duration.minimum_detectable_effect(12, 0.0, 0.03) == pytest.approx(0.03)
+    few, many = (duration.minimum_detectable_effect(rounds, 0.05, 0.03) for rounds in (3, 12))
+    assert few > many > 0.03
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 10])
-def test_the_difference_that_a_plan_calls_visible_has_its_power(rounds: int) -> None:
+def test_the_difference_that_a_plan_calls_detectable_has_its_power(rounds: int) -> None:
     scatter, effect = 0.02, 0.03
-    beyond = math.log1p(duration.visible_difference(rounds, scatter, effect)) - math.log1p(effect)
+    beyond = math.log1p(duration.minimum_detectable_effect(rounds, scatter, effect)) - math.log1p(effect)
     threshold = reference.t.ppf(0.975, rounds - 1)
     off = beyond / (scatter / math.sqrt(rounds))
     assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(duration.POWER, abs=1e-6)
 
 
-def test_among_many_that_are_judged_together_a_visible_difference_has_its_power_too() -> None:
+def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its_power_too() -> None:
     rng, together, rounds, scatter = random.Random(3), 10, 5, 0.02
-    factor = 1 + duration.visible_difference(rounds, scatter, 0.03, together)
+    factor = 1 + duration.minimum_detectable_effect(rounds, scatter, 0.03, together)
     tables = [
         [estimate([factor * math.exp(rng.gauss(0, scatter)) for _ in range(rounds)]) for _ in range(together)]
         for _ in range(200)
@@ -169,13 +170,13 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     sized = [made.case("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
-    assert duration.outlook(made.plan(*columns), 0.03, duration.History()).comparisons == 4
+    assert duration.power(made.plan(*columns), 0.03, duration.History()).comparisons == 4
 
 
 def test_a_plan_that_guesses_says_so() -> None:
-    ahead = duration.outlook(PLANNED, 0.03, duration.History())
+    ahead = duration.power(PLANNED, 0.03, duration.History())
     assert (ahead.scatter, ahead.source) == (TYPICAL_SCATTER, "")
-    assert [sight.rounds for sight in ahead.sights] == [3, 12]
+    assert list(ahead.detectable) == [3, 12]
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:

@@ -1,3 +1,5 @@
+"""The configuration of a run, of settings."""
+
 import dataclasses
 import math
 from collections.abc import Callable
@@ -7,7 +9,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.plan import request
-from kerasbench.protocol.columns import DEFAULT, Options
+from kerasbench.protocol.columns import DEFAULT, Options, Size
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
 from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, RunConfig, exactly
@@ -87,8 +89,8 @@ def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> No
 
 def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     with pytest.raises(UsageError, match="unknown device"):
-        request.known(dataclasses.replace(RunConfig(), devices=["toaster"]))
-    assert request.known(RunConfig(options=[DEFAULT])) == RunConfig()
+        request.validated(dataclasses.replace(RunConfig(), devices=["toaster"]))
+    assert request.validated(RunConfig(options=[DEFAULT])) == RunConfig()
 
 
 def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
@@ -129,7 +131,7 @@ def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:
     assert (quick.max_rounds, quick.protocol) == (1, SWEEP)
     assert request.effort_of(False, 7, False, "sweep") == exactly(7, SWEEP)
     with pytest.raises(UsageError, match="unknown protocol 'sweep'"):
-        request.parse_protocol("sweep")
+        request.run(Settings(protocol="sweep"))
 
 
 def test_efforts() -> None:
@@ -188,7 +190,93 @@ def test_an_input_is_named_once(texts: list[str]) -> None:
 def test_a_model_s_own_layers_are_in_a_python_file(tmp_path: Path) -> None:
     file = tmp_path / "layers.py"
     file.touch()
-    assert (request.parse_custom(str(file)), request.parse_custom("")) == (str(file), "")
+    assert request.run(Settings(custom=str(file))).model_config.custom == str(file)
     for wrong in (str(tmp_path / "none.py"), str(tmp_path)):
         with pytest.raises(UsageError, match="--custom takes a Python file"):
-            request.parse_custom(wrong)
+            request.run(Settings(custom=wrong))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["1..8"], [1, 2, 4, 8]),
+        (["1..4096"], [1 << doubled for doubled in range(13)]),
+        (["3..100"], [3, 6, 12, 24, 48, 96]),
+        (["7..7"], [7]),
+        (["8", "1"], [1, 8]),
+        (["1..4", "4", "48"], [1, 2, 4, 48]),
+        ([], []),
+    ],
+)
+def test_batches_are_doubled_or_listed_and_come_in_order(given: list[str], meant: list[int]) -> None:
+    assert request.parse_batches(given) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("8..1", "say the smaller first"),
+        ("0..8", "from 1 to 1,048,576"),
+        ("1..2097152", "from 1 to 1,048,576"),
+        ("0", "whole numbers from 1"),
+        ("2097152", "whole numbers from 1"),
+        ("-1", "doubled from 1 on"),
+        ("1.5", "doubled from 1 on"),
+        ("1...8", "doubled from 1 on"),
+        ("²", "doubled from 1 on"),
+        ("all", "doubled from 1 on"),
+    ],
+)
+def test_what_is_no_batch_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        request.parse_batches([text])
+
+
+def test_widths_are_factors() -> None:
+    assert request.parse_widths(["2", "0.5", "1", "2.0"]) == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "wide", "1..4"])
+def test_what_is_no_width_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--width takes factors"):
+        request.parse_widths([text])
+
+
+def test_each_of_the_terms_is_measured_at_each_size() -> None:
+    terms = [DEFAULT, Options(jit=False)]
+    assert [one.label for one in request.crossed(terms, [1, 8], [])] == [
+        "batch=1",
+        "jit=off batch=1",
+        "batch=8",
+        "jit=off batch=8",
+    ]
+    assert [one.size for one in request.crossed([DEFAULT], [], [0.5, 2.0])] == [Size(width=0.5), Size(width=2.0)]
+    assert len(request.crossed(terms, [1, 8], [1.0, 2.0])) == 8
+
+
+@pytest.mark.parametrize(("batches", "widths"), [([], []), ([8], []), ([8], [2.0])])
+def test_one_size_is_no_sweep(batches: list[int], widths: list[float]) -> None:
+    with pytest.raises(UsageError, match="two sizes or more"):
+        request.crossed([DEFAULT], batches, widths)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"), [(64, 128, [81, 102]), (8, 64, [16, 32]), (1, 2, []), (2, 4, [3]), (1, 4, [2, 3])]
+)
+def test_two_batches_divide_a_bracket_where_there_is_room(low: float, high: float, found: list[float]) -> None:
+    assert request.sizes_between(low, high, whole=True) == found
+
+
+def test_two_widths_divide_a_bracket() -> None:
+    assert request.sizes_between(1, 2, whole=False) == [1.26, 1.59]
+
+
+def test_a_sweep_is_of_one_workload() -> None:
+    with pytest.raises(UsageError, match="names 2: dense/a, dense/b; name one of them"):
+        request.require_sweepable([made.selected(workload_name="a"), made.selected(workload_name="b")], [DEFAULT])
+    request.require_sweepable([made.selected()], [Options(batch=8)])
+
+
+def test_a_width_needs_a_scenario_that_scales() -> None:
+    with pytest.raises(UsageError, match="dense has no --width"):
+        request.require_sweepable([made.selected()], [Options(batch=8), Options(width=2.0)])

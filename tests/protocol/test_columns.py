@@ -262,7 +262,7 @@ def test_sizes_of_memory_are_read(text: str, size_bytes: int) -> None:
     assert request.parse_size_bytes(text) == size_bytes
 
 
-@pytest.mark.parametrize("text", ["", "4", "g", "-1g", "0g", "4t", "4 g", "4g4", "1e3m", "٤g"])
+@pytest.mark.parametrize("text", ["", "4", "g", "-1g", "0g", "4t", "4g4", "1e3m", "٤g"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"not a size of memory: .*; say 500m or 4g"):
         request.parse_size_bytes(text)

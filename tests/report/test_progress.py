@@ -21,7 +21,7 @@ from kerasbench.events import (
     Waiting,
 )
 from kerasbench.host.noise import Severity, Signal
-from kerasbench.plan.duration import History, outlook
+from kerasbench.plan.duration import History, power
 from kerasbench.protocol.messages import Code
 from kerasbench.report.progress import ConsoleProgress, announce
 from kerasbench.results import record
@@ -76,18 +76,18 @@ def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
     planned = made.plan(TORCH, JAX)
     size, sight = announce(
-        planned, "about 20 s to 1 min 30 s", outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
+        planned, "about 20 s to 1 min 30 s", power(planned, 0.03, History(scatter=0.01, source="old.json"))
     )
     assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
-        "smallest difference detected with 90 % probability: 7.1 % after 3 rounds (a ratio's interval: ±2.5 %) "
-        "and 4.1 % after 12 rounds (a ratio's interval: ±0.6 %); ratios scatter by 1.0 %, as in old.json"
+        "smallest difference detected with 90 % probability: 7.1 % after 3 rounds "
+        "and 4.1 % after 12 rounds; ratios scatter by 1.0 %, as in old.json"
     )
 
 
 def test_a_plan_says_among_how_many_comparisons_it_will_see_that() -> None:
     planned = made.plan(TORCH, JAX, made.case(backend="tensorflow"))
-    ahead = outlook(planned, 0.03, History(scatter=0.01, source="old.json"))
+    ahead = power(planned, 0.03, History(scatter=0.01, source="old.json"))
     assert announce(planned, "about 9 s", ahead)[1].startswith(
         "smallest difference detected with 90 % probability in each of 2 comparisons: 8.9 % after 3 rounds"
     )
@@ -95,7 +95,7 @@ def test_a_plan_says_among_how_many_comparisons_it_will_see_that() -> None:
 
 def test_a_plan_without_a_history_says_that_it_guesses() -> None:
     planned = made.plan(TORCH)
-    ahead = outlook(planned, 0.03, History())
+    ahead = power(planned, 0.03, History())
     assert "a guess: no earlier results of this machine" in announce(planned, "about 9 s", ahead)[1]
 
 
