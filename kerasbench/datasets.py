@@ -30,19 +30,15 @@ class DataError(Exception):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named source of rows.
-
-    ``draw`` makes rows; ``load`` returns all real ones, None where there are no other than those that are drawn;
-    ``prepare`` is applied to the x of either. ``shape`` is a raw row's. ``random``: nothing can be learned from them.
-    """
+    """A named source of rows."""
 
     title: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of a raw row
     draw: Draw
-    load: Load | None = None
-    prepare: Prepare = lambda x: x
-    encode: Prepare = lambda y: y
-    random: bool = False
+    load: Load | None = None  # None: there are no other rows than those that are drawn
+    prepare: Prepare = lambda x: x  # applied to x, drawn or real
+    encode: Prepare = lambda y: y  # the same for y
+    random: bool = False  # nothing can be learned from the rows
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
         """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test.
@@ -52,14 +48,12 @@ class Dataset:
         Raises:
             DataError: the real rows cannot be loaded, have another shape, or are too few.
         """
-        drawn = self._first(samples) if kind == "real" and self.load else self.draw(samples, rng)
-        if not isinstance(drawn, tuple) or len(drawn) not in (2, 3):
+        rows = self.draw(samples, rng) if kind != "real" or self.load is None else self._first(samples, *self.load())
+        if not isinstance(rows, tuple) or len(rows) not in (2, 3):
             raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
-        return self.prepare(drawn[0]), self.encode(drawn[1]), *drawn[2:]
+        return self.prepare(rows[0]), self.encode(rows[1]), *rows[2:]
 
-    def _first(self, samples: int) -> tuple[Any, Any]:
-        assert self.load is not None
-        x, y = self.load()
+    def _first(self, samples: int, x: Any, y: Any) -> tuple[Any, Any]:
         if x.shape[1:] != self.shape or len(x) != len(y) or len(x) < samples:
             raise DataError(
                 f"{self.title}: {samples:,} rows of shape {self.shape} are needed, the file has {len(x):,} of "
@@ -82,16 +76,17 @@ def mnist(prepare: Prepare = lambda x: x) -> Dataset:
 
 def cifar10(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
     """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9 or one-hot; 60,000 real rows."""
-    load = _keras_rows("cifar10", "cifar-10-batches-py-target_archive")
-    encode = (lambda y: _one_hot(y, 10)) if one_hot else (lambda y: y)
-    return Dataset("CIFAR-10", (32, 32, 3), _pictures((32, 32, 3), 10), load, prepare, encode)
+    return _cifar("CIFAR-10", 10, _keras_rows("cifar10", "cifar-10-batches-py-target_archive"), prepare, one_hot)
 
 
 def cifar100(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
     """Return CIFAR-100: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..99 or one-hot; 60,000 real rows."""
-    load = _keras_rows("cifar100", "cifar-100-python-target_archive")
-    encode = (lambda y: _one_hot(y, 100)) if one_hot else (lambda y: y)
-    return Dataset("CIFAR-100", (32, 32, 3), _pictures((32, 32, 3), 100), load, prepare, encode)
+    return _cifar("CIFAR-100", 100, _keras_rows("cifar100", "cifar-100-python-target_archive"), prepare, one_hot)
+
+
+def _cifar(title: str, classes: int, load: Load, prepare: Prepare, one_hot: bool) -> Dataset:
+    encode = (lambda y: _one_hot(y, classes)) if one_hot else (lambda y: y)
+    return Dataset(title, (32, 32, 3), _pictures((32, 32, 3), classes), load, prepare, encode)
 
 
 def boston() -> Dataset:
@@ -188,7 +183,7 @@ def next_words(length: int, words: int) -> Dataset:
 def _pictures(shape: tuple[int, ...], classes: int) -> Draw:
     """Return a recipe for 8-bit pictures, each the coarse pattern of its class under uniform noise.
 
-    The patterns are the same in every trial; the generator given to the recipe draws labels and noise.
+    A pattern has patches of equal brightness, the same in every trial; the recipe's generator draws labels and noise.
     """
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
@@ -196,20 +191,14 @@ def _pictures(shape: tuple[int, ...], classes: int) -> Draw:
 
         y = rng.integers(0, classes, samples, dtype=np.int32)
         x = rng.integers(0, PIXEL_NOISE, (samples, *shape), dtype=np.uint8)
-        x += _patterns(shape, classes)[y]
+        height, width, *channels = shape
+        patches = (classes, -(-height // PATCH), -(-width // PATCH), *channels)
+        coarse = np.random.default_rng(0).integers(0, 256 - PIXEL_NOISE, patches, dtype=np.uint8)
+        patterns: Any = coarse.repeat(PATCH, axis=1).repeat(PATCH, axis=2)[:, :height, :width]
+        x += patterns[y]
         return x, y
 
     return draw
-
-
-def _patterns(shape: tuple[int, ...], classes: int) -> Any:
-    """Return one pattern for each class: uint8 of (classes, *shape), patches of equal brightness."""
-    import numpy as np
-
-    height, width, *channels = shape
-    patches = (classes, -(-height // PATCH), -(-width // PATCH), *channels)
-    coarse = np.random.default_rng(0).integers(0, 256 - PIXEL_NOISE, patches, dtype=np.uint8)
-    return coarse.repeat(PATCH, axis=1).repeat(PATCH, axis=2)[:, :height, :width]
 
 
 def _one_hot(y: Any, classes: int) -> Any:

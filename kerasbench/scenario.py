@@ -22,7 +22,6 @@ NAME_PATTERN = re.compile(r"[^\W_][\w.-]{0,63}")  # letters and digits of all sc
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
-HASH_CHUNK_BYTES = 1 << 20
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
@@ -46,47 +45,40 @@ class ModelError(ScenarioError):
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One size in which a scenario is measured.
-
-    ``train``, ``validation`` and ``test`` count samples after the split, ``batch`` is None for full-batch
-    training, ``epochs`` is the published number, ``predict_batch`` is what ``predict`` takes at once (None: the
-    training batch, or Keras' default of 32 for a full batch), ``settings`` is whatever the build function wants to
-    know. ``data``, ``parameters`` and ``operations`` replace the scenario's; ``feed`` makes a pipeline of the arrays;
-    ``test_each_epoch`` passes over the test samples at the end of every epoch. ``large`` says that it is for a GPU: on
-    a CPU it is measured only if it is named. ``width`` is the factor on hidden layers at which a sweep measures; see
-    ``scaled``.
-    """
+    """One size in which a scenario is measured; ``train``, ``validation`` and ``test`` are samples after the split."""
 
     train: int
     name: str = "default"
-    batch: int | None = None
-    epochs: int = 1
+    batch: int | None = None  # None: full-batch training
+    epochs: int = 1  # the published number
     validation: int = 0
     test: int = 0
-    predict_batch: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    data: Dataset | Draw | None = None
-    feed: Feeding | None = None
-    test_each_epoch: bool = False
+    predict_batch: int | None = None  # None: the training batch, or Keras' default for a full batch
+    settings: Mapping[str, Any] = field(default_factory=dict)  # whatever the build function wants to know
+    data: Dataset | Draw | None = None  # replaces the scenario's, like parameters and operations
+    feed: Feeding | None = None  # makes a pipeline of the arrays
+    test_each_epoch: bool = False  # pass over the test samples at the end of every epoch
     parameters: int | None = None
     operations: int | None = None
-    large: bool = False
-    width: float = 1.0
+    large: bool = False  # for a GPU: on a CPU it is measured only if it is named
+    width: float = 1.0  # the factor on hidden layers at which a sweep measures; see ``scaled``
 
     def __post_init__(self) -> None:
+        def of_it(attribute: str) -> str:
+            return f"{attribute} of workload {self.name!r}"
+
         _require_name("a workload's name", self.name)
-        for what, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
-            _require_count(f"{what} of workload {self.name!r}", getattr(self, what), least)
-        for what, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
-            if getattr(self, what) is not None:
-                _require_count(f"{what} of workload {self.name!r}", getattr(self, what), least)
-        if not isinstance(self.large, bool):
-            raise ScenarioError(f"large of workload {self.name!r} must be a bool, not {self.large!r}")
-        for what in ("data", "feed"):
-            if getattr(self, what) is not None:
-                _require_function(f"{what} of workload {self.name!r}", getattr(self, what))
+        for attribute, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
+            _require_count(of_it(attribute), getattr(self, attribute), least)
+        for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
+            if getattr(self, attribute) is not None:
+                _require_count(of_it(attribute), getattr(self, attribute), least)
+        _require_kind(of_it("large"), self.large, bool)
+        for attribute in ("data", "feed"):
+            if getattr(self, attribute) is not None:
+                _require_function(of_it(attribute), getattr(self, attribute))
         if not isinstance(self.width, int | float) or not self.width > 0:
-            raise ScenarioError(f"width of workload {self.name!r} must be a number above 0, not {self.width!r}")
+            raise ScenarioError(f"{of_it('width')} must be a number above 0, not {self.width!r}")
 
     def scaled(self, units: int) -> int:
         """Return how wide a hidden layer of that many units is to be: ``units`` times the width, at least 1."""
@@ -119,46 +111,38 @@ class Scenario:
 
     ``build(workload)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
     returns ``(x, y)`` or ``(x, y, sample_weight)``: NumPy arrays, or lists, tuples and dictionaries of them.
-    ``callbacks(folder)`` returns the Keras callbacks that training has; the folder is the trial's own. ``parameters``
-    is the count that every backend must arrive at (None: not checked). ``operations`` are the floating-point operations
-    of all products in a forward pass of one sample, a multiplication and an addition being two (None: not counted);
-    ``list`` shows three times as many for each sample of a step. ``learnable`` is False where there is nothing to
-    learn. ``scalable`` says that ``build`` makes its hidden layers as wide as ``workload.scaled(units)`` says.
-    ``source`` says where the measurement was published. ``class_weight`` weights the classes of y in training, as `fit`
-    takes it. ``keeps_weights``: the model begins with the weights that ``build`` gives it, the same on every backend,
-    and its outputs are compared besides. ``trains`` is False for a model that is measured by its predictions alone, and
-    need not be compiled.
     """
 
     build: Callable[[Workload], Any]
     data: Dataset | Draw
     workloads: tuple[Workload, ...]
+    # Returns the Keras callbacks that training has; the folder that it is given is the trial's own.
     callbacks: Callable[[str], list[Any]] | None = None
-    parameters: int | None = None
-    learnable: bool = True
-    source: str = ""
-    scalable: bool = False
-    class_weight: Mapping[int, float] | None = None
+    parameters: int | None = None  # what every backend must arrive at; None: not checked
+    learnable: bool = True  # False: there is nothing to learn
+    source: str = ""  # where the measurement was published
+    scalable: bool = False  # ``build`` makes its hidden layers as wide as ``workload.scaled(units)`` says
+    class_weight: Mapping[int, float] | None = None  # of the classes of y in training, as `fit` takes it
+    # The model begins with the weights that ``build`` gives it, the same on every backend; its outputs are compared.
     keeps_weights: bool = False
-    trains: bool = True
+    trains: bool = True  # False: measured by its predictions alone, and need not be compiled
+    # Floating-point operations of all products in a forward pass of one sample, a multiplication and an addition being
+    # two; None: not counted. ``list`` shows three times as many for each sample of a step.
     operations: int | None = None
 
     def __post_init__(self) -> None:
-        for what in ("build", "data"):
-            _require_function(what, getattr(self, what))
+        _require_function("build", self.build)
+        _require_function("data", self.data)
         if self.callbacks is not None:
             _require_function("callbacks", self.callbacks)
-        for what in ("parameters", "operations"):
-            if getattr(self, what) is not None:
-                _require_count(what, getattr(self, what), 0)
-        for name in ("learnable", "scalable", "keeps_weights", "trains"):
-            _require_kind(name, getattr(self, name), bool)
+        for attribute in ("parameters", "operations"):
+            if getattr(self, attribute) is not None:
+                _require_count(attribute, getattr(self, attribute), 0)
+        for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
+            _require_kind(attribute, getattr(self, attribute), bool)
         _require_kind("source", self.source, str)
         if self.class_weight is not None:
             _require_class_weight(self.class_weight)
-        self._require_workloads()
-
-    def _require_workloads(self) -> None:
         several = isinstance(self.workloads, tuple | list) and self.workloads
         if not several or not all(isinstance(workload, Workload) for workload in self.workloads):
             raise ScenarioError(
@@ -193,11 +177,7 @@ class Scenario:
 
 
 def content_hash(file: Path) -> str:
-    """Return the SHA-256 of a scenario file, which tells a changed scenario from an unchanged one.
-
-    Raises:
-        ScenarioError: it cannot be read, or is too large to be a scenario.
-    """
+    """Return the SHA-256 of a scenario file; raise ScenarioError if it cannot be read, or is too large to be one."""
     try:
         with file.open("rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
@@ -218,7 +198,7 @@ def is_named(file: Path) -> bool:
     return NAMED.fullmatch(str(file)) is not None
 
 
-def source_hash(file: Path, given: ModelConfig = NOTHING) -> str:
+def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
     """Return what tells a changed scenario from an unchanged one: the hash of its file.
 
     A saved model's own layers and rows count too, where it has any; a name stands for itself.
@@ -229,25 +209,22 @@ def source_hash(file: Path, given: ModelConfig = NOTHING) -> str:
     if not (is_saved(file) or is_named(file)):
         return content_hash(file)
     own = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
-    others = [_whole_hash(Path(one)) for one in (given.custom, given.rows) if one]
+    others = [_whole_hash(Path(other)) for other in (config.custom, config.rows) if other]
     return hashlib.sha256("\0".join([own, *others]).encode()).hexdigest() if others else own
 
 
 def _whole_hash(file: Path) -> str:
     """Return the SHA-256 of a file of any size."""
-    digest = hashlib.sha256()
     try:
         with file.open("rb") as stream:
-            while chunk := stream.read(HASH_CHUNK_BYTES):
-                digest.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"{file}: cannot be read: {error.strerror}") from None
-    return digest.hexdigest()
 
 
-def require_unchanged(file: Path, planned: str, given: ModelConfig = NOTHING) -> None:
+def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -> None:
     """Raise ScenarioError unless a file's hash is still the one with which it was planned."""
-    if source_hash(file, given) != planned:
+    if source_hash(file, config) != planned:
         raise ScenarioError(f"{file} changed while the run was going on; start the run again")
 
 
@@ -292,10 +269,7 @@ def execute(name: str, file: Path) -> ModuleType:
 
 def require_scenario_name(file: Path) -> str:
     """Return the scenario's name, which is the file's; raise ScenarioError if it is not fit to be one."""
-    try:
-        _require_name("a scenario file's name", file.stem)
-    except ScenarioError as error:
-        raise ScenarioError(f"{file}: {error}") from None
+    _require_name(f"{file}: a scenario file's name", file.stem)
     return file.stem
 
 

@@ -50,25 +50,19 @@ def said(read_end: int) -> list[Message]:
     return [msgspec.json.decode(line.removeprefix(TOKEN), type=Message) for line in lines]
 
 
-def test_a_phase_is_said_when_it_begins_and_when_it_has_ended(ends: tuple[int, int]) -> None:
+def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_what_it_waited(ends: tuple[int, int]) -> None:
     pipe = Pipe(ends[1], TOKEN)
     with pipe.phase("build"):
-        assert pipe.current_phase == "build"
-        assert said(ends[0]) == [Message(begun="build")]
-    (ended,) = said(ends[0])
-    assert ended.phase is not None
-    assert ended.phase.name == "build" and ended.phase.start_ns <= ended.phase.end_ns
-
-
-def test_what_it_waited_for_others_is_said_of_each_phase_by_itself(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
-    with pipe.phase("train"):
         pipe.waited(20)
         pipe.waited(3)
+        assert pipe.current_phase == "build"
+        assert said(ends[0]) == [Message(begun="build")]
     with pipe.phase("finish"):
         pass
-    waited = [message.phase.waited_ns for message in said(ends[0]) if message.phase is not None]
-    assert waited == [23, 0]
+    build, _, finish = [message.phase for message in said(ends[0])]
+    assert build is not None and finish is not None
+    assert build.name == "build" and build.start_ns <= build.end_ns
+    assert (build.waited_ns, finish.waited_ns) == (23, 0)
 
 
 def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:
@@ -95,9 +89,12 @@ def test_a_message_is_whole_however_many_writes_it_takes(
     assert said(ends[0]) == [message]
 
 
-def test_a_closed_pipe_ends_the_process_with_a_status_of_its_own(ends: tuple[int, int]) -> None:
+@pytest.mark.parametrize("closed", [0, 1])  # Python ignores SIGPIPE
+def test_a_pipe_that_either_end_has_closed_ends_the_process_with_a_status_of_its_own(
+    ends: tuple[int, int], closed: int
+) -> None:
     pipe = Pipe(ends[1], TOKEN)
-    os.close(ends[1])
+    os.close(ends[closed])
     with pytest.raises(Left) as left:
         pipe.send(Message(begun="train"))
     assert left.value.args == (EXIT_PIPE_LOST,)
@@ -116,13 +113,6 @@ def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int]) -
     finally:
         os.close(other_read)
         os.close(other_write)
-
-
-def test_a_parent_that_has_gone_ends_the_process_too(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
-    os.close(ends[0])  # Python ignores SIGPIPE
-    with pytest.raises(Left):
-        pipe.send(Message(begun="train"))
 
 
 # Turns.
@@ -164,14 +154,7 @@ def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(m
     assert turns.next("train", slice_) == Turn(1, 0)
     assert turns.next("train", slice_) is None
     assert parent.said == [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
-
-
-def test_waiting_counts_from_before_the_message_for_it_may_be_stopped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    parent = Parent(monkeypatch, Turn(0, 0), None)
-    turns = parent.turns()
-    turns.next("train")
-    turns.next("train", Slice(1, 1))
-    assert parent.waited_ns == 1_000
+    assert parent.waited_ns == 1_500  # from before the message, for the child may be stopped with it
 
 
 def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:
@@ -187,8 +170,9 @@ def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:
         return shown, child.wait(60)
 
 
-def test_lines_come_one_by_one_however_they_are_cut() -> None:
-    then = "print(lines.get(), flush=True); print(lines.get(), flush=True); lines.get()"
+@pytest.mark.processes
+def test_lines_come_one_by_one_however_they_are_cut_and_their_end_ends_the_process() -> None:
+    then = "print(lines.get(), flush=True); print(lines.get(), flush=True)\nwhile True: pass"
     assert heard(then, b"nu", b'll\n{"cycle"', b": 1}\n") == (["b'null'", "b'{\"cycle\": 1}'"], 1)
 
 
@@ -196,7 +180,3 @@ def test_lines_come_one_by_one_however_they_are_cut() -> None:
 def test_what_a_scenario_does_with_its_own_input_takes_no_turn_away(upset: str) -> None:
     then = f"import sys; {upset}; print('upset', flush=True); print(lines.get(), flush=True)"
     assert heard(then, b"null\n")[0] == ["upset", "b'null'"]
-
-
-def test_the_end_of_input_ends_the_process_whatever_it_does() -> None:
-    assert heard("print('busy', flush=True)\nwhile True: pass") == (["busy"], 1)

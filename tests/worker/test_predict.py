@@ -25,14 +25,14 @@ class Model:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, call_ms: float) -> None:
         self.now_ns = 0
         self.call_ns = int(call_ms * MS)
-        self.model_config: list[Any] = []
+        self.seen: list[Any] = []
         clocks = SimpleNamespace(perf_counter_ns=lambda: self.now_ns, process_time_ns=lambda: 2 * self.now_ns)
         monkeypatch.setattr(predict, "time", clocks)
         monkeypatch.setattr(usage, "time", clocks)
 
     def predict_on_batch(self, x: Any) -> None:
-        self.now_ns += self.call_ns if self.model_config else 1000 * MS
-        self.model_config.append(x)
+        self.now_ns += self.call_ns if self.seen else 1000 * MS
+        self.seen.append(x)
 
     def predict(self, x: Any, batch_size: int, verbose: int) -> None:
         self.predict_on_batch((len(x), batch_size))
@@ -54,18 +54,15 @@ def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: 
     assert (one.count, one.ns, one.cycle, one.position, one.cpu_ns) == (34, 34 * 3 * MS, 5, 1, 2 * 34 * 3 * MS)
     assert latency.calls_ns == [3 * MS] * 68
     warm_up, discarded = 8, 7  # which take 1,021 and 21 ms
-    assert len(model.model_config) == warm_up + 2 * (discarded + 34)
+    assert len(model.seen) == warm_up + 2 * (discarded + 34)
 
 
-def test_the_inputs_go_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inputs_go_round_in_batches_no_larger_than_the_rows_that_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(monkeypatch, call_ms=50)
     time_batches(model, fed(), 16, PACE, granted(1))
-    firsts = [float(x[0, 0]) for x in model.model_config]
+    firsts = [float(x[0, 0]) for x in model.seen]
     assert firsts == [16 * (index % 8) for index in range(len(firsts))]
-    assert {len(x) for x in model.model_config} == {16}
-
-
-def test_a_batch_is_no_larger_than_the_rows_that_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {len(x) for x in model.seen} == {16}
     assert time_batches(Model(monkeypatch, 50), fed(), 1_000, PACE, granted(1)).batch == 320
 
 
@@ -77,7 +74,7 @@ def test_a_slice_has_one_pass_at_least(
     throughput = time_passes(model, fed(), PACE, granted(3))
     assert [slice_.count for slice_ in throughput.slices] == [passes] * 3
     assert throughput.passes_ns == [int(pass_ms * MS)] * 3 * passes
-    assert len(model.model_config) == 2 + 3 * (discarded + passes)
+    assert len(model.seen) == 2 + 3 * (discarded + passes)
 
 
 @pytest.mark.parametrize(("test", "samples"), [(30, 30), (0, 320)])
@@ -87,12 +84,12 @@ def test_a_pass_is_over_the_test_samples_or_else_those_that_are_trained_on(
     model = Model(monkeypatch, 300)
     throughput = time_passes(model, fed(test), PACE, granted(1))
     assert (throughput.samples, throughput.batch) == (samples, 16)
-    assert set(model.model_config) == {(samples, 16)}
+    assert set(model.seen) == {(samples, 16)}
 
 
 def test_the_warm_up_goes_on_for_so_many_calls_and_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(monkeypatch, 3)
     calls = Calls(lambda: model.predict_on_batch(0), PACE)
     calls.warm_up(8, 1_100 * MS)
-    assert len(model.model_config) == 1 + 34
+    assert len(model.seen) == 1 + 34
     assert calls.durations_ns == []

@@ -39,17 +39,14 @@ def test_a_scenario_file_says_itself_what_it_is(tmp_path: Path) -> None:
     assert (found.name, found.text, found.look) == ("mine", "Mine.\n\nMore of it.", None)
 
 
-def test_a_saved_model_keeps_its_weights(tmp_path: Path) -> None:
-    found = resolve(model(tmp_path / "mine.keras", compiled=True), ModelConfig([Input("a", [7])], 4))
-    assert (found.name, found.text) == ("mine", "A saved model (Sequential), saved by Keras 3.15.1.")
-    assert (found.scenario.keeps_weights, found.scenario.trains, found.scenario.learnable) == (True, True, False)
+@pytest.mark.parametrize(("compiled", "text"), [(True, "."), (False, "; not compiled, so it is not trained.")])
+def test_a_saved_model_keeps_its_weights_and_is_trained_if_it_was_compiled(
+    tmp_path: Path, compiled: bool, text: str
+) -> None:
+    found = resolve(model(tmp_path / "mine.keras", compiled), ModelConfig([Input("a", [7])], 4))
+    assert (found.name, found.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
+    assert (found.scenario.keeps_weights, found.scenario.trains, found.scenario.learnable) == (True, compiled, False)
     assert found.scenario.workloads[0].name == "a-7-batch-4"
-
-
-def test_a_model_that_was_not_compiled_is_not_trained(tmp_path: Path) -> None:
-    found = resolve(model(tmp_path / "mine.keras", compiled=False), ModelConfig([Input("", [7])]))
-    assert found.text == "A saved model (Sequential), saved by Keras 3.15.1; not compiled, so it is not trained."
-    assert not found.scenario.trains
 
 
 def test_what_is_open_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
@@ -61,14 +58,6 @@ def test_rows_of_one_s_own_have_their_sizes(tmp_path: Path) -> None:
     given = ModelConfig(rows="rows.npz", samples=90)
     (workload,) = resolve(model(tmp_path / "mine.keras", compiled=True), given).scenario.workloads
     assert (workload.train, workload.batch_size) == (90, 32)
-
-
-def test_a_name_of_keras_applications_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    def net(weights: object) -> None:
-        pass
-
-    stand_in_keras.install(monkeypatch, Net=net)
-    assert resolve(Path("keras.applications.Net"), ModelConfig()).name == "Net"
 
 
 # Models of keras.applications.
@@ -91,20 +80,18 @@ def built(given: ModelConfig) -> Any:
 
 
 def test_a_name_is_a_scenario_with_random_weights() -> None:
-    found = application("SmallNet", ModelConfig(batch=8))
+    found = resolve(Path("keras.applications.SmallNet"), ModelConfig(batch=8))
     assert (found.name, found.scenario.keeps_weights, found.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
     assert found.text.startswith("SmallNet of keras.applications, with random weights.")
 
 
-def test_it_is_compiled_and_has_its_usual_size() -> None:
-    model = built(ModelConfig())
+@pytest.mark.parametrize(
+    ("inputs", "size"), [([], 64), ([Input("", [96, 96, 3])], 96), ([Input("", [1, 96, 96, 3])], 96)]
+)
+def test_it_is_compiled_and_has_its_usual_size_or_the_one_that_is_given(inputs: list[Input], size: int) -> None:
+    model = built(ModelConfig(inputs))
     assert model.compiled_with == {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
-    assert model.inputs[0].shape == (None, 64, 64, 3)
-
-
-@pytest.mark.parametrize("shape", [[96, 96, 3], [1, 96, 96, 3]])
-def test_the_size_of_a_picture_can_be_given(shape: list[int]) -> None:
-    assert built(ModelConfig([Input("", shape)])).inputs[0].shape == (None, 96, 96, 3)
+    assert model.inputs[0].shape == (None, size, size, 3)
 
 
 @pytest.mark.parametrize(

@@ -46,19 +46,14 @@ def add_distribution(folder: Path, name: str, metadata: str | None, wheel: str =
 
 def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_counts(path: Path) -> None:
     add_distribution(path / "first", "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n")
+    add_distribution(path / "first", "~ax-0.10.2", None)  # broken, like the next
+    add_distribution(path / "first", "half-1.0", "Metadata-Version: 2.4\nName: half\n")
     add_distribution(path / "second", "jax-0.4.0", "Metadata-Version: 2.4\nName: jax\nVersion: 0.4.0\n")
     add_distribution(path / "second", "ml_dtypes-0.6.0", "Metadata-Version: 2.4\nName: Ml_Dtypes\nVersion: 0.6.0\n")
     found = inventory(InventoryRequest("jax"))
     assert found.packages == {"jax": "0.10.2", "ml-dtypes": "0.6.0"}
     assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
     assert found.architecture == platform.machine()
-
-
-def test_what_is_broken_is_passed_over(path: Path) -> None:
-    add_distribution(path / "first", "~ax-0.10.2", None)
-    add_distribution(path / "first", "half-1.0", "Metadata-Version: 2.4\nName: half\n")
-    add_distribution(path / "first", "whole-1.0", "Metadata-Version: 2.4\nName: whole\nVersion: 1.0\n")
-    assert inventory(InventoryRequest("jax")).packages == {"whole": "1.0"}
 
 
 def test_the_backend_s_wheel_tells_for_what_it_was_built(path: Path) -> None:
@@ -191,21 +186,15 @@ def test_an_answer_comes_last_after_the_phases_that_led_to_it(file: Path) -> Non
 
 
 @pytest.mark.processes
-def test_a_file_that_is_no_scenario_is_the_file_s_fault(file: Path) -> None:
-    file.write_text("")
+@pytest.mark.parametrize(
+    ("text", "code", "cause"), [("", Code.INVALID, "mine.py"), ("1 / 0\n", Code.ERROR, "ZeroDivisionError")]
+)
+def test_what_is_wrong_with_a_file_is_told(file: Path, text: str, code: Code, cause: str) -> None:
+    file.write_text(text)
     messages, ended = served(DescribeRequest([str(file)]))
     found = failure(messages)
-    assert (found.code, found.phase, ended.status) == (Code.INVALID, "describe", 0)
-    assert "mine.py" in found.cause and "docs/scenarios.md" in found.remedy
-
-
-@pytest.mark.processes
-def test_what_a_file_raises_is_told_with_its_traceback(file: Path) -> None:
-    file.write_text("1 / 0\n")
-    messages, _ = served(DescribeRequest([str(file)]))
-    found = failure(messages)
-    assert (found.code, found.phase) == (Code.ERROR, "describe")
-    assert "ZeroDivisionError" in found.cause
+    assert (found.code, found.phase, ended.status) == (code, "describe", 0)
+    assert cause in found.cause
 
 
 @pytest.mark.processes

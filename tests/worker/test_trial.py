@@ -20,7 +20,7 @@ from kerasbench.protocol.measurement import (
     Usage,
     step_ns,
 )
-from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest
+from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, trial
 from kerasbench.worker import model as models
@@ -38,27 +38,20 @@ PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenc
 
 
 @pytest.mark.parametrize(
-    ("kind", "phases"),
+    ("protocol", "workload", "phases"),
     [
-        ("steady", [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED]),
-        ("published", [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
-        ("sweep", [FIRST, STEPS, FINISH, SILENCED]),
+        (Protocol(), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED]),
+        (Protocol(parts=True), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED, PARTS]),
+        (Protocol(parts=True), SHORT, [FIRST, STEPS, PREDICT, FINISH, SILENCED]),  # its epochs are counted whole
+        # A case's first trial alone builds a second model to compare.
+        (Protocol(steps_per_slice=4, warmup_slices=2), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH]),
+        (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
+        (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
     ],
 )
-def test_each_protocol_has_its_phases(kind: ProtocolKind, phases: list[trial.Phase]) -> None:
-    assert phases_of(Protocol(kind), LONG) == phases
-
-
-def test_whole_epochs_have_no_short_ones_and_no_parts() -> None:
-    assert phases_of(Protocol(parts=True), SHORT) == [FIRST, STEPS, PREDICT, FINISH, SILENCED]
-
-
-def test_parts_come_last_where_they_are_asked_for() -> None:
-    assert phases_of(Protocol(parts=True), LONG)[-1] is PARTS
-
-
-def test_a_model_that_is_not_trained_is_measured_by_its_predictions_alone() -> None:
-    assert phases_of(Protocol(), LONG, trains=False) == [trial.first_prediction, PREDICT, FINISH]
+def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, phases: list[trial.Phase]) -> None:
+    assert phases_of(protocol, workload) == phases
+    assert phases_of(protocol, workload, trains=False) == [trial.first_prediction, PREDICT, FINISH]
 
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
@@ -69,10 +62,6 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
     measurement = trial.measurement_of(subject(), found)
     assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
     assert measurement.usage == Usage(30, 16, None)
-
-
-def test_a_case_s_first_trial_alone_builds_a_second_model_to_compare() -> None:
-    assert SILENCED not in phases_of(Protocol(steps_per_slice=4, warmup_slices=2), LONG)
 
 
 @pytest.mark.parametrize("draws", [True, False])
@@ -140,10 +129,6 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
     assert given == ([] if native else [(LONG.train, few, batch)])
     assert found.shuffle_ns == (None if native else 7)
     assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
-
-
-def test_each_stage_waits_for_its_own_turns() -> None:
-    assert subject().ask("epoch")(None) == Turn(0, len("epoch"))
 
 
 def test_cores_are_kept_busy_in_turns_alone() -> None:
