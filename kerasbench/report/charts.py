@@ -1,5 +1,6 @@
 """Which charts there are: ratios to the fastest, the parts of an epoch, and the curves of a sweep."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -25,49 +26,51 @@ from kerasbench.report.sections import (
     Piece,
 )
 
-# The same in a terminal, a picture and a page, on white and on black.
-# Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
-KNOWN = ("jax", "tensorflow", "torch")
+# Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart, on white
+# and on black.
+BACKEND_COLOURS = {"jax": "#0072B2", "tensorflow": "#D55E00", "torch": "#009E73"}
+OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999")
 PALER, PALEST = 0.55, 0.25  # another device or option of a backend has its colour, each paler than the one before
+
+RATIO_CAPTION = "Time of a {}, in times of the fastest. Shorter is better."
+LOGARITHMIC = " Logarithmic scale."
+FASTEST = 1.0
+LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut off, and only its numbers tell
+ROOM = 1.02  # an interval's end is still seen
+
+EPOCH_CAPTION = "Where the time of an epoch goes. In each group the longest epoch fills the width."
+# None of them is a backend's colour; black letters can be read on each.
+PIECE_COLOURS = {
+    "computation": "#56B4E9",
+    "Python and framework": "#E69F00",
+    "feeding": "#CC79A7",
+    "once an epoch": "#999999",
+}
+WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
+MS_PER_S = 1000.0
+
+CURVE_CAPTION = "Time of a step inside an epoch, in ms, over size. Both axes are logarithmic."
+CURVE_INTERVALS = " Vertical lines: 95 % intervals."
 
 
 class Look(NamedTuple):
-    """The place of a column's backend in COLOURS, and which column of that colour it is."""
-
-    hue: int
-    turn: int
-
-    @property
-    def colour(self) -> str:
-        return COLOURS[self.hue]
-
-    @property
-    def opacity(self) -> float:
-        return max(PALEST, PALER**self.turn)
+    colour: str
+    opacity: float
 
 
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
     """Return how each column looks beside the others."""
     unique = list(dict.fromkeys(columns))
-    hues = {backend: index for index, backend in enumerate(KNOWN)}
-    others = sorted({column.backend for column in unique} - set(KNOWN))
-    for index, backend in enumerate(others):
-        hues[backend] = len(KNOWN) + index % (len(COLOURS) - len(KNOWN))
-    seen: Counter[int] = Counter()
+    colours = dict(BACKEND_COLOURS)
+    others = sorted({column.backend for column in unique} - set(colours))
+    colours |= zip(others, itertools.cycle(OTHER_COLOURS), strict=False)
+    seen: Counter[str] = Counter()
     result: dict[Column, Look] = {}
     for column in unique:
-        hue = hues[column.backend]
-        result[column] = Look(hue, seen[hue])
-        seen[hue] += 1
+        colour = colours[column.backend]
+        result[column] = Look(colour, max(PALEST, PALER ** seen[colour]))
+        seen[colour] += 1
     return result
-
-
-CAPTION = "Time of a {}, in times of the fastest. Shorter is better."
-LOGARITHMIC = " Logarithmic scale."
-FASTEST = 1.0
-LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut off, and only its numbers tell
-ROOM = 1.02  # an interval's end is still seen
 
 
 def ratios(found: Findings) -> BarChart | None:
@@ -75,16 +78,18 @@ def ratios(found: Findings) -> BarChart | None:
     rows = compared(found)
     if not rows:
         return None
-    columns = [column for column in found.plain.columns if any(column in row.cases for row, _ in rows)]
-    named, seen = names(found.plain.columns), looks(found.plain.columns)
+    columns = found.plain.columns
+    named, seen = names(columns), looks(columns)
     bars = [
-        (row, [_bar(row, ranking, column, named[column], seen[column]) for column in columns if column in row.cases])
+        [_bar(row, ranking, column, named[column], seen[column]) for column in columns if column in row.cases]
         for row, ranking in rows
     ]
-    end = _end([bar for _, each in bars for bar in each])
+    longest = max(bar.size for group in bars for bar in group)
+    highest = max(bar.high or 0.0 for group in bars for bar in group)
+    end = min(max(longest, highest), longest * LONGEST_INTERVAL) * ROOM
     logarithmic = end > LINEAR_UP_TO
-    caption = CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
-    groups = [Group(row.label, each, end) for row, each in bars]
+    caption = RATIO_CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
+    groups = [Group(row.label, group, end) for (row, _), group in zip(rows, bars, strict=True)]
     return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 
@@ -119,24 +124,6 @@ def _fastest(row: Row, ranking: Ranking) -> str:
     return f"{'fastest' if ranking.proven else 'looks fastest'}, {took}"
 
 
-def _end(bars: list[Bar]) -> float:
-    longest = max(bar.size for bar in bars)
-    highest = max([bar.high for bar in bars if bar.high is not None], default=longest)
-    return min(max(longest, highest), longest * LONGEST_INTERVAL) * ROOM
-
-
-EPOCH_CAPTION = "Where the time of an epoch goes. In each group the longest epoch fills the width."
-# None of them is a backend's colour; black letters can be read on each.
-PIECE_COLOURS = {
-    "computation": "#56B4E9",
-    "Python and framework": "#E69F00",
-    "feeding": "#CC79A7",
-    "once an epoch": "#999999",
-}
-WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
-MS_PER_S = 1000.0
-
-
 def epoch_chart(found: Sequence[StepBreakdown]) -> BarChart | None:
     """Return a group for each scenario, a bar for each of its columns; None where nothing was explained."""
     if not found:
@@ -168,10 +155,6 @@ def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
     found = {part: ms.value * one.steps for part, ms in of_steps.items()}
     found["once an epoch"] = one.overhead_ms.value
     return {part: max(0.0, ms) for part, ms in found.items()}
-
-
-CURVE_CAPTION = "Time of a step inside an epoch, in ms, over size. Both axes are logarithmic."
-CURVE_INTERVALS = " Vertical lines: 95 % intervals."
 
 
 def curves(found: Findings) -> LineChart | None:

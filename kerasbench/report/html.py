@@ -1,10 +1,7 @@
-"""The page of one or more machines as one HTML file that needs no network: the answer, charts, and all sections.
+"""HTML: one file with the page of one or more machines, and what a notebook shows of results.
 
-``assets`` has its style sheet and its script, which sorts, filters, and changes between light and dark.
-
-All text is escaped; nothing in a file is markup.
-
-What Python shows: the answer in a few lines, and in a notebook also a table, with the details folded.
+The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, and changes between
+light and dark. All text is escaped; nothing that stands in a result file is markup.
 """
 
 import dataclasses
@@ -26,7 +23,10 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
+NUMBER = ' class="number"'
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
+LINES = 15  # of ``repr``: more would push what was before them off the screen
+NOTHING = "Nothing was measured."
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
@@ -56,7 +56,7 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
     backends = sorted({column.backend for _, found in machines for column in found.summary.columns})
     boxes = (
-        f'<label class="chip"><input type="checkbox" name="backend" value="{escaped(backend)}" checked> '
+        f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" checked> '
         f"{escaped(SPELLED.get(backend, backend))}</label>"
         for backend in backends
     )
@@ -71,14 +71,6 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
             "</form>",
         ]
     )
-
-
-def rendered(found: Page) -> str:
-    """Return a page as HTML to stand inside another page, such as a notebook."""
-    title = [f"<h3>{escaped(found.title)}</h3>"] if found.title else []
-    plain = (dataclasses.replace(one, chart=None) for one in found.sections)  # charts need the style sheet of a page
-    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(plain, start=1))
-    return "\n".join([*title, *parts])
 
 
 def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
@@ -99,80 +91,71 @@ def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
     return f'<nav aria-label="Sections"><details><summary>Contents</summary><ul>{"".join(links)}</ul></details></nav>'
 
 
-def _section(found: Section, place: str, level: int) -> str:
-    """Return a section below its heading; a folded one opens by a click."""
-    heading = f'<h{level} id="{place}">{escaped(found.title)}</h{level}>'
-    body = _blocks(found, place, level)
+def _section(found: Section, place: str, level: int, anchored: bool = True) -> str:
+    """Return a section below its heading; a folded one opens by a click. ``place``: the anchor of the outermost."""
+    anchor = f' id="{place}"' if anchored else ""
+    heading = f"<h{level}{anchor}>{escaped(found.title)}</h{level}>"
+    body = _body(found, place, level)
     if found.folded:
         return "\n".join([f"<details>\n<summary>{heading}</summary>", *body, "</details>"])
     return "\n".join([heading, *body])
 
 
-def _blocks(found: Section, place: str, level: int) -> Iterator[str]:
+def _body(found: Section, place: str, level: int) -> Iterator[str]:
     chart = [] if found.chart is None else [_scrolling(svg.figure(found.chart), place)]
     yield from (f"<p>{escaped(line)}</p>" for line in found.intro)
     if found.table is not None:
         yield from chart
-        yield _table(found.table, place)
+        yield _scrolling(_table(found.table), place)
     if found.lines:
         yield _list(found.lines, "lines")
     if found.table is None:
         yield from chart
     if found.notes:
         yield _list(found.notes, "notes")
-    for part in found.parts:
-        heading = f"<h{level + 1}>{escaped(part.title)}</h{level + 1}>"
-        yield f"<details>\n<summary>{heading}</summary>" if part.folded else heading
-        yield from _blocks(part, place, level + 1)
-        if part.folded:
-            yield "</details>"
-
-
-def _list(lines: Sequence[str], what: str) -> str:
-    return f'<ul class="{what}">\n' + "\n".join(f"<li>{escaped(line)}</li>" for line in lines) + "\n</ul>"
-
-
-def _table(found: Table, place: str) -> str:
-    """Return a table; each first cell is the heading of its row."""
-    numeric = [found.is_numeric(index) for index in range(len(found.columns))]
-    heads = (
-        f'<th scope="col"{_right(is_one)}>{escaped(name)}</th>'
-        for name, is_one in zip(found.columns, numeric, strict=True)
-    )
-    body = "\n".join(_row(row, numeric) for row in found.rows)
-    return _scrolling(f"<table>\n<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n{body}\n</tbody></table>", place)
+    yield from (_section(part, place, level + 1, anchored=False) for part in found.parts)
 
 
 def _scrolling(content: str, place: str) -> str:
+    """Return content in a box that scrolls by itself, also by the keyboard."""
     return f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">{content}</div>'
 
 
+def _list(lines: Sequence[str], look: str) -> str:
+    return f'<ul class="{look}">\n' + "\n".join(f"<li>{escaped(line)}</li>" for line in lines) + "\n</ul>"
+
+
+def _table(found: Table) -> str:
+    numeric = [found.is_numeric(index) for index in range(len(found.columns))]
+    heads = [
+        f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
+        for name, is_number in zip(found.columns, numeric, strict=True)
+    ]
+    rows = [_row(cells, numeric) for cells in found.rows]
+    return "\n".join(["<table>", f"<thead><tr>{''.join(heads)}</tr></thead>", "<tbody>", *rows, "</tbody></table>"])
+
+
 def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    first, *others = cells
-    data = "".join(_cell(cell, is_one) for cell, is_one in zip(others, numeric[1:], strict=True))
-    key = "" if first.value is None else f' data-value="{first.value!r}"'
-    return f'<tr><th scope="row"{key}>{_marked(first)}</th>{data}</tr>'
+    """Return a row, whose first cell is its heading. The script sorts by ``data-value``."""
+    row = ""
+    for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
+        text = escaped(cell.shown)
+        if cell.failed:
+            text = f"<em>{text}</em>"
+        elif cell.strong:
+            text = f"<strong>{text}</strong>"
+        key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
+        look = NUMBER if is_number else ' class="long"' if len(cell.text) >= LONG_CELL else ""
+        row += f"<td{look}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
+    return f"<tr>{row}</tr>"
 
 
-def _cell(cell: Cell, numeric: bool) -> str:
-    key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
-    look = ' class="long"' if len(cell.text) >= LONG_CELL and not numeric else _right(numeric)
-    return f"<td{look}{key}>{_marked(cell)}</td>"
-
-
-def _marked(cell: Cell) -> str:
-    text = escaped(cell.shown)
-    if cell.failed:
-        return f"<em>{text}</em>"
-    return f"<strong>{text}</strong>" if cell.strong else text
-
-
-def _right(numeric: bool) -> str:
-    return ' class="number"' if numeric else ""
-
-
-LINES = 15  # more would push what was before them off the screen
-NOTHING = "Nothing was measured."
+def rendered(found: Page) -> str:
+    """Return a page as HTML to stand inside another page, such as a notebook."""
+    title = [f"<h3>{escaped(found.title)}</h3>"] if found.title else []
+    plain = (dataclasses.replace(one, chart=None) for one in found.sections)  # charts need the style sheet of a page
+    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(plain, start=1))
+    return "\n".join([*title, *parts])
 
 
 def of_results(found: Findings) -> list[str]:
@@ -184,27 +167,26 @@ def of_results(found: Findings) -> list[str]:
 
 
 def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
-    """Return for each cell how long an epoch takes, and what would help."""
-    return [_explained(one) for one in found]
-
-
-def _explained(one: StepBreakdown) -> str:
-    first, *others = explanation.sentences(one)
-    advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
-    return blanked(" ".join([f"{one.row.label}, {one.column.label}:", first, *advice]))
+    """Return for each case how long an epoch takes, and what would help."""
+    lines = []
+    for one in found:
+        first, *others = explanation.sentences(one)
+        advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
+        lines.append(" ".join([f"{one.row.label}, {one.column.label}:", first, *advice]))
+    return [blanked(line) for line in lines]
 
 
 def of_comparison(found: Comparison) -> list[str]:
-    """Return how many cells became faster or slower, and which became slower or fail now."""
+    """Return how many cases became faster or slower, and which became slower or fail now."""
     counts = Counter(one.verdict for one in found.changes)
     faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]
     shared = f"{count(len(found.changes), 'case')} measured on both sides"
     judged = len(found.changes) - found.unjudged.total()
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
-    lines += [f"Not judged: {count(cells, 'case')}: {why}." for why, cells in found.unjudged.items()]
+    lines += [f"Not judged: {count(number, 'case')}: {why}." for why, number in found.unjudged.items()]
     slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
     lines += [f"{case_name(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
-    lines += [f"{case_name(cell)} fails now: {failure.cause}" for cell, failure in found.failed]
+    lines += [f"{case_name(case)} fails now: {failure.cause}" for case, failure in found.failed]
     return [blanked(line) for line in lines]
 
 

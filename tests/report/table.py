@@ -1,9 +1,12 @@
 """Tables out of a page, as a reader sees them."""
 
+import io
 import re
 
+from rich.console import Console
+
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import markdown, page
+from kerasbench.report import console, markdown, page
 from kerasbench.report.sections import Page, Section
 
 
@@ -30,3 +33,11 @@ def drawn(found: Section | Page | None) -> str:
 def brief(found: Findings) -> str:
     """Return what a terminal shows of a run, as markdown."""
     return markdown.rendered(page.screen(found))
+
+
+def on_terminal(shown: Page, colour: bool = False) -> str:
+    """Return a page as a terminal of 100 columns shows it."""
+    terminal = Console(file=io.StringIO(), width=100, force_terminal=colour, highlight=False)
+    with terminal.capture() as text:
+        console.show(shown, terminal)
+    return text.get()

@@ -145,14 +145,14 @@ def test_a_backend_has_its_colour_whatever_stands_beside_it() -> None:
 def test_columns_of_one_backend_are_paler_one_after_the_other() -> None:
     jits = [Column("jax", "cpu", Options(jit=jit)) for jit in (True, False)]
     found = charts.looks([Column("jax", "cpu"), Column("jax", "gpu"), *jits])
-    assert {look.hue for look in found.values()} == {0}
+    assert {look.colour for look in found.values()} == {"#0072B2"}
     opacities = [look.opacity for look in found.values()]
     assert opacities == sorted(opacities, reverse=True) and min(opacities) >= 0.25
 
 
 def test_an_unknown_backend_has_none_of_the_known_ones_colours() -> None:
     found = charts.looks([Column("jax", "cpu"), *(Column(f"other{index}", "cpu") for index in range(6))])
-    assert all(look.hue > 2 for column, look in found.items() if column.backend != "jax")
+    assert all(look.colour in charts.OTHER_COLOURS for column, look in found.items() if column.backend != "jax")
     assert len(set(found.values())) == 7
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import Options
-from kerasbench.report import console
 from kerasbench.report.page import document, screen
 from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
@@ -72,10 +71,10 @@ def test_three_columns_fit_into_a_terminal() -> None:
     name = "mnist_linear_arrays"  # as long as the longest of the built-in ones
     columns = {"jax": 1.0, "tensorflow": 12.0, "torch": 1_234.0}
     given = [one for backend, ms in columns.items() for one in trials(backend, ms, 1.2 * ms, 0.8 * ms, name=name)]
-    shown = console.rendered(screen(found_in(*given)))
+    shown = table.on_terminal(screen(found_in(*given)))
     assert max(map(len, shown.splitlines())) <= 100
-    table = shown.partition("Training step")[2]
-    (line,) = (line for line in table.splitlines() if line.startswith(name))  # it is in one line
+    below = shown.partition("Training step")[2]
+    (line,) = (line for line in below.splitlines() if line.startswith(name))  # it is in one line
     assert line.split()[1:3] == ["0.986", "ms"]
 
 
