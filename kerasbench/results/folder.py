@@ -1,7 +1,4 @@
-"""Reading folders of result files: what of a folder is none, or is damaged, ends nothing unsaid.
-
-Several runs of one machine as one record: each row is that of the newest run that measured it.
-"""
+"""Folders of result files, which report foreign and damaged ones; several runs of one machine as one record."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
@@ -12,20 +9,21 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.messages import WorkloadDescription
-from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord
 from kerasbench.results.store import is_named_by_a_run, load, result_files
 from kerasbench.text import complain
 
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file of a folder that could not be read, and why; ``is_damaged`` where a run has given it its name."""
+    """A file of a folder that could not be read, and why."""
 
     file: Path
     why: str
 
     @property
     def is_damaged(self) -> bool:
+        """Whether a run has given it its name; otherwise it is not kerasbench's."""
         return is_named_by_a_run(self.file)
 
 
@@ -33,7 +31,7 @@ Tell = Callable[[UnreadableFile], None]
 
 
 def refuse_damaged(unread: UnreadableFile) -> None:
-    """Say that a file of others is passed over; raise ResultsError for a damaged one, which would be missed."""
+    """Say that a foreign file is passed over; raise ResultsError for a damaged one, which would be missed."""
     if unread.is_damaged:
         raise ResultsError(f"{unread.why}; move it out of {unread.file.parent} to go on without it")
     say_passed_over(unread)
@@ -46,7 +44,7 @@ def say_passed_over(unread: UnreadableFile) -> None:
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Record]]:
     """Read the result files of a folder one by one, oldest first, or the one file that is named.
 
-    ``tell`` hears of what cannot be read in a folder.
+    ``tell`` gets what cannot be read in a folder.
 
     Raises:
         ResultsError: there are none, or the one that is named cannot be read.
@@ -54,17 +52,17 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
     if not place.is_dir():
         yield place, load(place)
         return
-    found = False
+    any_read = False
     files = result_files(place)
     for file in reversed(files) if newest_first else files:
         try:
             record = load(file)
         except ResultsError as error:
             tell(UnreadableFile(file, str(error)))
-            continue
-        found = True
-        yield file, record
-    if not found:
+        else:
+            any_read = True
+            yield file, record
+    if not any_read:
         raise ResultsError(
             f"{place}: no result files here that can be read; python -m kerasbench --results {place} makes one"
         )
@@ -75,9 +73,9 @@ Rank = tuple[bool, bool, bool, str]
 
 @dataclass(frozen=True)
 class Outline:
-    """What decides which rows are taken from a run, without the run itself; ``file`` is where that is."""
+    """What decides which rows are taken from a run, without the run itself."""
 
-    file: Path
+    file: Path  # where the run is
     machine: Machine
     started: str
     ranks: dict[Group, Rank]
@@ -104,34 +102,37 @@ def outline(record: Record, file: Path = Path()) -> Outline:
 
 
 def rank(record: Record, group: Group) -> Rank:
-    """Return by what one of several runs that measured a group is chosen: the largest is.
+    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
 
-    At its own protocol, by a run of its own and not an explanation or a comparison of versions, with default columns,
-    and lately.
+    What counts is, in this order: the group's own protocol, a run of its own (not an explanation or a comparison of
+    versions), default columns, and the date.
     """
-    asked = record.config
-    fits = asked.effort.protocol.kind == ("sweep" if group.sized else "steady")
+    config = record.config
+    fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
-    return (fits, not (asked.explain or asked.versus), has_defaults, record.started)
+    return (fits, not (config.explain or config.versus), has_defaults, record.started)
 
 
 def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
     """Group runs by the machine that they ran on, in the order in which the machines first appear."""
-    found: dict[object, list[Outline]] = {}
-    for one in outlines:
-        found.setdefault(one.machine.identity, []).append(one)
-    return list(found.values())
+    machines: dict[object, list[Outline]] = {}
+    for run in outlines:
+        machines.setdefault(run.machine.identity, []).append(run)
+    return list(machines.values())
 
 
 def merge(records: Sequence[Record]) -> Record:
     """Return one record of one machine's runs (see ``merge_outlined``)."""
     outlines = [outline(record) for record in records]
-    of = {id(one): record for one, record in zip(outlines, records, strict=True)}
-    return merge_outlined(outlines, lambda one: of[id(one)])
+    by_outline = {id(run): record for run, record in zip(outlines, records, strict=True)}
+    return merge_outlined(outlines, lambda run: by_outline[id(run)])
+
+
+Share = tuple[Record, set[Group]]  # a run, and what is taken from it
 
 
 def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record]) -> Record:
-    """Return one record of one machine's runs: of each group the run of the largest ``rank``.
+    """Return one record of one machine's runs: each group is that of the run with the highest ``rank``.
 
     A group is taken whole from one run, because its cases were paired there round by round. Only runs that something is
     taken from are read.
@@ -141,64 +142,61 @@ def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record
     """
     if not outlines:
         raise ValueError("nothing to merge")
-    newest_first = sorted(outlines, key=lambda one: one.started, reverse=True)
-    chosen = {
-        group: max((one for one in newest_first if group in one.ranks), key=lambda one: one.ranks[group])
-        for one in newest_first
-        for group in one.ranks
-    }
-    shares = [(one, {group for group, by in chosen.items() if by is one}) for one in newest_first]
-    taken = [(read(one), groups) for one, groups in [share for share in shares if share[1]] or shares[:1]]
-    first = taken[0][0]
+    newest_first = sorted(outlines, key=lambda run: run.started, reverse=True)
+    best: dict[Group, Outline] = {}
+    for run in newest_first:
+        for group, own in run.ranks.items():
+            if group not in best or own > best[group].ranks[group]:
+                best[group] = run
+    taken = [(run, {group for group, chosen in best.items() if chosen is run}) for run in newest_first]
+    used = [(run, groups) for run, groups in taken if groups] or taken[:1]
+    shares = [(read(run), groups) for run, groups in used]
+    newest = shares[0][0]
     return Merged(
-        **{each.name: getattr(first, each.name) for each in dataclasses.fields(Record)}
+        **{each.name: getattr(newest, each.name) for each in dataclasses.fields(Record)}
         | {
-            "scenarios": _scenarios(taken),
-            "trials": [trial for record, groups in taken for trial in _of(record, groups)],
-            "flops": _flops(taken),
-            "minimal_effect": max(record.minimal_effect for record, _ in taken),
+            "scenarios": _scenarios(shares),
+            "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
+            "flops": _flops(shares),
+            "minimal_effect": max(record.minimal_effect for record, _ in shares),
         },
-        origins={group: record.origin(group) for record, groups in taken for group in groups},
-        merged=len(taken),
+        origins={group: record.origin(group) for record, groups in shares for group in groups},
+        merged=len(shares),
     )
 
 
-def _of(record: Record, groups: set[Group]) -> list[TrialRecord]:
-    return [trial for trial in record.trials if trial.group in groups]
-
-
-def _flops(shares: Sequence[tuple[Record, set[Group]]]) -> list[Counted]:
+def _flops(shares: Sequence[Share]) -> list[Counted]:
     """Return the operations of each workload that something is taken of, as the newest run counted them."""
-    found: dict[tuple[str, str], Counted] = {}
+    flops: dict[tuple[str, str], Counted] = {}
     for record, groups in shares:
-        shown = {group[:2] for group in groups}
-        for one in record.flops:
-            if (one.scenario, one.workload) in shown:
-                found.setdefault((one.scenario, one.workload), one)
-    return list(found.values())
+        workloads = {(group.scenario, group.workload) for group in groups}
+        for counted in record.flops:
+            if (counted.scenario, counted.workload) in workloads:
+                flops.setdefault((counted.scenario, counted.workload), counted)
+    return list(flops.values())
 
 
-def _scenarios(shares: Sequence[tuple[Record, set[Group]]]) -> list[ScenarioRecord]:
+def _scenarios(shares: Sequence[Share]) -> list[ScenarioRecord]:
     """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
 
     A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
     since.
     """
-    kept: dict[str, ScenarioRecord] = {}
+    newest: dict[str, ScenarioRecord] = {}
     workloads: dict[str, dict[str, WorkloadDescription]] = {}
     for record, groups in shares:
-        shown = {group[:2] for group in groups}
+        taken = {(group.scenario, group.workload) for group in groups}
         for scenario in record.scenarios:
             name = scenario.description.name
-            own = {one.name: one for one in scenario.description.workloads if (name, one.name) in shown}
+            own = {each.name: each for each in scenario.description.workloads if (name, each.name) in taken}
             if own:
-                kept.setdefault(name, scenario)
+                newest.setdefault(name, scenario)
                 workloads[name] = own | workloads.get(name, {})
-    return [_with_workloads(kept[name], workloads[name]) for name in sorted(kept)]
+    return [_with_workloads(newest[name], workloads[name]) for name in sorted(newest)]
 
 
 def _with_workloads(scenario: ScenarioRecord, workloads: dict[str, WorkloadDescription]) -> ScenarioRecord:
     """Return a scenario with these workloads, its own in its own order and before all others."""
-    own = [one.name for one in scenario.description.workloads if one.name in workloads]
+    own = [workload.name for workload in scenario.description.workloads if workload.name in workloads]
     ordered = [workloads[name] for name in dict.fromkeys([*own, *workloads])]
     return dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, workloads=ordered))

@@ -1,11 +1,50 @@
-import dataclasses
+"""What stands in a result file: what was asked for, what a trial is called, which code measured it."""
 
+import dataclasses
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
-from kerasbench.results.record import INTERRUPTED, UNWRITTEN, Group, ScenarioRecord
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results import record
+from kerasbench.results.record import (
+    DEFAULT,
+    INTERRUPTED,
+    QUICK,
+    SWEEP,
+    UNWRITTEN,
+    Group,
+    RunConfig,
+    ScenarioRecord,
+    exactly,
+)
+from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("protocol", [DEFAULT.protocol, QUICK.protocol, SWEEP])
+def test_the_longest_warm_up_holds_the_slices_by_which_it_is_judged(protocol: Protocol) -> None:
+    # K is a power of two, so a slice may last twice as long as it must; two more are the least that finds K.
+    assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.slice_ns
+
+
+def test_what_was_asked_comes_back_from_a_file_as_it_was() -> None:
+    asked = RunConfig(
+        scenarios=["mnist_*"],
+        options=[Options(jit=False), Options(threads=2)],
+        effort=exactly(4, SWEEP),
+        memory_limit_bytes=4 << 30,
+        keep_env={"LD_LIBRARY_PATH": "/opt/lib"},
+    )
+    assert msgspec.json.decode(msgspec.json.encode(asked), type=RunConfig) == asked
 
 
 def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:
@@ -35,3 +74,47 @@ def test_a_case_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has()
 )
 def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished: bool) -> None:
     assert dataclasses.replace(made.record(), stopped_because=reason).unfinished is unfinished
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """The package as another machine or a wheel would have it: in another folder, compiled, its files newer."""
+    package = tmp_path / "site-packages" / "kerasbench"
+    shutil.copytree(
+        record.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+    )
+    compiled = package / "worker" / "__pycache__"
+    compiled.mkdir()
+    (compiled / "turns.cpython-311.pyc").write_bytes(b"compiled")
+    return package
+
+
+def test_the_code_that_measures_is_known_by_its_hash_wherever_it_is_installed(elsewhere: Path) -> None:
+    assert len(record.measuring_code()) == record.CODE_LENGTH
+    assert record.measuring_code(elsewhere) == record.measuring_code()
+
+
+@pytest.mark.parametrize("file", ["worker/clock.py", "processes/block.py", "runs/schedule.py", "scenario.py"])
+def test_other_code_that_measures_has_another_hash(elsewhere: Path, file: str) -> None:
+    with (elsewhere / file).open("a") as text:
+        text.write("# changed\n")
+    assert record.measuring_code(elsewhere) != record.measuring_code()
+
+
+def test_a_file_that_moved_is_other_code(elsewhere: Path) -> None:
+    (elsewhere / "worker" / "pipe.py").rename(elsewhere / "worker" / "turning.py")
+    assert record.measuring_code(elsewhere) != record.measuring_code()
+
+
+def test_what_draws_a_page_measures_nothing(elsewhere: Path) -> None:
+    with (elsewhere / "report" / "page.py").open("a") as text:
+        text.write("# changed\n")
+    assert record.measuring_code(elsewhere) == record.measuring_code()
+
+
+def test_the_schema_in_docs_is_that_of_the_types() -> None:
+    found = subprocess.run(
+        [sys.executable, "docs/tools/schema.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    page = (ROOT / "docs" / "results.schema.json").read_text("utf-8")
+    assert page == found.stdout, "python docs/tools/schema.py > docs/results.schema.json"

@@ -1,17 +1,29 @@
-"""Several runs as one: what is taken from which, and what is still said of where it came from."""
+"""Folders of result files, and several runs as one: what is taken from which, and what is said of its origin."""
 
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
+from kerasbench.errors import ResultsError
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
-from kerasbench.results import record as results_asked
-from kerasbench.results.folder import Outline, merge, merge_outlined, outline
+from kerasbench.results import record as run_records
+from kerasbench.results.folder import (
+    Outline,
+    UnreadableFile,
+    merge,
+    merge_outlined,
+    outline,
+    records,
+    refuse_damaged,
+)
 from kerasbench.results.record import Counted, Record
+from kerasbench.results.store import Store
 from tests import made
 from tests.report.table import drawn
 
@@ -23,7 +35,7 @@ def run(
     name: str = "dense",
     rounds: int = 3,
     options: Options = PLAIN,
-    effort: results_asked.Effort = results_asked.DEFAULT,
+    effort: run_records.Effort = run_records.DEFAULT,
     explain: bool = False,
     day: int = 1,
     backends: tuple[str, ...] = ("torch", "jax"),
@@ -33,11 +45,11 @@ def run(
         for index in range(1, rounds + 1)
         for backend, step in zip(backends, (step_ms, 2 * step_ms), strict=False)
     ]
-    asked = results_asked.RunConfig(effort=effort, explain=explain)
+    asked = run_records.RunConfig(effort=effort, explain=explain)
     return dataclasses.replace(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
 
 
-SWEEP = results_asked.Effort(protocol=results_asked.SWEEP)
+SWEEP = run_records.Effort(protocol=run_records.SWEEP)
 
 
 def rows(*records: Record) -> dict[str, Row]:
@@ -72,7 +84,7 @@ def test_a_run_goes_before_a_newer_explanation() -> None:
 
 
 def test_what_has_been_published_in_full_is_taken_where_nothing_else_is() -> None:
-    published = run(5.0, "conv", 1, effort=results_asked.PUBLISHED, day=3)
+    published = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
     found = rows(run(1.0), published)
     assert set(found) == {"dense", "conv"}
     assert found["conv"].origin.protocol == "published"
@@ -97,13 +109,13 @@ def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
 
 def test_only_runs_that_something_is_taken_from_are_read() -> None:
     swept = run(9.0, options=BATCH, effort=SWEEP)
-    records = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
-    outlines = [outline(record, file) for file, record in records.items()]
+    by_path = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
+    outlines = [outline(record, file) for file, record in by_path.items()]
     read: list[Path] = []
 
     def load(one: Outline) -> Record:
         read.append(one.file)
-        return records[one.file]
+        return by_path[one.file]
 
     merge_outlined(outlines, load)
     assert read == [Path("new"), Path("swept")]
@@ -179,3 +191,72 @@ def test_a_row_is_described_by_the_run_that_it_is_taken_of() -> None:
     better.scenarios[0] = dataclasses.replace(better.scenarios[0], description=listed)
     found = summarize(merge([sized("tiny", 1, 8), better])).rows
     assert [(row.workload.name, row.workload.batch) for row in found] == [("tiny", 8), ("default", 32)]
+
+
+STARTS = ["2026-01-02T03:04:05Z", "2026-01-03T03:04:05Z", "2026-01-04T03:04:05Z"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for start in STARTS:
+        Store.create(tmp_path, start).finish(dataclasses.replace(made.record(made.trial()), started=start))
+    return tmp_path
+
+
+def started(place: Path, newest_first: bool = False) -> list[str]:
+    return [record.started for _, record in records(place, newest_first=newest_first)]
+
+
+def test_a_folder_is_read_from_the_oldest_on_or_from_the_newest(folder: Path) -> None:
+    assert started(folder) == STARTS
+    assert started(folder, newest_first=True) == STARTS[::-1]
+
+
+def test_a_file_that_is_named_is_read_alone(folder: Path) -> None:
+    file = folder / "2026-01-03T030405.json"
+    assert [found for found, _ in records(file)] == [file]
+
+
+def test_a_file_of_others_is_passed_over_and_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "package.json").write_text("{}")
+    assert started(folder) == STARTS
+    err = capsys.readouterr().err
+    assert err.startswith(f"kerasbench: {folder / 'package.json'}: not a kerasbench result file")
+    assert err.endswith("; passed over\n")
+
+
+def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path) -> None:
+    damaged = folder / "2026-01-03T030405.json"
+    damaged.write_text("{")
+    with pytest.raises(ResultsError, match=f"move it out of {folder} to go on without it"):
+        started(folder)
+    told: list[UnreadableFile] = []
+    found = [record.started for _, record in records(folder, told.append)]
+    assert (found, [unread.file for unread in told]) == ([STARTS[0], STARTS[2]], [damaged])
+    assert told[0].is_damaged
+
+
+def test_a_folder_of_which_nothing_can_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    with pytest.raises(ResultsError, match="no result files here that can be read"):
+        started(tmp_path)
+
+
+def test_reading_is_one_file_at_a_time(folder: Path) -> None:
+    """Nobody holds a year of results in memory: what comes after the first is not read yet."""
+    reading = records(folder)
+    next(reading)
+    (folder / "2026-01-03T030405.json").write_text("{")
+    with pytest.raises(ResultsError, match="2026-01-03T030405"):
+        next(reading)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"), [("2026-01-03T030405.json", True), ("2026-01-03T030405-2.jsonl", True), ("notes.json", False)]
+)
+def test_what_is_damaged_goes_by_the_names_that_runs_give(tmp_path: Path, name: str, damaged: bool) -> None:
+    unread = UnreadableFile(tmp_path / name, "why")
+    assert unread.is_damaged is damaged
+    if damaged:
+        with pytest.raises(ResultsError, match=r"why; move it out of"):
+            refuse_damaged(unread)
