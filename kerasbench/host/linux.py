@@ -38,14 +38,9 @@ MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
 def chip(cpuinfo: Path = CPUINFO) -> str:
-    """Return the processor's name, empty where the kernel does not tell."""
-    return parse_chip(_text(cpuinfo))
-
-
-def parse_chip(cpuinfo: str) -> str:
-    """Return the processor's name out of /proc/cpuinfo's text."""
+    """Return the processor's name, empty where the kernel does not report it."""
     fields: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
+    for line in _text(cpuinfo).splitlines():
         name, colon, value = line.partition(":")
         if colon:
             fields.setdefault(name.strip(), value.strip())
@@ -60,10 +55,7 @@ def cores_by_kind(root: Path = DEVICES) -> dict[str, int]:
 
 def _count(ranges: str) -> int:
     """Return how many processors ``0-3,8`` names."""
-    edges = [part.partition("-") for part in ranges.strip().split(",") if part]
-    if not all(_whole(low) and (not dash or _whole(high)) for low, dash, high in edges):
-        return 0
-    return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in edges)
+    return sum(int(high or low) - int(low) + 1 for low, high in re.findall(r"(\d+)(?:-(\d+))?", ranges))
 
 
 def machine_id(file: Path = MACHINE_ID) -> str:
@@ -80,7 +72,8 @@ def is_contained(root: Path = Path("/"), own_cgroup: Path = OWN_CGROUP) -> bool:
 
 def governors(root: Path = CPUS) -> list[str]:
     """Return the distinct frequency governors, sorted; empty in most virtual machines, which have none."""
-    return sorted({governor for governor in _texts(root, "cpu[0-9]*/cpufreq/scaling_governor") if governor})
+    governors = {_text(file) for file in root.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return sorted(filter(None, governors))
 
 
 def throttle_count(root: Path = CPUS) -> int | None:
@@ -88,31 +81,28 @@ def throttle_count(root: Path = CPUS) -> int | None:
 
     Threads of one core each repeat its count, so that only a difference between two readings says something.
     """
-    counts = [int(count) for count in _texts(root, "cpu[0-9]*/thermal_throttle/core_throttle_count") if _whole(count)]
-    return sum(counts) if counts else None
+    counts = [_text(file) for file in root.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    numbers = [int(count) for count in counts if _whole(count)]
+    return sum(numbers) if numbers else None
 
 
 def on_battery(root: Path = POWER_SUPPLIES) -> bool | None:
-    """Return whether the machine runs on its battery, None where it does not tell (most desktops and servers)."""
-    return parse_power_supplies(
-        [{name: _text(supply / name) for name in ("type", "scope", "online", "status")} for supply in _entries(root)]
-    )
-
-
-def parse_power_supplies(supplies: list[dict[str, str]]) -> bool | None:
-    """Return whether the battery feeds the machine, out of each supply's type, scope, online and status."""
-    # Scope "Device" is the battery of a mouse or a keyboard.
-    own = [supply for supply in supplies if supply.get("scope") != "Device"]
-    if any(supply.get("type") in WALL_SUPPLIES and supply.get("online") == "1" for supply in own):
+    """Return whether a battery feeds the machine, None where it does not say (most desktops and servers)."""
+    supplies = [
+        {name: _text(supply / name) for name in ("type", "scope", "online", "status")}
+        for supply in sorted(root.glob("*"))
+    ]
+    own = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
+    if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in own):
         return False
-    if any(supply.get("type") == "Battery" and supply.get("status") == "Discharging" for supply in own):
+    if any(supply["type"] == "Battery" and supply["status"] == "Discharging" for supply in own):
         return True
     return None
 
 
 def display_makers(root: Path = PCI_DEVICES) -> list[str]:
     """Return the makers of the GPUs on the PCI bus, sorted, with a driver or without; unknown ones by number."""
-    gpus = [device for device in _entries(root) if _text(device / "class").startswith(GPU_CLASSES)]
+    gpus = [device for device in root.glob("*") if _text(device / "class").startswith(GPU_CLASSES)]
     numbers = {_text(gpu / "vendor") for gpu in gpus}
     return sorted(MAKERS.get(number, number) for number in numbers if number)
 
@@ -232,20 +222,6 @@ def _resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):  # RuntimeError is Python 3.11's for a link that leads to itself
         return path
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _texts(root: Path, pattern: str) -> list[str]:
-    try:
-        return [_text(path) for path in sorted(root.glob(pattern))]
-    except OSError:
-        return []
 
 
 def _text(path: Path) -> str:

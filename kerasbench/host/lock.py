@@ -52,41 +52,33 @@ def _command() -> str:
 
 
 def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None) -> None:
-    told: dict[str, Any] | None = None
+    announced: dict[str, Any] | None = None
     while True:
         try:
             lock.acquire()
             return
         except Timeout:
-            holder = _found(file)
+            holder = _holder(file)
         except OSError as error:
             raise MachineBusy(
                 f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file{_owner(file)}"
             ) from None
         if on_wait is None:
-            raise MachineBusy(busy(holder))
-        if holder != told:
-            on_wait(waiting(holder))
-            told = holder
+            raise MachineBusy(
+                f"another kerasbench run is measuring on this machine ({_who(holder)}); wait for its end, which a run "
+                "with --wait does by itself, or stop it"
+            )
+        if holder != announced:
+            on_wait(f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C ends the waiting")
+            announced = holder
         time.sleep(RETRY_S)
 
 
-def busy(holder: dict[str, Any]) -> str:
-    """Return what to say of the run that holds the machine, by what it wrote down."""
-    return (
-        f"another kerasbench run is measuring on this machine ({_who(holder)}); wait for its end, which a run with "
-        "--wait does by itself, or stop it"
-    )
-
-
-def waiting(holder: dict[str, Any]) -> str:
-    """Return what to say while that run is waited for."""
-    return f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C ends the waiting"
-
-
 def _who(holder: dict[str, Any]) -> str:
-    who = f"process {holder['pid']}, since {holder['since']}: {holder['command']}" if holder else "it gives no name"
-    return blanked(who)  # any user can have written it
+    """Return what a run that holds the machine wrote down; any user can have written it."""
+    if not holder:
+        return "unknown process"
+    return blanked(f"process {holder['pid']}, since {holder['since']}: {holder['command']}")
 
 
 def _card(file: Path) -> Path:
@@ -94,7 +86,7 @@ def _card(file: Path) -> Path:
     return file.with_suffix(f".{os.getuid()}.json")
 
 
-def _found(file: Path) -> dict[str, Any]:
+def _holder(file: Path) -> dict[str, Any]:
     """Return the name of the run that holds the lock: the only one whose process still lives."""
     cards = map(_read, sorted(file.parent.glob(f"{file.stem}.*.json")))
     return next((card for card in cards if card and _born(card["pid"]) == card["born"]), {})

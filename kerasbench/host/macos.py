@@ -39,7 +39,7 @@ LOW_POWER = 1
 
 @dataclass(frozen=True)
 class Gpu:
-    """An Apple GPU; ``cores`` is None where they are not told, as in a virtual machine."""
+    """An Apple GPU; ``cores`` is None where they are not reported, as in a virtual machine."""
 
     name: str
     cores: int | None = None
@@ -63,105 +63,66 @@ class _Profile(msgspec.Struct):
 
 
 def chip() -> str:
-    """Return the processor's name (``Apple M1``), empty where sysctl does not tell."""
+    """Return the processor's name (``Apple M1``), empty where sysctl does not report it."""
     return _output(CHIP).strip()
 
 
 def cores_by_kind() -> dict[str, int]:
-    """Return the physical cores of each kind; empty where all are alike, as on Intel."""
-    return parse_cores_by_kind(_output(CORES))
-
-
-def parse_cores_by_kind(text: str) -> dict[str, int]:
-    """Return the counts out of sysctl's ``hw.perflevel0.physicalcpu: 4``; level 0 has the fastest cores."""
+    """Return the physical cores of each kind, the fastest first; empty where all are alike, as on Intel."""
+    text = _output(CORES)
     counts = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
-    told = {int(level): name.lower() for level, name in re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text)}
-    kinds = dict(enumerate(CORE_KINDS)) | told
+    names = {int(level): name.lower() for level, name in re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text)}
+    kinds = dict(enumerate(CORE_KINDS)) | names
     return {kinds[level]: counts[level] for level in sorted(counts) if level in kinds} if len(counts) > 1 else {}
 
 
 def gpu() -> Gpu | None:
-    """Return the Apple GPU, None where there is none; it takes some tenths of a second."""
-    return parse_gpu(_output(GPUS, PROFILER_TIMEOUT_S))
-
-
-def parse_gpu(text: str) -> Gpu | None:
-    """Return the Apple GPU out of system_profiler's JSON; Intel's and AMD's in older Macs are none."""
+    """Return the Apple GPU, None where there is none but Intel's or AMD's; it takes some tenths of a second."""
     try:
-        cards = msgspec.json.decode(text, type=_Profile).cards
+        cards = msgspec.json.decode(_output(GPUS, PROFILER_TIMEOUT_S), type=_Profile).cards
     except msgspec.DecodeError:
         return None
-    found = (Gpu(card.model, _whole(card.cores)) for card in cards if card.model and APPLE in card.maker)
-    return next(found, None)
+    return next((Gpu(card.model, _whole(card.cores)) for card in cards if card.model and APPLE in card.maker), None)
 
 
 def machine_id() -> str:
-    """Return the hardware's own identifier, empty where it is not told."""
-    return parse_machine_id(_output(PLATFORM))
-
-
-def parse_machine_id(text: str) -> str:
-    found = PLATFORM_UUID.search(text)
-    return found[1] if found else ""
+    """Return the hardware's own identifier, empty where it is not reported."""
+    match = PLATFORM_UUID.search(_output(PLATFORM))
+    return match[1] if match else ""
 
 
 def translated() -> bool:
     """Return whether this process is an Intel one that Rosetta translates on Apple silicon."""
-    return parse_switch(_output(TRANSLATED))
+    return _output(TRANSLATED).strip() == "1"
 
 
 def is_apple_silicon() -> bool:
     """Return whether the machine is Apple silicon, whatever this process is."""
-    return parse_switch(_output(APPLE_SILICON))
-
-
-def parse_switch(text: str) -> bool:
-    """Return whether ``sysctl -n``'s text is 1; on Intel the name is unknown and there is none."""
-    return text.strip() == "1"
+    return _output(APPLE_SILICON).strip() == "1"
 
 
 def version() -> tuple[int, int] | None:
-    """Return macOS' version (``(26, 6)``), None if not told."""
-    return parse_version(_output(VERSION))
-
-
-def parse_version(text: str) -> tuple[int, int] | None:
-    """Return major and minor out of ``sw_vers -productVersion``'s 26.6.2; 26 alone is 26.0."""
-    found = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", text.strip())
-    return (int(found[1]), int(found[2] or 0)) if found else None
+    """Return macOS' major and minor version (``(26, 6)``), None if not reported."""
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", _output(VERSION).strip())
+    return (int(match[1]), int(match[2] or 0)) if match else None
 
 
 def thermal_level() -> int | None:
-    """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping; None if not told."""
-    return parse_thermal_level(_output(THERMAL_LEVEL))
-
-
-def parse_thermal_level(text: str) -> int | None:
-    """Return the level out of ``notifyutil -g``'s text."""
-    fields = text.split()
-    # A failure is told on standard output too, as "<key>: Failed with code 9", which is no level 9.
+    """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping; None if not reported."""
+    fields = _output(THERMAL_LEVEL).split()
+    # A failure goes to standard output too, as "<key>: Failed with code 9", which is no level 9.
     return _whole(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
 
 
 def on_battery() -> bool | None:
-    """Return whether the machine draws from a battery, its own or a UPS's; None if not told."""
-    return parse_power_source(_output(POWER_SOURCE))
-
-
-def parse_power_source(text: str) -> bool | None:
-    """Return whether ``pmset -g batt``'s text says battery."""
-    source = re.search(r"Now drawing from '([^']+)'", text)
+    """Return whether the machine draws from a battery, its own or a UPS's; None if not reported."""
+    source = re.search(r"Now drawing from '([^']+)'", _output(POWER_SOURCE))
     return BATTERY_OF_SOURCE.get(source[1]) if source else None
 
 
 def low_power() -> bool | None:
     """Return whether the low-power mode is on, None where there is no such mode."""
-    return parse_low_power(_output(POWER_SETTINGS))
-
-
-def parse_low_power(text: str) -> bool | None:
-    """Return whether ``pmset -g``'s text says low-power mode."""
-    mode = POWER_MODE.search(text)
+    mode = POWER_MODE.search(_output(POWER_SETTINGS))
     return int(mode[1]) == LOW_POWER if mode else None
 
 

@@ -26,15 +26,13 @@ REASONS = {
 }
 # Heat or the power supply slows the GPU down; the power cap is left out, it holds whenever a big GPU is busy.
 THERMAL_REASONS = frozenset({"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"})
-
-
 # The oldest driver of each CUDA major version, the newest first (CUDA Toolkit release notes, minimum driver versions).
 OLDEST_DRIVER = {13: 580, 12: 525}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One reading of a GPU; None is what it does not tell, and no reasons are none or not told."""
+    """One reading of a GPU. None: not reported. Empty reasons: none, or not reported."""
 
     sm_clock_mhz: int | None
     reasons: list[str]
@@ -43,29 +41,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU of this machine, the driver that it runs with, and its UUID (``GPU-8f2a…``, empty: not told).
-
-    ``exclusive``: it is for one process at a time.
-    """
+    """One GPU of this machine."""
 
     name: str
     driver: str
-    uuid: str = ""
-    exclusive: bool = False
+    uuid: str = ""  # GPU-8f2a…; empty: not reported
+    exclusive: bool = False  # for one process at a time
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What NVML tells of one GPU around a trial.
+    """What NVML reports of one GPU around a trial."""
 
-    ``uuid`` is the card's, or the slice's (MIG) that was named; empty where it is not sure which of them CUDA will
-    take. ``neighbours`` are the processes that computed on it before: the host's numbers, which match no process
-    inside a container. ``samples`` come in while the trial runs; none, where NVML tells nothing.
-    """
-
-    uuid: str = ""
+    uuid: str = ""  # of the card, or of the slice (MIG) that was named; empty where CUDA may take another
+    # The processes that computed on it before: the host's numbers, which match no process inside a container.
     neighbours: list[int] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)  # they come in while the trial runs
 
 
 def package_missing() -> bool:
@@ -85,17 +76,8 @@ def cards() -> list[Card]:
         if nvml is None:
             return []
         driver = _told(nvml, "nvmlSystemGetDriverVersion") or ""
-        names = [(_told(nvml, "nvmlDeviceGetName", handle), handle) for handle in _handles(nvml)]
-        return [
-            Card(
-                name,
-                driver,
-                _uuid(nvml, handle),
-                _told(nvml, "nvmlDeviceGetComputeMode", handle) == EXCLUSIVE_PROCESS,
-            )
-            for name, handle in names
-            if name
-        ]
+        named = [(_told(nvml, "nvmlDeviceGetName", handle), handle) for handle in _handles(nvml)]
+        return [Card(name, driver, _uuid(nvml, handle), _is_exclusive(nvml, handle)) for name, handle in named if name]
 
 
 def cuda_of(cards: Sequence[Card]) -> int | None:
@@ -110,32 +92,29 @@ def watch(name: str) -> Iterator[Watched]:
 
     ``name`` is one entry of CUDA_VISIBLE_DEVICES under CUDA_DEVICE_ORDER=PCI_BUS_ID: a number or a UUID.
     """
-    with _opened() as nvml:
-        handle = None if nvml is None else _named(nvml, name)
-        if nvml is None or handle is None:
+    with _device(name) as (nvml, handle):
+        if handle is None:
             yield Watched()
             return
         apps = _told(nvml, "nvmlDeviceGetComputeRunningProcesses", handle) or []
         watched = Watched(_uuid_for_cuda(nvml, name, handle), [app.pid for app in apps])
-        # A slice has no clocks and no heat of its own; of a whole card this is not told.
+        # A slice has no clocks and no heat of its own; a whole card does not know this function.
         card = _told(nvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle) or handle
         with _sampling(nvml, card, watched.samples):
             yield watched
 
 
 def free_bytes(name: str) -> int | None:
-    """Return the free memory of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not told."""
-    with _opened() as nvml:
-        handle = None if nvml is None else _named(nvml, name)
-        found = None if handle is None else _told(nvml, "nvmlDeviceGetMemoryInfo", handle)
-        return None if found is None else int(found.free)
+    """Return the free memory of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not reported."""
+    with _device(name) as (nvml, handle):
+        memory = None if handle is None else _told(nvml, "nvmlDeviceGetMemoryInfo", handle)
+        return None if memory is None else int(memory.free)
 
 
 def is_exclusive(name: str) -> bool:
     """Tell whether the card that an entry of CUDA_VISIBLE_DEVICES means is for one process at a time."""
-    with _opened() as nvml:
-        handle = None if nvml is None else _named(nvml, name)
-        return handle is not None and _told(nvml, "nvmlDeviceGetComputeMode", handle) == EXCLUSIVE_PROCESS
+    with _device(name) as (nvml, handle):
+        return handle is not None and _is_exclusive(nvml, handle)
 
 
 def position(name: str, uuids: Sequence[str]) -> int | None:
@@ -149,11 +128,6 @@ def position(name: str, uuids: Sequence[str]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def reason_names(mask: int) -> list[str]:
-    """Return the names of the event reasons whose bits are set."""
-    return [name for bit, name in REASONS.items() if mask & bit]
-
-
 def _library() -> Any | None:
     try:
         import pynvml
@@ -164,25 +138,36 @@ def _library() -> Any | None:
 
 @contextmanager
 def _opened() -> Iterator[Any | None]:
-    """Yield NVML, ready to be asked; None without nvidia-ml-py or a driver that answers."""
+    """Yield NVML, ready to be asked; None without nvidia-ml-py or a driver that answers.
+
+    Without persistence mode the driver takes 1 to 3 s to wake each card up.
+    """
     nvml = _library()
-    if nvml is None or not _answers(nvml):
-        yield None
-        return
+    if nvml is not None:
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError:
+            nvml = None
     try:
         yield nvml
     finally:
-        with suppress(nvml.NVMLError):
-            nvml.nvmlShutdown()
+        if nvml is not None:
+            with suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
 
 
-def _answers(nvml: Any) -> bool:
-    """Initialise NVML: without persistence mode the driver takes 1 to 3 s to wake each card up."""
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return False
-    return True
+@contextmanager
+def _device(name: str) -> Iterator[tuple[Any, Any | None]]:
+    """Yield NVML and the handle of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not there."""
+    with _opened() as nvml:
+        handle = None
+        if nvml is not None and name.startswith(MIG):
+            handle = _told(nvml, "nvmlDeviceGetHandleByUUID", name)
+        elif nvml is not None:
+            handles = _handles(nvml)
+            index = position(name, [_uuid(nvml, one) for one in handles])
+            handle = None if index is None else handles[index]
+        yield nvml, handle
 
 
 def _told(nvml: Any, function: str, *arguments: Any) -> Any | None:
@@ -199,20 +184,16 @@ def _handles(nvml: Any) -> list[Any]:
     Both count in the order of the bus.
     """
     count = _told(nvml, "nvmlDeviceGetCount") or 0
-    found = (_told(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count))
-    return [handle for handle in found if handle is not None]
-
-
-def _named(nvml: Any, name: str) -> Any | None:
-    if name.startswith(MIG):
-        return _told(nvml, "nvmlDeviceGetHandleByUUID", name)
-    handles = _handles(nvml)
-    index = position(name, [_uuid(nvml, handle) for handle in handles])
-    return None if index is None else handles[index]
+    handles = (_told(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count))
+    return [handle for handle in handles if handle is not None]
 
 
 def _uuid(nvml: Any, handle: Any) -> str:
     return _told(nvml, "nvmlDeviceGetUUID", handle) or ""
+
+
+def _is_exclusive(nvml: Any, handle: Any) -> bool:
+    return bool(_told(nvml, "nvmlDeviceGetComputeMode", handle) == EXCLUSIVE_PROCESS)
 
 
 def _uuid_for_cuda(nvml: Any, name: str, handle: Any) -> str:
@@ -253,5 +234,6 @@ def _sample(nvml: Any, card: Any) -> Sample | None:
     if mask is None:  # the name before driver 535
         mask = _told(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", card)
     temperature = _told(nvml, "nvmlDeviceGetTemperature", card, nvml.NVML_TEMPERATURE_GPU)
-    told = any(value is not None for value in (clock, mask, temperature))
-    return Sample(clock, reason_names(mask or 0), temperature) if told else None
+    if (clock, mask, temperature) == (None, None, None):
+        return None
+    return Sample(clock, [reason for bit, reason in REASONS.items() if (mask or 0) & bit], temperature)

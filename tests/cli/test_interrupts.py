@@ -110,7 +110,7 @@ def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_t
     assert (command.folder / "let_in").read_text() == "yes\n"
     (file,) = _files(command)
     assert store.load(file).config.keep_env == {"LET_IN": "yes"}
-    assert "Let in from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
+    assert "Passed through from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
 
 
 def test_what_is_not_let_in_stays_out(command: Command) -> None:

@@ -31,12 +31,9 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     ("cpuinfo", "name"),
     [(X86, "Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz"), (ARM, "Raspberry Pi 4 Model B Rev 1.4"), ("", ""), ("x", "")],
 )
-def test_the_chip_s_name(cpuinfo: str, name: str) -> None:
-    assert linux.parse_chip(cpuinfo) == name
-
-
-def test_no_proc_no_name(tmp_path: Path) -> None:
+def test_the_chip_s_name(tmp_path: Path, cpuinfo: str, name: str) -> None:
     assert linux.chip(tmp_path / "cpuinfo") == ""
+    assert linux.chip(tree(tmp_path, {"cpuinfo": cpuinfo}) / "cpuinfo") == name
 
 
 def test_governors_are_told_once_each(tmp_path: Path) -> None:
@@ -77,7 +74,6 @@ def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
 )
 def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], battery: bool | None) -> None:
     files = {f"S{at}/{name}": f"{text}\n" for at, supply in enumerate(supplies) for name, text in supply.items()}
-    assert linux.parse_power_supplies(supplies) is battery
     assert linux.on_battery(tree(tmp_path, files)) is battery
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.errors import MachineBusy
 from kerasbench.host import lock
-from kerasbench.host.lock import FOR_ALL, busy, machine_lock
+from kerasbench.host.lock import FOR_ALL, machine_lock
 
 pytestmark = pytest.mark.processes
 
@@ -89,13 +89,24 @@ def test_a_lock_whose_holder_was_killed_is_no_obstacle(tmp_path: Path) -> None:
         pass
 
 
+def test_what_a_terminal_would_obey_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        (card,) = tmp_path.glob("lock.*.json")
+        card.write_text(json.dumps(json.loads(card.read_text()) | {"command": "\x1b[2Jx\n"}))
+        with pytest.raises(MachineBusy) as refused, machine_lock(file):
+            pass
+        first.communicate()
+    assert str(refused.value).isprintable()
+
+
 def test_what_another_program_wrote_there_names_nobody(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     with holder(file) as first:
         (card,) = tmp_path.glob("lock.*.json")
         for written in ("[1, 2", "[" * 10_000, "{}", '{"pid": -1, "born": 0, "since": "", "command": ""}'):
             card.write_text(written)
-            with pytest.raises(MachineBusy, match="it gives no name"), machine_lock(file):
+            with pytest.raises(MachineBusy, match="unknown process"), machine_lock(file):
                 pass
         first.communicate()
 
@@ -111,11 +122,6 @@ def test_a_name_that_a_killed_run_has_left_is_not_taken_for_the_holder_s(tmp_pat
         with pytest.raises(MachineBusy, match=f"process {second.pid}, "), machine_lock(file):
             pass
         second.communicate()
-
-
-def test_what_a_terminal_would_obey_is_not_shown() -> None:
-    text = busy({"pid": 1, "since": "now", "command": "\x1b[2Jx\n"})
-    assert text.isprintable()
 
 
 def test_the_lock_is_for_every_user_whatever_the_umask(tmp_path: Path) -> None:

@@ -128,10 +128,6 @@ def test_a_trial_that_is_interrupted_leaves_neither_thread_nor_session(install: 
     assert (threading.active_count(), nvml.opened) == (before, 0)
 
 
-def test_once_a_second_is_enough() -> None:
-    assert nvidia.INTERVAL_S >= 1
-
-
 def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
     nvml = Nvml([FakeCard(readings=[(None, None, None)], processes=None)])
     install(nvml)
@@ -189,16 +185,8 @@ def test_which_slice_cuda_takes_is_not_guessed(name: str, install: Install) -> N
     assert (watched.uuid, bool(watched.samples)) == ("", True)
 
 
-def test_reasons_by_bit() -> None:
-    assert nvidia.reason_names(0) == []
-    assert nvidia.reason_names(0x1FF) == list(nvidia.REASONS.values())
-    assert nvidia.reason_names(0x84) == ["sw_power_cap", "hw_power_brake_slowdown"]
-    assert nvidia.reason_names(0x8000) == []
-
-
 def test_thermal_reasons_are_reasons() -> None:
     assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
-    assert set(nvidia.reason_names(0x8 | 0x20 | 0x40 | 0x80)) == nvidia.THERMAL_REASONS
 
 
 def test_reasons_are_those_of_the_package() -> None:
