@@ -6,6 +6,7 @@ Text from a scenario or a framework must move no cursor of a terminal and change
 import io
 import re
 import sys
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -31,6 +32,26 @@ def label(scenario: str, workload: str) -> str:
 def count(number: int, what: str) -> str:
     """Return ``1 case``, ``2 cases``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def parse_ranges(text: str) -> set[int]:
+    """Return the numbers of a list as Linux writes it, ``0-3,8``; raise ValueError for anything else."""
+    numbers: set[int] = set()
+    for part in text.strip().split(","):
+        low, dash, high = part.partition("-")
+        numbers |= set(range(int(low), int(high if dash else low) + 1))
+    return numbers
+
+
+def format_ranges(numbers: Collection[int]) -> str:
+    """Return numbers as Linux writes them, ``0-3,8``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def now() -> str:

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from kerasbench.text import parse_ranges
+
 CPUINFO = Path("/proc/cpuinfo")
 # x86 says "model name"; Arm boards say "Model" or "Hardware", of the board as a whole.
 CHIP_FIELDS = ("model name", "Model", "Hardware")
@@ -55,7 +57,10 @@ def cores_by_kind(root: Path = DEVICES) -> dict[str, int]:
 
 def _count(ranges: str) -> int:
     """Return how many processors ``0-3,8`` names."""
-    return sum(int(high or low) - int(low) + 1 for low, high in re.findall(r"(\d+)(?:-(\d+))?", ranges))
+    try:
+        return len(parse_ranges(ranges))
+    except ValueError:
+        return 0
 
 
 def machine_id(file: Path = MACHINE_ID) -> str:

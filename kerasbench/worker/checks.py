@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, CUDA, Device, Options
 from kerasbench.protocol.measurement import Parity, Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.text import format_ranges, parse_ranges
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
 from kerasbench.worker.inputs import leaves
@@ -101,26 +102,6 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
         return {cpu} | parse_ranges((root / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text("ascii"))
     except (OSError, ValueError):
         return {cpu}
-
-
-def parse_ranges(text: str) -> set[int]:
-    """Return the numbers of ``0-3,8``; raise ValueError for anything else."""
-    numbers: set[int] = set()
-    for part in text.strip().split(","):
-        low, dash, high = part.partition("-")
-        numbers |= set(range(int(low), int(high if dash else low) + 1))
-    return numbers
-
-
-def format_ranges(numbers: Collection[int]) -> str:
-    """Return numbers as Linux writes them, ``0-3,8``."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def configuration_in_force(model: Any, backend: Backend, device: Device) -> Resolved:

@@ -218,14 +218,19 @@ def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
     return trained
 
 
-def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
+def learn(model: Any, feed: Feed, first_loss: float, brief: bool = False) -> tuple[Learning, Steps]:
     """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
 
-    Return also the steps that follow the first. In the given order: every backend shuffles with its own generator.
+    In the given order: every backend shuffles with its own generator. Return also the steps that follow the first, by
+    which parity is judged. ``brief``: train these alone; a sweep asks what a step costs, not what it teaches.
     """
-    before = _evaluate(model, feed, feed.train[: feed.batch])
+    first_batch = feed.train[: feed.batch]
+    before = _evaluate(model, feed, first_batch)
     following = single_steps(model, feed, PARITY_STEPS, first=1)
     trained = 1 + PARITY_STEPS
+    if brief:
+        after = _evaluate(model, feed, first_batch)
+        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch, within_bytes) - PARITY_STEPS
     if more > 0:
@@ -235,14 +240,6 @@ def learn(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
         _last_loss(_fit(model, feed, rows, epochs=epochs, shuffle=False))
         trained += epochs * in_one_epoch
     return _judge_learning(model, feed, trained, first_loss, before), following
-
-
-def learn_briefly(model: Any, feed: Feed, first_loss: float) -> tuple[Learning, Steps]:
-    """Train what parity is judged by and nothing beyond: a sweep asks what a step costs, not what it teaches."""
-    before = _evaluate(model, feed, feed.train[: feed.batch])
-    following = single_steps(model, feed, PARITY_STEPS, first=1)
-    after = _evaluate(model, feed, feed.train[: feed.batch])
-    return Learning(1 + PARITY_STEPS, first_loss, before, after, loss=after, accuracy=None), following
 
 
 def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:

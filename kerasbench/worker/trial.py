@@ -201,9 +201,8 @@ def first_steps(trial: Trial, findings: Findings) -> None:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
     findings.recurrent = spy.notes
     brief = trial.request.protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
-    learn = train.learn_briefly if brief else train.learn
     with trial.phase("learn"):
-        findings.learning, following = learn(model, feed, first_loss)
+        findings.learning, following = train.learn(model, feed, first_loss, brief)
     findings.again_ns = following.fits_ns
     if not feed.draws and not checks.random_layers(model):
         findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))

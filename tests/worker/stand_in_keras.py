@@ -1,6 +1,7 @@
-"""Stand-ins for keras: the base of its callbacks for the phases of a trial, and what sources use of models."""
+"""Stand-ins for keras and for a twin: callbacks for the phases of a trial, models for sources, a twin that counts."""
 
 import importlib
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,8 +10,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
+from kerasbench.native import Logs, Stops
 from kerasbench.worker.inputs import leaves, mapped
 
 
@@ -31,6 +34,59 @@ class Callback:
     def on_epoch_end(self, epoch: int, logs: object = None) -> None: ...
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None: ...
     def on_train_end(self, logs: object = None) -> None: ...
+
+
+class Twin:
+    """Trains nothing; its loss falls by one with each step, its outputs are rows of its choice."""
+
+    jit = True
+
+    def __init__(self, scores: Any = None) -> None:
+        self.scores = scores
+        self.losses: Iterator[float] = iter(range(100_000, 0, -1))
+        self.placed = 0
+        self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
+        self.first_rows: list[float] = []  # of each epoch
+        self.evaluated: list[int] = []
+        self.predicted: list[tuple[int, int]] = []  # rows, batch
+        self.steps = 0
+
+    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
+        self.placed += 1
+        return x, y
+
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
+        self.epochs.append((len(x), batch, shuffle))
+        self.first_rows.append(float(x[0, 0]))
+        loss = math.nan
+        for step in range(-(-len(x) // batch)):
+            if stops(step):
+                break
+            self.compute_loss(x[:batch], y[:batch])
+            loss = next(self.losses)
+            self.steps += 1
+        return {"loss": loss}
+
+    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[float, Any]:
+        return 0.0, x
+
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
+        self.compute_loss(x[:batch], y[:batch])
+        self.evaluated.append(len(x))
+        return {"loss": float(self.steps)}
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+    def predict(self, x: Any, batch: int) -> Any:
+        self.predicted.append((len(x), batch))
+        return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
+
+    def weights(self) -> list[Any]:
+        return [np.zeros((8, 3), np.float32), np.arange(8, dtype=np.int32)]
+
+    def slots(self) -> list[Any]:
+        return [np.zeros(3, np.float32)]
 
 
 @contextmanager

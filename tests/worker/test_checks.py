@@ -139,14 +139,6 @@ def test_where_the_kernel_does_not_tell_each_processor_is_a_core(tmp_path: Path,
     assert checks.siblings(7, root) == {7}
 
 
-@pytest.mark.parametrize(
-    ("cpus", "text"), [((), ""), ((3,), "3"), ((2, 0), "0,2"), ((0, 1, 2, 3), "0-3"), ((9, 1, 0, 5, 8), "0-1,5,8-9")]
-)
-def test_processors_are_written_as_linux_does(cpus: tuple[int, ...], text: str) -> None:
-    assert checks.format_ranges(cpus) == text
-    assert not cpus or checks.parse_ranges(text) == set(cpus)
-
-
 def test_what_a_process_may_run_on_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 6}, raising=False)
     assert checks.processors_in_use() == "4,6"

@@ -21,6 +21,7 @@ from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
 from kerasbench.worker.usage import Reading
 from tests.worker import stand_in_keras
+from tests.worker.stand_in_keras import Twin
 
 MS = 1_000_000
 PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
@@ -195,46 +196,6 @@ def train() -> Iterator[Any]:
         yield module
 
 
-class Twin:
-    """Trains nothing; its loss falls by one with each step, its outputs are rows of its choice."""
-
-    jit = False
-
-    def __init__(self, scores: Any = None) -> None:
-        self.scores = scores
-        self.losses: Iterator[float] = iter(range(100_000, 0, -1))
-        self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
-        self.first_rows: list[float] = []  # of each epoch
-        self.evaluated: list[int] = []
-        self.steps = 0
-
-    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
-        return x, y
-
-    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
-        self.epochs.append((len(x), batch, shuffle))
-        self.first_rows.append(float(x[0, 0]))
-        loss = math.nan
-        for step in range(-(-len(x) // batch)):
-            if stops(step):
-                break
-            self.compute_loss(x[:batch], y[:batch])
-            loss = next(self.losses)
-            self.steps += 1
-        return {"loss": loss}
-
-    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[float, Any]:
-        return 0.0, x
-
-    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
-        self.compute_loss(x[:batch], y[:batch])
-        self.evaluated.append(len(x))
-        return {"loss": float(self.steps)}
-
-    def predict(self, x: Any, batch: int) -> Any:
-        return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
-
-
 def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
     """Rows that are numbered; the targets of the test rows are given, or their numbers."""
 
@@ -247,7 +208,7 @@ def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
 
 def begun(**given: Any) -> tuple[Twin, NativeModel]:
     twin = Twin(**given)
-    return twin, NativeModel(twin)  # type: ignore[arg-type]
+    return twin, NativeModel(twin)
 
 
 def test_the_first_step_is_one_batch_in_the_given_order(train: Any) -> None:
@@ -320,7 +281,7 @@ def test_large_rows_are_learned_for_fewer_steps(train: Any, monkeypatch: pytest.
 
 def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
     twin, model = begun()
-    learning, following = train.learn_briefly(model, fed(), train.first_step(model, fed())[1])
+    learning, following = train.learn(model, fed(), train.first_step(model, fed())[1], brief=True)
     assert learning.steps == twin.steps == 6
     assert (len(following.losses), learning.accuracy) == (5, None)
     assert twin.evaluated == [16, 16]
@@ -466,7 +427,7 @@ class Silent(Twin):
 
 
 def silent(said: Logs | Exception) -> Any:
-    model: Any = NativeModel(Silent(said))  # type: ignore[arg-type]
+    model: Any = NativeModel(Silent(said))
     model.loss = None  # of compile()
     return model
 
@@ -496,7 +457,7 @@ def test_a_step_of_its_own_may_evaluate_to_nothing(train: Any) -> None:
     class WithItsOwn(NativeModel):
         def test_step(self, data: Any) -> None: ...
 
-    model: Any = WithItsOwn(Silent({"loss": 0.0}))  # type: ignore[arg-type]
+    model: Any = WithItsOwn(Silent({"loss": 0.0}))
     model.loss = None
     assert train.learn(model, fed(), 1.0)[0].loss == 0
 

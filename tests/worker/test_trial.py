@@ -79,7 +79,7 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     with stand_in_keras.train_module() as train:
         vars(train).update(
             first_step=lambda *given: (1, 2.0, Batch("", "")),
-            learn_briefly=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
+            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
         )
         trial.first_prediction(one, foreseen)
         trial.first_steps(one, learned)
