@@ -5,7 +5,7 @@ import sys
 
 from kerasbench.errors import UnsupportedSystem, require_supported
 
-EXIT_USAGE = 1  # as in kerasbench/commands, which is not loaded here: it comes with all else
+EXIT_USAGE = 1  # as in kerasbench/cli, which is not loaded here: it comes with all else
 
 
 def main() -> int:

@@ -1,11 +1,8 @@
-"""What Python functions return: runs, explanations, comparisons.
+"""kerasbench from Python: run, sweep, explain, versus, load, compare, and what they return.
 
-It shows the answer first: in a few lines of text, and as HTML in a notebook. It prints as the tables of the command
-line, and becomes a figure where matplotlib is, a DataFrame where pandas is.
-
-kerasbench from Python: run, sweep, explain, versus, load, compare.
-
-Their options are those of the command line (``settings.py``). What they return is in returned.py.
+Their options are those of the command line (``settings.py``). Results show the answer first, in a few lines of text or
+as HTML in a notebook. They print as the tables of the command line, and become a figure where matplotlib is, a
+DataFrame where pandas is.
 """
 
 import dataclasses
@@ -40,16 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """The runs of one machine. ``summary`` has every estimate and verdict, ``records`` everything that was measured.
+    """The runs of one machine."""
 
-    ``files`` are those of a run that has just been measured.
-    """
-
-    records: list[Record]
-    files: SavedReport | None = None
+    records: list[Record]  # everything that was measured
+    files: SavedReport | None = None  # those of a run that has just been measured
 
     @property
     def summary(self) -> Summary:
+        """Every estimate and verdict."""
         return self.findings.summary
 
     @cached_property
@@ -154,33 +149,33 @@ class Versions(Results):
 class Compared:
     """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
-    found: Comparison
+    comparison: Comparison
     old: str = "old"
     new: str = "new"
 
     @property
     def changes(self) -> list[Change]:
-        return self.found.changes
+        return self.comparison.changes
 
     @property
     def regressions(self) -> list[str]:
         """What became slower or fails now; raises Undecided where nothing could be judged."""
-        self.found.require_decided()
-        return [figures.case_name(case) for case in self.found.regressions]
+        self.comparison.require_decided()
+        return [figures.case_name(case) for case in self.comparison.regressions]
 
     @property
     def page(self) -> Page:
         """What a terminal shows of them."""
-        return comparisons.changes(self.found, self.old, self.new)
+        return comparisons.changes(self.comparison, self.old, self.new)
 
     def __str__(self) -> str:
         return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
-        return html.text(html.of_comparison(self.found))
+        return html.text(html.of_comparison(self.comparison))
 
     def _repr_html_(self) -> str:
-        return html.notebook(self.page, html.of_comparison(self.found))
+        return html.notebook(self.page, html.of_comparison(self.comparison))
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame, one row for each case that both sides have; times in ms; needs pandas."""
@@ -213,7 +208,7 @@ KINDS: dict[str, type[Results]] = {RUN: Results, SWEEP: Results, EXPLAIN: Explai
 def _with_options(command: str) -> Callable[[Function], Function]:
     """Give a function the signature and the description of the options that its command takes."""
 
-    def given(function: Function) -> Function:
+    def add(function: Function) -> Function:
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
         options = {name: one for name, one in settings.options_of(command).items() if name not in {o.name for o in own}}
         shown = [
@@ -230,7 +225,7 @@ def _with_options(command: str) -> Callable[[Function], Function]:
         function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *texts, "    "])
         return function
 
-    return given
+    return add
 
 
 @_with_options(RUN)
@@ -250,10 +245,10 @@ def run(
     from kerasbench.plan import live
 
     data = options.pop("data", "synthetic")
-    said = settings.settings(RUN, {"backends": backends, "devices": devices, **options})
-    with live.named(said, scenarios, data) as whole:
-        found: Results = _saved(_measure(RUN, whole))
-    return found
+    own = settings.settings(RUN, {"backends": backends, "devices": devices, **options})
+    with live.named(own, scenarios, data) as whole:
+        results: Results = _saved(_measure(RUN, whole))
+    return results
 
 
 @_with_options(SWEEP)
@@ -274,8 +269,8 @@ def sweep(
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
     own = {"batch_sizes": batch_sizes, "widths": widths, "backends": backends, "devices": devices}
-    found: Results = _saved(measure(SWEEP, own | options, scenarios=_files(scenario)))
-    return found
+    results: Results = _saved(measure(SWEEP, own | options, scenarios=_files(scenario)))
+    return results
 
 
 @_with_options(EXPLAIN)
@@ -292,8 +287,8 @@ def explain(
             holds the machine.
     """
     own = {"backends": backends, "devices": devices}
-    found: Explained = _saved(measure(EXPLAIN, own | options, scenarios=_files(scenarios)))
-    return found
+    results: Explained = _saved(measure(EXPLAIN, own | options, scenarios=_files(scenarios)))
+    return results
 
 
 @_with_options(VERSUS)
@@ -315,8 +310,8 @@ def versus(
             machine.
     """
     own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
-    found: Versions = _saved(measure(VERSUS, own | options, base=str(base), head=str(head)))
-    return found
+    results: Versions = _saved(measure(VERSUS, own | options, base=str(base), head=str(head)))
+    return results
 
 
 def measure(command: str, given: Mapping[str, object], **own: Any) -> Any:
@@ -327,9 +322,8 @@ def measure(command: str, given: Mapping[str, object], **own: Any) -> Any:
     return _measure(command, dataclasses.replace(settings.settings(command, given), **own))
 
 
-def _measure(command: str, said: Settings) -> Any:
-    """Imported late: to read results needs nothing that measures."""
-    from kerasbench import backends
+def _measure(command: str, options: Settings) -> Any:
+    from kerasbench import backends  # late: to read results needs nothing that measures
     from kerasbench.environments import interpreters
     from kerasbench.plan import request
     from kerasbench.report.pages import save_report
@@ -338,22 +332,22 @@ def _measure(command: str, said: Settings) -> Any:
     from kerasbench.runs.run import measured
 
     progress = ConsoleProgress(to_stderr())
-    asked: RunConfig | ResumeConfig
+    config: RunConfig | ResumeConfig
+    chosen = interpreters.find(options.python, backends.names())
     if command == VERSUS:
-        asked, chosen = run.versus_config(said, interpreters.find(said.python, backends.names()), progress)
+        config, chosen = run.versus_config(options, chosen, progress)
     else:
-        asked = request.resumed(said) if said.resume else request.request(command, said)
-        chosen = interpreters.find(said.python, backends.names())
-    with measured(asked, Path(said.results), chosen, progress, said.wait) as ended:
-        drawn = save_report(ended.record, ended.store, ended.unsaved)
-    return KINDS[command]([ended.record], drawn)
+        config = request.resumed(options) if options.resume else request.request(command, options)
+    with measured(config, Path(options.results), chosen, progress, options.wait) as finished:
+        files = save_report(finished.record, finished.store, finished.unsaved)
+    return KINDS[command]([finished.record], files)
 
 
-def _saved(found: Any) -> Any:
+def _saved(results: Any) -> Any:
     """Return results; raise ResultsError where their files could not be saved."""
-    if found.files.unsaved:
-        raise ResultsError(found.files.unsaved)
-    return found
+    if results.files.unsaved:
+        raise ResultsError(results.files.unsaved)
+    return results
 
 
 def _files(scenarios: Any) -> list[str]:
@@ -376,8 +370,8 @@ def load(*places: Place) -> Results:
     records = [record for place in chosen for _, record in folder.records(place)]
     machines = {record.machine.identity: record.machine.title for record in records}
     if len(machines) > 1:
-        titles = "; ".join(machines.values())
-        raise UsageError(f"these are results of {len(machines)} machines ({titles}): load the files of one at a time")
+        named, titles = ", ".join(map(str, chosen)), "; ".join(machines.values())
+        raise UsageError(f"{named}: results of {len(machines)} machines ({titles}); name the files of one")
     return Results(records)
 
 

@@ -1,6 +1,6 @@
 """The options of a run, each declared here once: for the command line, for Python, and for their documentation.
 
-``commands/options.py`` makes options of a shell of them, ``api.py`` signatures, and ``plan/request.py`` what is to be
+``cli/options.py`` makes options of a shell of them, ``api.py`` signatures, and ``plan/request.py`` what is to be
 measured. Standard library alone: ``--help`` loads nothing else.
 """
 
@@ -25,22 +25,19 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "For experts",
 )
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
-BACKENDS, DEVICES, SUITES = "backends", "devices", "suites"  # names that a shell is offered, looked up when it asks
+BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
 
 @dataclass(frozen=True)
 class Option:
-    """How an option is written and described. Its name in Python, its type and its default are those of its field.
-
-    ``commands`` take it. ``offers`` are values that a shell completes, or where to look them up.
-    """
+    """How an option is written and described. Its name in Python, its type and its default are those of its field."""
 
     flag: str
     group: str
     help: str
     metavar: str = ""
-    commands: tuple[str, ...] = ALL
-    offers: str | tuple[str, ...] = ()
+    commands: tuple[str, ...] = ALL  # that take it
+    offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
 
 
 def _many(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
@@ -53,7 +50,7 @@ def _one(default: object, flag: str, group: str, text: str, metavar: str = "", *
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user said, option by option, before it is checked. A time and a size may be a number or a word."""
+    """Options of a run before validation. A time and a size may be a number or a word."""
 
     scenarios: list[str] = _many(
         "--scenario", WHAT, f"{CHOICE} Default: all of the suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
@@ -205,7 +202,7 @@ class Settings:
         "NAME",
     )
     wait: bool = _one(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
-    # Not said in a shell: the rows of a live model, and both sides of ``versus``, which are no options.
+    # No options: the rows of a live model, and both sides of ``versus``.
     rows: str = ""
     samples: int = 0
     base: str = ""
@@ -220,8 +217,8 @@ def options_of(command: str) -> dict[str, "dataclasses.Field[Any]"]:
 
 def option(name: str) -> Option:
     """Return the option of a field."""
-    found: Option = Settings.__dataclass_fields__[name].metadata["option"]
-    return found
+    option: Option = Settings.__dataclass_fields__[name].metadata["option"]
+    return option
 
 
 def is_list(name: str) -> bool:

@@ -1,8 +1,6 @@
-"""Commands that measure: each calls the function of ``api`` and prints what that returns.
+"""The commands: each calls the library and prints what that returns.
 
-Commands that read what there is: list, report and compare.
-
-Commands before anything is measured: doctor, new and env create.
+First those that measure, then those that read results, then those that prepare.
 """
 
 import shlex
@@ -33,29 +31,28 @@ if TYPE_CHECKING:
     from kerasbench.api import Explained, Results, Versions
     from kerasbench.report.pages import SavedReport
     from kerasbench.results.folder import Tell
-    from kerasbench.results.record import Record
 
 
 @measuring(RUN)
-def run(**given: Any) -> int:
+def run(**options: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
     from kerasbench import api
 
-    return _tell(api.measure(RUN, given))
+    return _show(api.measure(RUN, options))
 
 
 @measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
-def sweep(scenario: str, **given: Any) -> int:
+def sweep(scenario: str, **options: Any) -> int:
     """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
     from kerasbench import api
 
-    return _tell(api.measure(SWEEP, given, scenarios=[scenario]))
+    return _show(api.measure(SWEEP, options, scenarios=[scenario]))
 
 
 @measuring(
@@ -63,22 +60,22 @@ def sweep(scenario: str, **given: Any) -> int:
     Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
     more=[as_json()],
 )
-def explain(scenario: Sequence[str], as_json: bool, **given: Any) -> int:
+def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
     from kerasbench import api
 
-    found: Explained = api.measure(EXPLAIN, given, scenarios=list(scenario))
+    explained: Explained = api.measure(EXPLAIN, options, scenarios=list(scenario))
     if not as_json:
-        return _tell(found)
+        return _show(explained)
     import json
 
     from kerasbench.report import markdown, page
 
-    besides = page.beside(found.findings)
-    if besides.sections:
-        print(markdown.rendered(besides), file=sys.stderr)
-    print(json.dumps(found.to_data(), indent=2))
-    return _finish(found.files)
+    rest = page.beside(explained.findings)
+    if rest.sections:
+        print(markdown.rendered(rest), file=sys.stderr)
+    print(json.dumps(explained.to_data(), indent=2))
+    return _finish(explained.files)
 
 
 @measuring(
@@ -87,7 +84,7 @@ def explain(scenario: Sequence[str], as_json: bool, **given: Any) -> int:
     Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
     more=[FAIL_ON],
 )
-def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
+def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Each is measured in the same blocks as the other, on every backend that has both. What has to be installed is put on
@@ -96,29 +93,29 @@ def versus(base: str, head: str, fail_on: str | None, **given: Any) -> int:
     from kerasbench import api
 
     require_regression(fail_on)
-    found: Versions = api.measure(VERSUS, given, base=base, head=head)
-    code = _tell(found)
-    return gated(found.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES) else code
+    versions: Versions = api.measure(VERSUS, options, base=base, head=head)
+    code = _show(versions)
+    return gated(versions.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES) else code
 
 
-def gated(found: "Sequence[Versus]") -> int:
+def gated(versions: "Sequence[Versus]") -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
     from kerasbench.analysis.versus import require_decided
 
-    if any(one.is_worse for one in found):
+    if any(one.is_worse for one in versions):
         return EXIT_REGRESSION
-    if any(pair.baseless for one in found for pair in one.pairs):
+    if any(pair.baseless for one in versions for pair in one.pairs):
         return EXIT_FAILED_CASES
-    require_decided(found)
+    require_decided(versions)
     return EXIT_OK
 
 
-def _tell(found: "Results") -> int:
+def _show(results: "Results") -> int:
     """Print what was measured, and return its exit code."""
     from kerasbench.report.console import print_page
 
-    print_page(found.page)
-    return _finish(found.files)
+    print_page(results.page)
+    return _finish(results.files)
 
 
 def _finish(drawn: "SavedReport | None") -> int:
@@ -263,39 +260,23 @@ def _check(differing: list[Path]) -> int:
 )
 def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
-    from kerasbench.analysis import versus
-    from kerasbench.analysis.summary import summarize
+    from kerasbench import api
     from kerasbench.report import comparisons
     from kerasbench.report.console import print_page
     from kerasbench.report.sections import Page
-    from kerasbench.results.folder import merge
 
     require_regression(fail_on)
     if len(places) < 2:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
-    sides = [_side(place) for place in places]
-    if len(places) > 2:
-        if fail_on:
-            raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-        summaries = [(name, summarize(merge(side))) for name, side in zip(_names(places), sides, strict=True)]
-        print_page(Page("", [comparisons.side_by_side(summaries)]))
-        return EXIT_OK
-    found = versus.compare(*sides)
-    print_page(comparisons.changes(found, *(str(place) for place in places)))
+    if len(places) == 2:
+        changes = api.compare(*places)
+        print_page(changes.page)
+        return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
     if fail_on:
-        found.require_decided()
-    return EXIT_REGRESSION if fail_on and found.regressions else EXIT_OK
-
-
-def _side(place: Path) -> "list[Record]":
-    """Return the runs of a folder or a file; raise UsageError where they are of several machines."""
-    from kerasbench.results import folder
-
-    found = [record for _, record in folder.records(place)]
-    machines = list({record.machine.identity: record.machine.title for record in found}.values())
-    if len(machines) > 1:
-        raise UsageError(f"{place} has runs of {len(machines)} machines ({'; '.join(machines)}): name files of one")
-    return found
+        raise UsageError("--fail-on needs two sets of results, OLD and NEW")
+    summaries = [(name, api.load(place).summary) for name, place in zip(_names(places), places, strict=True)]
+    print_page(Page("", [comparisons.side_by_side(summaries)]))
+    return EXIT_OK
 
 
 def _names(places: "Sequence[Path]") -> list[str]:

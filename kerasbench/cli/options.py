@@ -1,7 +1,4 @@
-"""What ``--help`` shows: commands and options grouped by purpose, then examples. And what a shell completes.
-
-Options of a shell, made of the settings that are declared in ``settings.py``; and a command's own few.
-"""
+"""Options of a shell, made of ``settings.py``; ``--help`` with options by purpose; what a shell completes."""
 
 import inspect
 import os
@@ -15,7 +12,6 @@ from kerasbench.errors import UsageError
 from kerasbench.settings import (
     BACKENDS,
     COLUMNS,
-    DEVICES,
     ENVIRONMENTS,
     EXPERTS,
     FILES,
@@ -105,11 +101,8 @@ class Argument(click.Argument):
         return self.make_metavar(ctx), self.text
 
 
-class Command(click.Command):
-    """A command whose ``--help`` has its options by purpose, and examples."""
-
-    def __init__(self, name: str, **more: Any) -> None:
-        super().__init__(name, context_settings=CONTEXT, **more)
+class ByPurpose(click.Command):
+    """What has its options by purpose in ``--help``, and examples."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in options_of(self, ctx).items():
@@ -117,15 +110,19 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_examples(ctx, formatter)
+        with formatter.section("Examples"):
+            for line in examples_of(ctx.info_name or ""):
+                formatter.write(f"  {line}\n")
 
 
-def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], Command]:
+def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], ByPurpose]:
     """Make a command of a function, whose docstring is its help."""
-    return lambda act: Command(name, params=list(parameters), callback=act, help=inspect.getdoc(act))
+    return lambda act: ByPurpose(
+        name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
+    )
 
 
-class Group(click.Group):
+class Group(ByPurpose, click.Group):
     """A command that has commands, by ``purposes``. A shell completes the options of ``run`` where none is named."""
 
     def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:
@@ -134,27 +131,22 @@ class Group(click.Group):
         super().__init__(name, commands=commands, context_settings=CONTEXT, **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, rows in options_of(self, ctx).items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
         for title, commands in self.purposes.items():
             with formatter.section(title):
                 formatter.write_dl([(one.name or "", (one.help or "").split("\n\n")[0]) for one in commands])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_examples(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         completing = ctx.resilient_parsing and "run" in self.commands
         return super().parse_args(ctx, with_default_command(args) if completing and args else args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        found = super().shell_complete(ctx, incomplete)
+        own = super().shell_complete(ctx, incomplete)
         run = self.commands.get("run")
         if run is None or not incomplete.startswith("-"):
-            return found
-        known = {item.value for item in found}
-        return found + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
+            return own
+        known = {item.value for item in own}
+        return own + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
 
 
 def with_default_command(arguments: list[str]) -> list[str]:
@@ -177,43 +169,28 @@ def examples_of(name: str) -> Iterable[str]:
 
 def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
-    found: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
+    by_purpose: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
     for parameter in command.get_params(ctx):
-        written = parameter.get_help_record(ctx)
-        if written is not None:
+        row = parameter.get_help_record(ctx)
+        if row is not None:
             group = "Arguments" if isinstance(parameter, click.Argument) else getattr(parameter, "group", GENERAL)
-            found[group].append(written)
-    return {title: rows for title, rows in found.items() if rows}
-
-
-def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    with formatter.section("Examples"):
-        for line in examples_of(ctx.info_name or ""):
-            formatter.write(f"  {line}\n")
-
-
-def backend_names() -> list[str]:
-    """Return what a shell offers for --backend."""
-    from kerasbench import backends
-
-    return backends.names()
-
-
-def suite_names() -> list[str]:
-    """Return what a shell offers for --suite."""
-    from kerasbench.plan import catalog
-
-    return list(catalog.suites())
-
-
-OFFERS: dict[str, Callable[[], Iterable[str]]] = {BACKENDS: backend_names, SUITES: suite_names, DEVICES: lambda: ()}
+            by_purpose[group].append(row)
+    return {title: rows for title, rows in by_purpose.items() if rows}
 
 
 def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[str]]:
-    """Return what completes a value in a shell."""
+    """Return what completes a value in a shell: with these words, or those that are looked up when it asks."""
 
     def complete(context: Any, parameter: Any, incomplete: str) -> list[str]:
-        names = OFFERS[offers]() if isinstance(offers, str) else offers
+        names: Iterable[str] = offers
+        if offers == BACKENDS:
+            from kerasbench import backends
+
+            names = backends.names()
+        elif offers == SUITES:
+            from kerasbench.plan import catalog
+
+            names = catalog.suites()
         return [name for name in names if name.startswith(incomplete)]
 
     return complete
@@ -221,20 +198,20 @@ def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[st
 
 def setting(name: str) -> Option:
     """Return a setting as an option of a shell."""
-    found = settings.option(name)
+    option = settings.option(name)
     default = Settings.__dataclass_fields__[name].default
-    kind: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": found.metavar}
+    more: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": option.metavar}
     if settings.is_list(name):
-        kind["multiple"] = True
-    elif name in ("rounds", "batch_size", "seed"):
-        kind["type"] = int
-    if not settings.is_list(name):
-        kind["default"] = default
-    complete = offering(found.offers) if found.offers else None
-    return Option([found.flag, name], help=found.help, group=found.group, shell_complete=complete, **kind)
+        more["multiple"] = True
+    else:
+        more["default"] = default
+    if name in ("rounds", "batch_size", "seed"):
+        more["type"] = int
+    complete = offering(option.offers) if option.offers else None
+    return Option([option.flag, name], help=option.help, group=option.group, shell_complete=complete, **more)
 
 
-def measuring(name: str, *arguments: click.Argument, more: Iterable[Option] = ()) -> Callable[[Any], Command]:
+def measuring(name: str, *arguments: click.Argument, more: Iterable[Option] = ()) -> Callable[[Any], ByPurpose]:
     """Make a command of all settings that it takes, of its arguments and of further options."""
     parameters = [*arguments, *map(setting, settings.options_of(name)), *more]
     return command(name, *parameters)

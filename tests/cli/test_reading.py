@@ -108,7 +108,7 @@ def test_a_side_of_two_machines_is_refused(
     Store.create(Path("both"), "2026-01-03T03:04:05Z").finish(record)
     assert main.main(["compare", *places]) == 1
     err = capsys.readouterr().err
-    assert "both has runs of 2 machines (Chip 9," in err and "Chip 10" in err and err.count("\n") == 1
+    assert "both: results of 2 machines (Chip 9," in err and "Chip 10" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
