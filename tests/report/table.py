@@ -23,6 +23,12 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
 
 
+def cells_of(text: str, row: str) -> list[str]:
+    """Return the cells of the first table row that begins with this text."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {row}"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
 def drawn(found: Section | Page | None) -> str:
     """Return a section or a page as markdown, nothing for none."""
     if found is None:

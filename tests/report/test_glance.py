@@ -6,7 +6,7 @@ from kerasbench.report import html
 from kerasbench.report.sections import Cell, Page, Section, Table
 from kerasbench.results.record import Record
 from tests import made
-from tests.report.test_comparison import by_turns
+from tests.report.test_comparisons import by_turns
 
 
 def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Record:

@@ -11,8 +11,7 @@ from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
-from tests.report.table import drawn
-from tests.report.test_page import cells_of
+from tests.report.table import cells_of, drawn
 
 BATCHES = (1, 8, 64, 512)
 

@@ -1,0 +1,511 @@
+"""The tables of a page, as a reader finds them there."""
+
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis.findings import Figure, Findings, Side, findings
+from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.host.noise import Signal
+from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.report import tables
+from kerasbench.report.figures import metric_section, timed, value
+from kerasbench.report.page import document, explained, screen
+from kerasbench.report.sections import EMPTY, NOTHING
+from kerasbench.report.tables import beside_published, each_sitting, epochs, what_busy_cores_cost, what_keras_costs
+from kerasbench.results.record import Record, RunConfig, TrialRecord
+from tests import made
+from tests.analysis.test_sittings import run
+from tests.report import table
+from tests.report.table import brief, cells_of, drawn
+
+
+def three_rounds(**step_ms: float) -> Record:
+    trials = [
+        made.trial(index, backend=backend, found=made.measurement(step_ms=step + index / 1000, overhead_ms=0.001))
+        for backend, step in step_ms.items()
+        for index in (1, 2, 3)
+    ]
+    return made.record(*trials, rounds=3)
+
+
+def test_the_headline_has_a_column_for_each_backend_and_marks_the_winner() -> None:
+    text = document(findings(three_rounds(jax=1.0, torch=2.0)))
+    assert cells_of(text, "scenario") == ["scenario", "jax cpu", "torch cpu"]
+    assert cells_of(text, "dense") == [
+        "dense", "**1.00 ms**", "2.00 ms, 2.00× ±0.1 %",
+    ]  # fmt: skip
+    level = document(findings(three_rounds(jax=1.0, torch=1.001)))
+    assert cells_of(level, "dense")[1:] == ["≈ 1.00 ms", "≈ 1.00 ms, 1.00× ±0.0 %"]
+
+
+def test_one_round_gives_no_verdict_and_says_so() -> None:
+    text = document(findings(made.record(made.trial(), made.trial(backend="jax", found=made.measurement(3)), rounds=1)))
+    assert "**2.10 ms**" in text
+    assert "the fastest measured in 1 complete round: too few for an interval" in text
+
+
+def test_a_failure_stands_in_the_table_and_below_it_with_cause_and_remedy() -> None:
+    text = document(findings(made.record(made.trial(backend="jax"), made.trial(failure=made.FAILURE))))
+    assert cells_of(text, "dense")[1:] == ["2.10 ms", "*crash*"]
+    below = text[text.index("## Failures") :]
+    assert cells_of(below, "dense") == [
+        "dense", "torch cpu", "crash", "died from SIGSEGV in phase 'train'", "look at the last lines",
+    ]  # fmt: skip
+
+
+def test_a_disturbed_trial_is_marked_and_its_reason_stands_below() -> None:
+    text = document(findings(made.record(made.trial(noise=(made.DISTURBED,)))))
+    assert cells_of(text, "dense")[1:] == ["2.10 ms ⚠"]
+    assert "Other load disturbed at least one round: dense torch cpu. Remedy: " in text
+    below = text[text.index("## Noise") :]
+    assert cells_of(below, "others")[1:3] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("overheads_ms", "said"),
+    [
+        ((9.0, 10.0, 11.0), "10.0"),
+        ((-9.0, -1.0, 13.0), "not significantly above zero"),
+        ((9.0, -1.0, 13.0), "not significantly above zero"),
+        ((-9.0, -10.0, -11.0), "below zero"),
+        ((10.0,), "10.0"),
+        ((-10.0,), "not significantly above zero"),
+    ],
+)
+def test_an_overhead_is_a_number_only_where_it_is_above_zero(overheads_ms: tuple[float, ...], said: str) -> None:
+    trials = [
+        made.trial(index, found=made.measurement(30.0, overhead))
+        for index, overhead in enumerate(overheads_ms, start=1)
+    ]
+    text = drawn(epochs(findings(made.record(*trials, rounds=len(trials)))))
+    (line,) = [line for line in text.splitlines() if "Epoch overhead" in line]
+    assert line.split("|")[3].strip() == said
+
+
+def test_an_explanation_says_what_was_disturbed_and_how_it_was_measured() -> None:
+    trials = [made.trial(index, found=made.with_parts(), noise=(made.DISTURBED,)) for index in (1, 2, 3)]
+    titles = [section.title for section in explained(findings(made.record(*trials, rounds=3))).sections]
+    assert titles == ["Where the time goes", "Warnings", "How this was measured"]
+
+
+JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
+ALONE = Ranking(None, [], False)
+
+
+def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
+    return summarize(made.record(*trials, rounds=rounds))
+
+
+def of_three(backend: str, step_ms: float, noise: tuple[Signal, ...] = ()) -> list[TrialRecord]:
+    found = [made.measurement(step_ms * factor) for factor in (1.0, 1.001, 0.999)]
+    return [made.trial(index, backend=backend, found=one, noise=noise) for index, one in enumerate(found, start=1)]
+
+
+def test_failures_and_marks_stand_in_a_cell_of_steps() -> None:
+    idle = made.measurement()
+    unmoved = dataclasses.replace(made.taught(idle), batch_loss_before=2.3, batch_loss_after=2.3)
+    still = dataclasses.replace(idle, learning=unmoved)
+    trials = [
+        made.trial(backend="jax", found=still, noise=(made.DISTURBED,)),
+        made.trial(backend="torch", failure=made.FAILURE),
+    ]
+    (row,) = summed(*trials).rows
+    assert timed(row, JAX, ALONE).shown == "2.10 ms ⚠"
+    assert (timed(row, TORCH, ALONE).text, timed(row, TORCH, ALONE).failed) == ("crash", True)
+    assert timed(row, Column("tensorflow", "cpu"), ALONE) == EMPTY
+
+
+def test_a_value_has_its_interval_and_a_failed_cell_none() -> None:
+    (row,) = summed(*of_three("jax", 2.0), made.trial(backend="torch", failure=made.FAILURE), rounds=3).rows
+    assert value(row, JAX, "steady_step_ms", "ms").text == "2.00 ms ±0.2 %"
+    assert value(row, TORCH, "steady_step_ms") == EMPTY
+    assert value(row, JAX, "total_s") == EMPTY
+
+
+def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
+    summary = summed(made.trial(backend="jax"), made.trial(backend="torch", failure=made.FAILURE))
+    page = drawn(metric_section(summary, "Steps", ["steady_step_ms", "total_s"], ["A note."]))
+    assert table.rows(table.section(page, "Steps")) == [
+        ["scenario", "figure", "jax cpu", "torch cpu"],
+        ["dense", "Step inside an epoch (ms)", "2.00", NOTHING],
+    ]
+    assert page.endswith("A note.")
+
+
+def test_a_table_of_nothing_is_left_out() -> None:
+    summary = summed(made.trial())
+    assert drawn(metric_section(summary, "Epochs", ["total_s"], [])) == ""
+    assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="total_s")) == ""
+    assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="epoch_s")) != ""
+
+
+CONTROL = "A/A control: what this machine cannot distinguish"
+
+
+def in_rounds(backend: str, *steps_ms: float, name: str = "dense") -> list[TrialRecord]:
+    return [
+        made.trial(index, name, backend, found=made.measurement(step, overhead_ms=0))
+        for index, step in enumerate(steps_ms, start=1)
+    ]
+
+
+def found_in(*given: TrialRecord) -> Findings:
+    return findings(made.record(*given, rounds=max(one.round for one in given)))
+
+
+def verdicts(found: Findings) -> list[list[str]]:
+    return table.rows(table.section(document(found), "Verdicts"))[1:]
+
+
+CLEAR = in_rounds("jax", 1.0, 1.001, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("rival", "verdict"),
+    [
+        ((2.0, 2.001, 1.999), "faster"),
+        ((1.002, 1.003, 1.001), "same"),
+    ],
+)
+def test_the_fastest_is_judged_against_each_of_the_others(rival: tuple[float, ...], verdict: str) -> None:
+    ((scenario, fastest, against, ratio, found, rounds),) = verdicts(found_in(*CLEAR, *in_rounds("torch", *rival)))
+    assert (scenario, fastest, against, found, rounds) == ("dense", "jax cpu", "torch cpu", verdict, "3")
+    assert float(ratio.split()[0]) == pytest.approx(1 / rival[0], rel=0.01)
+
+
+def test_what_is_not_decided_says_how_many_rounds_would_decide_it() -> None:
+    (row,) = verdicts(found_in(*CLEAR, *in_rounds("torch", 1.05, 1.12, 1.04)))
+    assert row[4] == "inconclusive"
+    assert int(row[5]) > 3
+    (row,) = verdicts(found_in(*CLEAR, *in_rounds("torch", 1.02, 1.9, 0.8)))
+    assert row[4:] == ["inconclusive", "over 30"]
+
+
+@pytest.mark.parametrize(("data", "shown"), [("synthetic", "MNIST, synthetic"), ("real", "MNIST")])
+def test_a_row_says_what_it_was_fed_and_how_long_its_epoch_is(data: str, shown: str) -> None:
+    record: Record = dataclasses.replace(
+        made.record(*CLEAR), config=RunConfig(data="real" if data == "real" else "synthetic")
+    )
+    (row,) = table.rows(table.section(document(findings(record)), "What was measured"))[1:]
+    assert row == ["dense", shown, "32", "100"]
+
+
+def test_three_columns_fit_into_a_terminal() -> None:
+    name = "mnist_linear_arrays"  # as long as the longest of the built-in ones
+    columns = {"jax": 1.0, "tensorflow": 12.0, "torch": 1_234.0}
+    given = [one for backend, ms in columns.items() for one in in_rounds(backend, ms, 1.2 * ms, 0.8 * ms, name=name)]
+    shown = table.on_terminal(screen(found_in(*given)))
+    assert max(map(len, shown.splitlines())) <= 100
+    below = shown.partition("Training step")[2]
+    (line,) = (line for line in below.splitlines() if line.startswith(name))  # it is in one line
+    assert line.split()[1:3] == ["0.986", "ms"]
+
+
+def in_turn(backend: str, factor: float, blocks: int = 1, control: bool = False) -> list[TrialRecord]:
+    """Trials that took turns, in slices that scatter by a percent."""
+    slices = [factor * (1 + 0.01 * (cycle % 3)) for cycle in range(12)]
+    options = Options(control=control)
+    return [
+        made.in_block(block, made.sliced(slices), backend=backend, options=options) for block in range(1, blocks + 1)
+    ]
+
+
+def test_columns_that_took_turns_are_compared_block_by_block() -> None:
+    text = document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3)))
+    assert "compared block by block" in text
+    assert "paired by rounds" not in text
+    assert "from the slices" not in text
+    assert "paired by rounds" in document(found_in(*CLEAR, *in_rounds("torch", 2.0, 2.0, 2.0)))
+
+
+def test_one_block_has_a_verdict_from_its_slices_and_says_so() -> None:
+    text = document(found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0)))
+    (row,) = table.rows(table.section(text, "Training step"))[1:]
+    assert row[1:] == ["**1.11 ms**", "2.12 ms, 1.91× ±17 %"]
+    assert "Interval from the slices of fewer than 3 rounds, widened: dense." in text
+    assert "no interval" not in text
+
+
+def test_a_control_is_a_line_of_its_own_and_no_column() -> None:
+    found = found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0), *in_turn("jax", 1.0, control=True))
+    for text in (document(found), brief(found)):
+        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(
+            text, "A/A control: what this machine cannot distinguish"
+        )
+        assert table.rows(table.section(text, "Training step"))[0][-2:] == ["jax cpu", "torch cpu"]
+    assert "has no verdicts" not in text.replace("the row has no verdicts", "")
+
+
+def test_a_control_that_is_off_takes_the_row_s_verdicts_away() -> None:
+    found = found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 2.0, 3), *in_turn("jax", 1.5, 3, control=True))
+    text = document(found)
+    assert [row[4] for row in verdicts(found)] == ["inconclusive"]
+    assert "so the row has no verdicts." in table.section(text, CONTROL)
+    assert "No verdict: a column measured twice differs from itself: dense." in text
+    assert "**" not in table.section(text, "Training step")
+
+
+def test_columns_that_did_not_fit_into_memory_together_are_named() -> None:
+    apart = [
+        dataclasses.replace(one, round=1, block=block)
+        for block, backends in ((1, ("jax", "tensorflow")), (2, ("jax", "torch")))
+        for backend in backends
+        for one in in_turn(backend, 1.0)
+    ]
+    text = document(found_in(*apart))
+    assert "for lack of memory: dense jax cpu, tensorflow cpu; dense jax cpu, torch cpu." in text
+    assert "for lack of memory" not in document(found_in(*in_turn("jax", 1.0, 3), *in_turn("torch", 1.0, 3)))
+
+
+def test_a_run_without_a_trial_says_so_in_place_of_a_table() -> None:
+    text = document(findings(made.record(rounds=0)))
+    assert "## Training step\n\n- Nothing was measured.\n" in text
+    assert "| scenario |" not in text
+
+
+GPU = Device("cuda", 0, "NVIDIA H200")
+
+
+def with_first_step(step_ms: float, first_step_ms: int = 300) -> Measurement:
+    usual = made.measurement(step_ms)
+    return dataclasses.replace(
+        usual, training=dataclasses.replace(made.trained(usual), first_step_ns=first_step_ms * made.MS)
+    )
+
+
+def three_of(
+    step_ms: float, backend: str = "torch", device: Device = made.CPU, first_ms: int = 300
+) -> list[TrialRecord]:
+    return [
+        made.trial(index, backend=backend, device=device, found=with_first_step(step_ms * (1 + index / 1000), first_ms))
+        for index in (1, 2, 3)
+    ]
+
+
+def page_of(*trials: TrialRecord) -> str:
+    return document(findings(made.record(*trials, rounds=max((one.round for one in trials), default=0))))
+
+
+def test_an_epoch_is_its_overhead_and_its_steps() -> None:
+    section = table.section(page_of(made.trial(found=with_first_step(2.0))), "Epoch")
+    assert "The overhead and the steps are not measured in turn" in section
+    rows = table.rows(section)
+    assert {figure: value for _, figure, value in rows[1:]} == {
+        "Training step (ms)": "2.10",
+        "Epoch of the published length (s)": "0.210",
+        "Epoch overhead (ms)": "10.0",
+        "Step inside an epoch (ms)": "2.00",
+        "Training throughput (/s)": "15,200",
+    }
+
+
+def test_prediction_is_by_single_samples_by_batches_and_in_one_go() -> None:
+    rows = table.rows(table.section(page_of(made.trial()), "Prediction"))
+    figures = {figure: value for _, figure, value in rows[1:]}
+    assert figures["One sample, median (ms)"].startswith("1.00")
+    assert figures["One batch, 90th percentile (ms)"].startswith("2.00")
+    assert figures["predict, throughput (/s)"].startswith("20,000")
+
+
+def test_before_the_first_result_compiling_is_what_the_second_step_saves() -> None:
+    rows = table.rows(table.section(page_of(made.trial()), "Before the first result"))
+    figures = {figure: value for _, figure, value in rows[1:]}
+    assert figures["First step (ms)"] == "300"
+    assert figures["Of which tracing and compiling (ms)"] == "280"  # what follows without compiling takes 20 ms
+    assert figures["Peak memory of the process (MiB)"] == "512"
+
+
+@pytest.mark.parametrize(("first_ms", "said"), [(3_000, True), (300, False)])
+def test_a_longer_first_step_is_repaid_where_later_ones_are_shorter(first_ms: int, said: bool) -> None:
+    text = page_of(*three_of(1.0, "jax", first_ms=first_ms), *three_of(2.0))
+    assert ("jax cpu starts 2.70 s slower than torch cpu, and has made up for it after 2,690 steps" in text) is said
+    assert ("## When compiling has paid" in text) is said
+
+
+def test_a_backend_on_both_devices_is_compared_with_itself() -> None:
+    text = page_of(*three_of(1.0, "jax"), *three_of(0.1, "jax", GPU), *three_of(2.0))
+    (row,) = table.rows(table.section(text, "CPU against GPU"))[1:]
+    assert row == ["dense", "jax cpu", "jax gpu, NVIDIA H200", "5.50 ±0.1 %", "GPU faster"]
+    assert "## CPU against GPU" not in page_of(*three_of(1.0, "jax"), *three_of(0.1, "torch", GPU))
+
+
+def test_what_was_learned_stands_beside_what_the_others_learned() -> None:
+    rows = table.rows(table.section(page_of(made.trial(), made.trial(backend="jax")), "Learning"))
+    assert rows[0] == ["scenario", "figure", "jax cpu", "torch cpu"]
+    assert [row[2:] for row in rows[1:]] == [["1.50", "1.50"], ["0.500", "0.500"]]
+
+
+def test_the_time_of_a_trial_is_the_mean_of_its_phases() -> None:
+    rows = table.rows(table.section(page_of(made.trial()), "Where the time of a trial goes"))
+    assert rows == [["phase (s)", "torch cpu"], ["spawn", "0.001"], ["import", "0.003"]]
+
+
+def test_a_signal_has_its_trials_and_an_example() -> None:
+    trials = three_of(1.0)
+    trials[1] = dataclasses.replace(trials[1], noise=[made.DISTURBED])
+    (row,) = table.rows(table.section(page_of(*trials), "Noise"))[1:]
+    assert row == ["others", "1", "1", "other processes used 40% of the CPU (dense torch cpu, round 2)"]
+    assert "## Noise" not in page_of(*three_of(1.0))
+
+
+SCATTER = (1.0, 1.001, 0.999)
+NATIVE = Options(native=True)
+KERAS_COSTS = "What Keras costs"
+
+
+def twins(keras_ms: float, native_ms: float, name: str = "dense", rounds: int = 3) -> list[TrialRecord]:
+    return [
+        made.trial(index, name, options=options, found=made.measurement(ms * SCATTER[index - 1], overhead_ms=0.0))
+        for options, ms in ((Options(), keras_ms), (NATIVE, native_ms))
+        for index in range(1, rounds + 1)
+    ]
+
+
+def costs(*trials: TrialRecord, rounds: int = 3) -> str:
+    found: Record = made.record(*trials, rounds=rounds)
+    return drawn(what_keras_costs(findings(found)))
+
+
+def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:
+    header, *lines = table.rows(table.section(costs(*twins(3.0, 2.0)), KERAS_COSTS))
+    assert header == ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
+    assert [line[2] for line in lines] == ["step inside an epoch", "epoch"]
+    assert lines[0] == [
+        "dense",
+        "torch cpu",
+        "step inside an epoch",
+        "3.00 ms ±0.2 %",
+        "2.00 ms ±0.2 %",
+        "1.50 ±0.0 %",
+        "slower",
+    ]
+    assert lines[1][3:5] == ["0.300 s ±0.2 %", "0.200 s ±0.2 %"]
+
+
+def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:
+    text = costs(*twins(3.0, 2.0))
+    assert "significantly, by more than 3%" in text and "Fewer than" not in text
+    assert "(2 verdicts corrected by Holm's method)" in text
+    assert "their first six losses agree" in text
+
+
+def test_a_single_round_has_no_verdict_and_says_so() -> None:
+    text = costs(*twins(3.0, 2.0, rounds=1), rounds=1)
+    assert [line[-1] for line in table.rows(text)[1:]] == ["inconclusive"] * 2
+    assert "Fewer than 3 rounds: no interval, no verdict." in text and "significantly" not in text
+
+
+def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> None:
+    trials = [
+        made.trial(index, options=options, found=made.measurement(ms * SCATTER[index - 1], overhead_ms=0.0))
+        for options, ms in ((Options(), 2.0), (Options(busy_cores=1), 6.0))
+        for index in range(1, 4)
+    ]
+    found = findings(made.record(*trials, rounds=3))
+    header, line = table.rows(table.section(drawn(what_busy_cores_cost(found)), "What busy cores cost"))
+    assert header[2:5] == ["undisturbed", "beside busy cores", "times as long"]
+    assert line[1] == "torch cpu busy-cores=1"
+    assert line[-2:] == ["3.00 ±0.0 %", "slower"]
+    (ranking,) = found.summary.rankings
+    assert ranking.fastest is None  # what was slowed on purpose competes with nobody
+
+
+PUBLISHED = "Beside the published figures"
+FIGURE = Figure(
+    "dense", "default", "MacBook | M1", "TensorFlow 2.9", "somewhere", Side(step_ms=(3, 3)), Side(epoch_s=(0.5, 0.7))
+)
+
+
+def published(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "dense") -> str:
+    known: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        known.setdefault((figure.scenario, figure.workload), []).append(figure)
+    monkeypatch.setattr(tables, "figures", lambda: known)
+    trials = [made.trial(name=name, backend="torch"), made.trial(name=name, backend="jax", failure=made.FAILURE)]
+    return drawn(beside_published(findings(made.record(*trials))))
+
+
+def test_both_devices_their_ratio_and_what_is_measured_stand_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = published(monkeypatch, FIGURE)
+    lines = [line.replace("\\|", "/") for line in text.splitlines()]
+    header, line = table.rows("\n".join(lines))
+    assert header == [
+        "scenario",
+        "published CPU",
+        "published GPU",
+        "GPU / CPU",
+        "their machine",
+        "jax cpu",
+        "torch cpu",
+    ]
+    # 100 steps in half a second to 0.7 s; against 3 ms that is the double.
+    assert line == ["dense", "3.00", "5.00–7.00", "2.00", "MacBook / M1; TensorFlow 2.9", NOTHING, "2.10"]
+
+
+def test_a_device_of_which_nothing_was_published_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = dataclasses.replace(FIGURE, gpu=None, hardware="a PC")
+    assert table.rows(published(monkeypatch, alone))[1][1:4] == ["3.00", NOTHING, NOTHING]
+    empty = dataclasses.replace(alone, gpu=Side(accuracy=0.9))
+    assert table.rows(published(monkeypatch, empty))[1][1:4] == ["3.00", NOTHING, NOTHING]
+
+
+def test_a_figure_that_must_not_be_believed_is_marked_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    flagged = dataclasses.replace(FIGURE, hardware="a PC", cpu=Side(step_ms=(3, 3), flag="never learned"))
+    text = published(monkeypatch, flagged)
+    assert table.rows(text)[1][1:3] == ["3.00 ⚠", "5.00–7.00"]
+    assert text.count("\n- dense: the CPU run never learned.\n") == 1
+
+
+def test_what_else_was_published_is_one_remark_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = dataclasses.replace(
+        FIGURE, cpu=Side(step_ms=(3, 3), accuracy=0.0), gpu=Side(step_ms=(6, 6), accuracy=0.9), note="*two* runs"
+    )
+    assert published(monkeypatch, noted).count("- dense: accuracy 0 / 0.9; \\*two\\* runs.") == 1
+
+
+def test_a_published_zero_is_a_figure() -> None:
+    assert Figure("a", "b", "", "", "", Side(accuracy=0.0), None).remarks == ["accuracy 0 / –"]
+
+
+def test_a_row_of_which_nothing_was_published_is_in_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert published(monkeypatch, FIGURE, name="mine") == ""
+    assert published(monkeypatch) == ""
+
+
+@pytest.mark.parametrize(("suite", "shown"), [("published", True), (None, True), ("", False)])
+def test_nothing_was_published_of_one_s_own_scenario_of_the_same_name(
+    monkeypatch: pytest.MonkeyPatch, suite: str | None, shown: bool
+) -> None:
+    monkeypatch.setattr(tables, "figures", lambda: {("dense", "default"): [FIGURE]})
+    record = made.record(made.trial())
+    record.scenarios = [dataclasses.replace(one, suite=suite) for one in record.scenarios]
+    assert (beside_published(findings(record)) is not None) is shown
+
+
+def test_each_machine_has_a_line_with_its_batch_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = dataclasses.replace(FIGURE, hardware="A100", software="Keras 3", batch=128, precision="float16")
+    lines = table.rows(published(monkeypatch, dataclasses.replace(FIGURE, hardware="a PC"), other))[1:]
+    assert [line[4] for line in lines] == ["a PC; TensorFlow 2.9", "A100; Keras 3; batch 128; float16"]
+
+
+def test_each_sitting_s_ratios_are_shown_and_by_how_much_two_differ() -> None:
+    found = findings(run([2.0, 2.5]))
+    said = drawn(each_sitting(found))
+    header, line = table.rows(table.section(said, "Sittings"))
+    assert header == ["scenario", "column", "against", "sitting 1", "sitting 2", "apart"]
+    assert line[:3] == ["dense", "torch cpu", "jax cpu"]
+    assert line[-1] == "25% ⚠"
+    assert "Sitting 2: its rounds ended from 2026-01-02T00:00:00Z to 2026-01-02T00:02:00Z." in said
+    assert "## Sittings" in document(found) and "## Sittings" in brief(found)
+
+
+def test_of_three_no_two_are_compared() -> None:
+    _, line = table.rows(table.section(drawn(each_sitting(findings(run([2.0, 2.5, 2.2])))), "Sittings"))
+    assert line[-1] == "–"
+
+
+def test_a_run_in_one_sitting_has_no_such_section() -> None:
+    assert each_sitting(findings(run([2.0]))) is None
