@@ -1,19 +1,27 @@
-"""Every backend's module, without importing a framework."""
+"""Every backend's module, without its framework: what all have in common, and what one alone does with a stand-in."""
 
 import inspect
 import sys
-from collections.abc import Callable
+import types
+import warnings
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
-from kerasbench.backends import Backend
+from kerasbench.backends import Backend, jax, tensorflow, torch
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
-CPU, CUDA, MPS = Device("cpu"), Device("cuda", 1), Device("mps")
+CPU, CUDA, MPS, METAL = Device("cpu"), Device("cuda", 1), Device("mps"), Device("metal")
+
+
+def never() -> None:
+    """A training step that must not be run."""
+    pytest.fail("the step was run")
 
 
 def test_the_backends_are_the_modules_of_the_folder() -> None:
@@ -48,8 +56,8 @@ def test_each_variable_that_a_backend_heeds_is_one_of_its_own(name: str) -> None
 @pytest.mark.parametrize(
     ("name", "device", "jit", "cause"),
     [
-        ("tensorflow", Device("metal"), True, "XLA does not compile for Metal"),
-        ("tensorflow", Device("metal"), False, None),
+        ("tensorflow", METAL, True, "XLA does not compile for Metal"),
+        ("tensorflow", METAL, False, None),
         ("tensorflow", CPU, True, None),
         ("torch", MPS, True, None),
         ("jax", MPS, True, None),
@@ -108,9 +116,12 @@ def test_threads_are_limited_only_where_that_was_asked_for(name: str, variable: 
 
 @pytest.mark.parametrize(
     ("name", "device", "jit"),
-    [("jax", CPU, True), ("torch", CUDA, False), ("tensorflow", CPU, False), ("tensorflow", CUDA, True),
-     ("tensorflow", Device("metal"), False)],
-)  # fmt: skip
+    [
+        ("jax", CPU, True),
+        ("torch", CUDA, False),
+        *(("tensorflow", device, jit) for device, jit in ((CPU, False), (CUDA, True), (METAL, False))),
+    ],
+)
 def test_jit_is_what_the_backend_normally_does(name: str, device: Device, jit: bool) -> None:
     assert backends.get(name).jit_default(device) is jit
 
@@ -122,5 +133,203 @@ def test_no_framework_was_imported_for_all_this() -> None:
 
 
 @pytest.mark.parametrize("name", ["jax", "tensorflow"])
-def test_backends_that_tell_of_no_fallback_run_no_step_for_it(name: str, never: Callable[[], None]) -> None:
+def test_backends_that_tell_of_no_fallback_run_no_step_for_it(name: str) -> None:
     assert backends.get(name).fallbacks(never) == {}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One of JAX's devices."""
+
+    platform: str
+    id: int = 0
+
+
+JAX_GPU, SECOND_GPU, JAX_CPU = Place("gpu"), Place("gpu", 1), Place("cpu")
+
+
+def fake_jax(default: list[Place], new_array: Place) -> types.ModuleType:
+    """Return a jax with these devices on its default platform, which puts a new array on that one."""
+    module = types.ModuleType("jax")
+    module.devices = lambda: default  # type: ignore[attr-defined]
+    module.default_backend = lambda: default[0].platform  # type: ignore[attr-defined]
+    module.config = types.SimpleNamespace(update=lambda name, value: None)  # type: ignore[attr-defined]
+    array = types.SimpleNamespace(devices=lambda: {new_array})
+    module.numpy = types.SimpleNamespace(zeros=lambda shape: array)  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm", "mps"])
+def test_a_gpu_that_jax_passed_over_is_not_replaced_by_the_cpu(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", fake_jax([JAX_CPU], JAX_CPU))
+    with pytest.raises(RuntimeError, match=f"JAX finds no {platform} device here, and would use the CPU"):
+        jax.configure(Device(platform), DEFAULT)
+
+
+@pytest.mark.parametrize(("device", "found"), [(Device("cpu"), JAX_CPU), (Device("cuda"), JAX_GPU)])
+def test_the_platform_that_was_asked_for_will_do(device: Device, found: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", fake_jax([found], found))
+    jax.configure(device, DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("default", "new_array", "seen"),
+    [
+        ([JAX_CPU], JAX_CPU, ["cpu:0"]),
+        ([JAX_GPU], JAX_GPU, ["gpu:0"]),
+        ([JAX_GPU, SECOND_GPU], JAX_GPU, ["gpu:0", "gpu:1"]),
+        ([JAX_GPU], JAX_CPU, ["cpu:0", "gpu:0"]),  # jax_default_device was set to the CPU
+    ],
+)
+def test_the_runtime_s_view_is_of_the_default_platform_and_of_where_a_new_array_lies(
+    default: list[Place], new_array: Place, seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jax", fake_jax(default, new_array))
+    assert jax.runtime_view() == seen
+
+
+@pytest.mark.parametrize(("variable", "grows"), [("false", True), ("true", False), (None, False)])
+def test_memory_grows_unless_it_is_taken_at_once(
+    variable: str | None, grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(jax.PREALLOCATE, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(jax.PREALLOCATE, variable)
+    assert jax.memory_grows(Device("cuda")) is grows
+    assert jax.memory_grows(Device("cpu")) is None
+
+
+def test_its_versions_are_those_of_its_compiler_and_plug_in_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"jaxlib": "0.10.1", "jax-cuda13-plugin": "0.10.1"}
+    module = fake_jax([JAX_CPU], JAX_CPU)
+    module.__version__ = "0.10.2"  # type: ignore[attr-defined]
+
+    def version(package: str) -> str:
+        if package not in known:
+            raise metadata.PackageNotFoundError(package)
+        return known[package]
+
+    monkeypatch.setitem(sys.modules, "jax", module)
+    monkeypatch.setattr(metadata, "version", version)
+    assert jax.versions() == known | {"jax": "0.10.2", "jax-wheel": "jax-cuda13-plugin"}
+    del known["jax-cuda13-plugin"]
+    assert jax.versions() == known | {"jax": "0.10.2", "jax-wheel": "CPU"}
+
+
+def fake_tensorflow(gpus: list[str], growth: bool | None) -> types.ModuleType:
+    module = types.ModuleType("tensorflow")
+    experimental = types.SimpleNamespace(get_memory_growth=dict.fromkeys(gpus, growth).__getitem__)
+    module.config = types.SimpleNamespace(  # type: ignore[attr-defined]
+        get_visible_devices={"GPU": gpus}.__getitem__, experimental=experimental
+    )
+    return module
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "said", "variable", "grows"),
+    [
+        (CPU, [], None, "true", None),
+        (CUDA, [], None, "true", None),
+        (CUDA, ["0"], None, "true", True),
+        (CUDA, ["0"], None, None, False),
+        (CUDA, ["0"], None, "false", False),
+        (CUDA, ["0"], False, "true", False),  # the scenario said otherwise, which goes before the variable
+        (METAL, ["0"], True, None, True),
+    ],
+)
+def test_whether_a_gpu_s_memory_is_taken_as_it_is_needed_is_read_back(
+    device: Device,
+    gpus: list[str],
+    said: bool | None,
+    variable: str | None,
+    grows: bool | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", fake_tensorflow(gpus, said))
+    monkeypatch.delenv(tensorflow.GROWTH, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(tensorflow.GROWTH, variable)
+    assert tensorflow.memory_grows(device) is grows
+
+
+# pytorch issues 77764 and 106594, and a warning of torch's that is about something else (roboflow/rf-detr issue 29).
+CHOLESKY = (
+    "The operator 'aten::linalg_cholesky_ex.L' is not currently supported on the MPS backend and will fall back to run "
+    "on the CPU. This may have performance implications. (Triggered internally at "
+    "/Users/runner/pytorch/aten/src/ATen/mps/MPSFallback.mm:11.)"
+)
+SGN = (
+    "The operator 'aten::sgn.out' is not currently supported on the MPS backend and will fall back to run on the CPU. "
+    "This may have performance implications. (Triggered internally at "
+    "/Users/runner/pytorch/aten/src/ATen/mps/MPSFallback.mm:13.)"
+)
+MESHGRID = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+
+
+class Mps:
+    """A torch that warns as the real one does: of its kind once in a process, unless it is told to warn always."""
+
+    def __init__(self) -> None:
+        self.always = False
+        self.warned = False
+
+    def fall_back(self, *texts: str) -> None:
+        for text in texts:
+            if self.always or not self.warned:
+                self.warned = True
+                warnings.warn(text, UserWarning, stacklevel=1)
+
+
+@pytest.fixture
+def mps(monkeypatch: pytest.MonkeyPatch) -> Mps:
+    """The Apple GPU, with fallbacks allowed, in a process that has had its one warning before."""
+    found = Mps()
+    found.warned = True
+    module = types.ModuleType("torch")
+    module.set_warn_always = lambda on: setattr(found, "always", on)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", module)
+    monkeypatch.setattr(torch, "_default_device", lambda: "mps")
+    monkeypatch.setenv(torch.FALLBACK, "1")
+    return found
+
+
+def test_what_falls_back_is_counted_by_its_name(mps: Mps) -> None:
+    counted = torch.fallbacks(lambda: mps.fall_back(CHOLESKY, SGN, MESHGRID, SGN))
+    assert counted == {"aten::linalg_cholesky_ex.L": 1, "aten::sgn.out": 2}
+    assert not mps.always
+
+
+def test_torch_warns_as_before_after_a_step_that_failed(mps: Mps) -> None:
+    def fail() -> None:
+        raise RuntimeError("MPS backend out of memory")
+
+    with pytest.raises(RuntimeError):
+        torch.fallbacks(fail)
+    assert not mps.always
+
+
+@pytest.mark.parametrize(("device", "value"), [("mps", None), ("mps", "0"), ("cpu", "1"), ("cuda:0", "1")])
+@pytest.mark.usefixtures("mps")
+def test_no_step_is_run_where_nothing_may_fall_back(
+    device: str, value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "_default_device", lambda: device)
+    monkeypatch.delenv(torch.FALLBACK)
+    if value is not None:
+        monkeypatch.setenv(torch.FALLBACK, value)
+    assert torch.fallbacks(never) == {}
+
+
+@pytest.mark.parametrize(("platform", "reaches"), [("mps", True), ("cpu", False), ("cuda", False)])
+def test_the_switch_reaches_trials_on_the_apple_gpu_alone(
+    platform: str, reaches: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(torch.FALLBACK, "1")
+    assert (torch.FALLBACK in torch.environment(Device(platform), DEFAULT, "")) is reaches
+    monkeypatch.delenv(torch.FALLBACK)
+    assert torch.FALLBACK not in torch.environment(Device(platform), DEFAULT, "")
+
+
+def test_memory_grows_on_a_gpu() -> None:
+    assert torch.memory_grows(Device("cuda")) is True
+    assert torch.memory_grows(Device("cpu")) is None

@@ -1,9 +1,14 @@
+"""What all loops share: which rows a batch takes, means, predictions, and what they may import."""
+
 import ast
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from kerasbench import backends, native
+from kerasbench.native import BaseLoop, batches, take
 from kerasbench.plan import catalog
 
 FILES = [*catalog.builtin_folder().glob("native/*.py"), *Path(native.__file__).parent.glob("*.py")]
@@ -21,3 +26,60 @@ def test_a_twin_and_its_loop_use_no_keras_and_one_framework(file: Path) -> None:
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert "keras" not in imported | used
     assert len(imported & set(backends.names())) <= 1
+
+
+class Doubling(BaseLoop):
+    """Outputs are twice the inputs, and lie on a device of their own until they are fetched."""
+
+    def __init__(self, accuracy: bool = True) -> None:
+        super().__init__(accuracy)
+        self.batches: list[int] = []
+
+    def forward(self, x: Any) -> Any:
+        self.batches.append(len(x))
+        return ("on the device", 2 * x)
+
+    @staticmethod
+    def fetch(outputs: Any) -> Any:
+        return outputs[1]
+
+
+def test_prediction_goes_batch_by_batch_and_ends_in_one_array() -> None:
+    loop, x = Doubling(), np.arange(10)
+    assert loop.predict(x, 4).tolist() == [2 * one for one in range(10)]
+    assert loop.batches == [4, 4, 2]
+
+
+@pytest.mark.parametrize(("accuracy", "logs"), [(True, {"loss": 0.5, "accuracy": 0.75}), (False, {"loss": 0.5})])
+def test_logs_are_means_over_samples(accuracy: bool, logs: dict[str, float]) -> None:
+    assert Doubling(accuracy)._logs(10.0, 15, 20) == logs
+
+
+def test_an_epoch_that_was_stopped_before_its_first_step_has_logs_too() -> None:
+    assert Doubling()._logs(0.0, 0, 0) == {"loss": 0.0, "accuracy": 0.0}
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_every_row_is_in_one_batch_and_the_last_may_be_partial(shuffle: bool) -> None:
+    found = list(batches(10, 4, shuffle, "int32"))
+    assert [len(rows) for rows in found] == [4, 4, 2]
+    assert all(rows.dtype == np.int32 for rows in found)
+    assert sorted(np.concatenate(found)) == list(range(10))
+
+
+def test_the_order_is_the_given_one_unless_it_is_shuffled_anew_in_each_epoch() -> None:
+    assert list(np.concatenate(list(batches(1000, 10, False, "int64")))) == list(range(1000))
+    first, second = (np.concatenate(list(batches(1000, 10, True, "int64"))) for _ in range(2))
+    assert list(first) != list(second) != list(range(1000))
+
+
+def test_one_batch_of_all_rows_is_taken_as_it_lies() -> None:
+    assert list(batches(10, 10, True, "int64")) == list(batches(10, 32, False, "int64")) == [None]
+
+
+def test_a_batch_is_gathered_from_both_unless_it_is_all_there_is() -> None:
+    x: Any = np.arange(10)
+    y: Any = x % 3
+    some_x, some_y = take(x, y, np.array([4, 1]), lambda rows, chosen: rows[chosen])
+    assert (some_x.tolist(), some_y.tolist()) == ([4, 1], [1, 1])
+    assert take(x, y, None, lambda rows, chosen: None) == (x, y)
