@@ -17,18 +17,14 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """``gpu`` is False where an environment for the CPU alone was asked for.
+    """The machine and the interpreter that an environment is for."""
 
-    ``system`` is ``sys.platform``'s word. ``cuda`` is the newest major version that the NVIDIA driver speaks, None
-    where there is none; ``macos`` is macOS' version, empty elsewhere.
-    """
-
-    system: str
+    system: str  # as sys.platform has it
     architecture: str
     python: Version
-    gpu: bool = True
-    cuda: int | None = None
-    macos: Version = ()
+    gpu: bool = True  # False: an environment for the CPU alone was asked for
+    cuda: int | None = None  # the newest major version that the NVIDIA driver speaks; None: no driver
+    macos: Version = ()  # empty on other systems
 
     @property
     def apple_silicon(self) -> bool:
@@ -38,35 +34,25 @@ class Target:
 class Backend(Protocol):
     """What a backend's module defines."""
 
-    PACKAGE: str
-    """The package whose presence means that the backend is installed."""
-
-    ALWAYS: dict[str, str]
-    """Variables of each of its children, also of one that measures nothing: KERAS_BACKEND is Keras' name for it."""
-
-    VARIABLES: tuple[str, ...]
-    """Patterns of its own environment variables that change figures: the doctor names those that a shell has set."""
-
-    HEEDED: tuple[str, ...]
-    """Those of them that ``environment`` takes over from the shell, because a user sets them on purpose."""
-
-    OTHER_JIT: bool | None
-    """What ``explain`` tries besides: the other way round from its default, None where that is not worth the time."""
-
+    PACKAGE: str  # the package whose presence means that the backend is installed
+    ALWAYS: dict[str, str]  # variables of each of its children: KERAS_BACKEND is Keras' name for it
+    VARIABLES: tuple[str, ...]  # patterns of its own variables that change figures: the doctor names those that are set
+    HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
+    OTHER_JIT: bool | None  # what explain tries besides the default; None: not worth the time
+    # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
-    """Takes one training step as a function, and returns the floating-point operations of it; None where it cannot."""
 
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, its own compilation caches in a folder.
 
-        Those of what lies below all backends (CUDA, ROCm) are moved for all of them (``children/variables.py``).
+        The caches of what lies below all backends (CUDA, ROCm) are moved by ``processes/variables.py``.
         """
 
     def requirements(self, target: Target) -> list[str]:
         """Return what pip installs, beside keras, so that this backend uses the target's devices."""
 
     def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None:
-        """Return why it cannot, unlike others, do on a device what is asked for, and what to do; None where it can."""
+        """Return why it cannot do on a device what others can, and a remedy; None if it can."""
 
     def configure(self, device: Device, options: Options) -> None:
         """Do in the child, before the first operation, what the environment cannot."""
@@ -90,7 +76,7 @@ class Backend(Protocol):
         """Return the devices that this process's runtime would put a new tensor on."""
 
     def peak_device_bytes(self, device: Device) -> int | None:
-        """Return the peak of live bytes on the device by the backend's own counter, None where it has none."""
+        """Return the peak of live bytes on the device by the backend's own counter; None if it has none."""
 
     def on_device(self, arrays: Any) -> Any:
         """Return NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device."""
@@ -108,16 +94,16 @@ class Backend(Protocol):
         """Return whether the device's memory is taken as it is needed, not all at the start; None on the CPU."""
 
     def fallbacks(self, step: Callable[[], object]) -> dict[str, int]:
-        """Return the operations that the device lacks and the CPU did instead in one training step, with their numbers.
+        """Return the operations of a training step that the device lacks and the CPU did instead, with their numbers.
 
-        ``step`` runs one. It is not run where nothing may fall back, or nothing tells.
+        ``step`` runs one; it is not called if nothing may fall back, or nothing tells.
         """
 
     def fp32(self) -> str:
         """Return how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``."""
 
     def threads(self) -> int | None:
-        """Return the backend's own setting for computing threads, None where it does not tell."""
+        """Return the backend's own setting for computing threads; None if it does not tell."""
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the backend's packages and plug-ins."""

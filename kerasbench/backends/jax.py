@@ -65,11 +65,11 @@ def configure(device: Device, options: Options) -> None:
 def devices() -> list[Device]:
     import jax
 
-    found = [Device(CPU)]
     accelerators = [device for device in jax.devices() if device.platform != CPU]
-    for index, device in enumerate(accelerators):
-        found.append(Device(_selector(device), index, device.device_kind))
-    return found
+    return [
+        Device(CPU),
+        *(Device(_selector(device), index, device.device_kind) for index, device in enumerate(accelerators)),
+    ]
 
 
 def jit_default(device: Device) -> bool:
@@ -96,10 +96,9 @@ def forward(model: Any, x: Any) -> Any:
     """Compile the pass as a whole: called eagerly, JAX compiles every operation of it by itself."""
     import jax
 
-    states = [
-        [variable.value for variable in group] for group in (model.trainable_variables, model.non_trainable_variables)
-    ]
-    return jax.jit(lambda *given: model.stateless_call(*given)[0])(*states, x)
+    groups = (model.trainable_variables, model.non_trainable_variables)
+    state = [[variable.value for variable in group] for group in groups]
+    return jax.jit(lambda *arrays: model.stateless_call(*arrays)[0])(*state, x)
 
 
 def placement(tensor: Any) -> str:
@@ -141,12 +140,8 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
     """Hand the step its state as ``fit`` does: arrays are donated, and in the end the model has the last ones."""
     import jax
 
-    groups = (
-        model.trainable_variables,
-        model.non_trainable_variables,
-        model.optimizer.variables,
-        model.metrics_variables,
-    )
+    groups = [model.trainable_variables, model.non_trainable_variables, model.optimizer.variables]
+    groups.append(model.metrics_variables)
     model.make_train_function()
 
     def run(steps: int) -> None:
@@ -189,11 +184,11 @@ def versions() -> dict[str, str]:
 
     import jax
 
-    found = {"jax": jax.__version__}
+    versions = {"jax": jax.__version__}
     for package in ("jaxlib", *PLUGINS):  # jaxlib holds the compiler, and may be older than jax
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in found) or "CPU"}
+            versions[package] = metadata.version(package)
+    return versions | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in versions) or "CPU"}
 
 
 def _platforms(device: Device) -> str:

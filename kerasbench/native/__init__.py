@@ -2,11 +2,8 @@
 
 A twin is a file beside its scenario, ``native/<scenario>_<backend>.py``, with a function ``build(start)`` that returns
 a ``Twin``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the framework
-writes them: rows on the device, one compiled step where the framework compiles, metrics read once an epoch.
-
-What the loops of all frameworks have in common; it imports none of them.
-
-Which rows a batch takes.
+writes them: rows on the device, one compiled step where the framework compiles, metrics read once an epoch. This module
+has what all of them share, and imports no framework.
 """
 
 from abc import ABC, abstractmethod
@@ -24,17 +21,14 @@ Logs = dict[str, float]
 
 @dataclass(frozen=True)
 class Start:
-    """What a twin starts from.
+    """What a twin starts from."""
 
-    ``weights`` are the Keras model's, NumPy arrays in its order and layout: a kernel is (inputs, outputs), or (height,
-    width, inputs, outputs). ``place`` is the device as torch calls it, ``cpu``, ``cuda`` or ``mps``; ``jit`` says
-    whether the step is compiled by XLA, where that can be chosen.
-    """
-
+    # The Keras model's, NumPy arrays in its order and layout: a kernel is (inputs, outputs), or (height, width, inputs,
+    # outputs).
     weights: list[Any]
     workload: Workload
-    place: str
-    jit: bool
+    place: str  # the device as torch calls it: cpu, cuda or mps
+    jit: bool  # whether the step is compiled by XLA, where that can be chosen
 
 
 class Twin(Protocol):

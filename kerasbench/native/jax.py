@@ -43,10 +43,7 @@ def dense(x: Any, kernel: Any, bias: Any) -> Any:
 
 
 class Loop(BaseLoop):
-    """Train ``model(params, x)``, which returns logits, by cross entropy; count what is right where ``accuracy``.
-
-    ``outputs`` makes what predict returns of logits.
-    """
+    """Train ``model(params, x)``, which returns logits, by cross entropy; ``outputs`` turns them into predictions."""
 
     jit = True
 

@@ -40,10 +40,7 @@ def adam(rate: float, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float
 
 
 class Loop(BaseLoop):
-    """Train ``model(variables, x)``, which returns logits, by cross entropy; count what is right where ``accuracy``.
-
-    ``outputs`` makes what predict returns of logits.
-    """
+    """Train ``model(variables, x)``, which returns logits, by cross entropy; ``outputs`` makes predictions of them."""
 
     def __init__(
         self,

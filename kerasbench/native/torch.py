@@ -47,10 +47,7 @@ def adam(rate: float, epsilon: float = 1e-7) -> MakeOptimizer:
 
 
 class Loop(BaseLoop):
-    """Train a module that returns logits by cross entropy, and count what it gets right where ``accuracy`` is asked.
-
-    ``outputs`` makes what predict returns of logits.
-    """
+    """Train a module that returns logits by cross entropy; ``outputs`` turns them into predictions."""
 
     jit = False
 
