@@ -5,7 +5,6 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import psutil
@@ -22,24 +21,18 @@ UUID_SHOWN = 12  # GPU-8f2a1c3d
 
 @dataclass(frozen=True)
 class Machine:
-    """What identifies a machine in a table.
-
-    ``cores`` are the logical processors that a run may use, ``cores_by_kind`` the physical ones where they differ
-    (``performance``, ``efficiency``); ``gpus`` are cards, with ``driver`` where there is one, and ``cards`` the UUIDs
-    of those that tell them. ``identifier`` is a hash of the system's own, or what the user calls the machine.
-    A container has none, unless the user names it: its image may be that of many machines.
-    """
+    """What identifies a machine in a table."""
 
     chip: str
-    cores: int
+    cores: int  # logical processors that a run may use
     memory_bytes: int
     system: str
     architecture: str
-    cores_by_kind: dict[str, int] = field(default_factory=dict)
+    cores_by_kind: dict[str, int] = field(default_factory=dict)  # physical ones: performance, efficiency; empty: alike
     gpus: list[str] = field(default_factory=list)
     driver: str = ""
-    identifier: str = ""
-    cards: list[str] = field(default_factory=list)
+    identifier: str = ""  # a hash of the system's own, or what the user calls the machine; empty in a container
+    cards: list[str] = field(default_factory=list)  # UUIDs of the cards that report them
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -66,22 +59,21 @@ def fingerprint() -> Machine:
         UsageError: the user calls it what cannot be a name.
     """
     apple = sys.platform == "darwin"
-    chip = macos.chip() if apple else linux.chip()
-    nvidias = [] if apple else nvidia.cards()
-    gpus, driver = _apple_gpu() if apple else _cards(nvidias)
-    contained = not apple and linux.is_contained()
-    own_id = macos.machine_id() if apple else linux.machine_id()
+    gpu = macos.gpu() if apple else None  # its driver is the system
+    cards = [] if apple else nvidia.cards()
+    # A container has no identifier of its own: its image may be that of many machines.
+    own_id = macos.machine_id() if apple else ("" if linux.is_contained() else linux.machine_id())
     return Machine(
-        chip=chip or platform.processor() or platform.machine(),
+        chip=(macos.chip() if apple else linux.chip()) or platform.processor() or platform.machine(),
         cores=processors(),
         memory_bytes=psutil.virtual_memory().total,
         system=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
-        gpus=gpus,
-        driver=driver,
-        identifier=_own_name() or ("" if contained else _hashed(own_id)),
-        cards=sorted(card.uuid for card in nvidias if card.uuid),
+        gpus=[gpu.label] if gpu else [card.name for card in cards],
+        driver=cards[0].driver if cards else "",
+        identifier=_own_name() or (_hashed(own_id) if own_id else ""),
+        cards=sorted(card.uuid for card in cards if card.uuid),
     )
 
 
@@ -94,16 +86,5 @@ def _own_name() -> str:
 
 
 def _hashed(text: str) -> str:
-    """Return a hash by which no other program's can be recognised; empty for nothing."""
-    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()[:12] if text else ""
-
-
-def _apple_gpu() -> tuple[list[str], str]:
-    """Return the Apple GPU, if there is one; its driver is the system."""
-    gpu = macos.gpu()
-    return [gpu.label] if gpu else [], ""
-
-
-def _cards(nvidias: Sequence[nvidia.Card]) -> tuple[list[str], str]:
-    """Return NVIDIA's cards and the version of their driver."""
-    return [card.name for card in nvidias], nvidias[0].driver if nvidias else ""
+    """Return a hash by which no other program's can be recognised."""
+    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()[:12]
