@@ -6,8 +6,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kerasbench.analysis.estimates import Estimate
+if TYPE_CHECKING:  # ``list`` draws a table without what computes
+    from kerasbench.analysis.estimates import Estimate
 
 LINEAR_UP_TO = 20.0  # times the fastest: beyond it the short bars could not be told apart
 STUB = 0.04  # of the width: what 1 has on a logarithmic scale, so that the fastest has a bar that can be seen
@@ -113,7 +115,7 @@ class Line:
 
     name: str
     colour: str
-    points: Sequence[tuple[float, Estimate]]
+    points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
     opacity: float = 1.0
 
