@@ -169,10 +169,6 @@ class Pace:
             return 0
         return 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns))
 
-    def counted(self, unit_ns: float) -> int:
-        """Return how many calls of this duration a slice measures."""
-        return math.ceil(self.protocol.slice_ns / unit_ns)
-
 
 def settle_ns(device: Device) -> int:
     """Return how long a child settles after it was parked."""

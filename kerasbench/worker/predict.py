@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -67,7 +68,7 @@ class Calls:
         for _ in range(self.pace.discarded(self._typical_ns, self.least)):
             self.call()
         began = self.pace.meter.read()
-        calls_ns = [self._time() for _ in range(self.pace.counted(self._typical_ns))]
+        calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
         self.durations_ns += calls_ns

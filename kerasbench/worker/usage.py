@@ -238,8 +238,7 @@ class BusyCores:
         return self.used_ns() / self._ran_ns if self._ran_ns else None
 
 
-# Of an NVIDIA card: the largest share that others used in the last so many ns. None: not known.
-CardShare = Callable[[int], float | None]
+CardShare = Callable[[int], float]  # the largest share of an NVIDIA card that others used in the last so many ns
 
 
 class _Process(ctypes.Structure):  # nvml.h, nvmlProcessInfo_t
@@ -262,19 +261,17 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
     )
 
 
-def unknown_share(_: int) -> float | None:
-    """Return None: there is no card, or its driver does not say."""
-    return None
+def card_share_reader(device: Device) -> CardShare | None:
+    """Return a function that reads others' use of this process's device; call it before a framework touches it.
 
-
-def card_share_reader(device: Device) -> CardShare:
-    """Return a function that reads others' use of this process's device; call it before a framework touches it."""
+    None: it is no NVIDIA card, or its driver does not say.
+    """
     if device.platform != CUDA:
-        return unknown_share
+        return None
     return watch_card(os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one card, in the order of their bus
 
 
-def watch_card(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare:
+def watch_card(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare | None:
     """Return a function that asks the driver's management library (NVML) for others' use of a card.
 
     Those count that were on the card before this process first touched it: in a container nobody learns the number that
@@ -286,14 +283,14 @@ def watch_card(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -
         card = _open_card(nvml, visible)
         others = None if card is None else _processes_on(nvml, card)
     except (OSError, AttributeError):  # AttributeError: the driver is older than the function
-        return unknown_share
+        return None
     if others is None:
-        return unknown_share
+        return None
     if not others:
         return lambda ns: 0.0
     samples = (_Sample * MOST)()
 
-    def share(ns: int) -> float | None:
+    def share(ns: int) -> float:
         since_us = time.time_ns() // 1_000 - ns // 1_000 - LOOK_BACK_US
         count = ctypes.c_uint(MOST)
         if nvml.nvmlDeviceGetProcessUtilization(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us)):
@@ -356,7 +353,7 @@ class Meter:
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
     helpers: list[str] = field(default_factory=list)  # processes that this one has started, but those of ``busy``
     busy: BusyCores = field(default_factory=BusyCores)
-    card: CardShare = unknown_share
+    card: CardShare | None = None
 
     def look_for_helpers(self) -> None:
         """Find the processes that this one has started. That takes too long to be done within a slice."""
@@ -371,9 +368,9 @@ class Meter:
 
     def with_card(self, slice_: Slice) -> Slice:
         """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""
-        share = self.card(slice_.ns)
-        if share is None:
+        if self.card is None:
             return slice_
+        share = self.card(slice_.ns)
         return dataclasses.replace(slice_, card_share=share, disturbed=slice_.disturbed or share > OF_CARD)
 
 
