@@ -48,15 +48,12 @@ def made(workload: Workload) -> Feed:
     return prepare(scenario(workload), workload, seed=0)
 
 
-def test_a_pool_holds_whole_batches_within_its_bound() -> None:
+def test_a_pool_holds_whole_batches_within_its_bound_or_a_small_set_or_a_full_batch() -> None:
     workload = Workload(train=50_000, batch=32)
     row_bytes = 32 * 32 * 3 * 4
     samples = pool_samples(workload, row_bytes)
     assert samples % 32 == 0
     assert POOL_BYTES - 32 * row_bytes < samples * row_bytes <= POOL_BYTES
-
-
-def test_a_small_set_and_a_full_batch_are_held_whole() -> None:
     assert pool_samples(Workload(train=1000, batch=32), 100) == 1000
     assert pool_samples(Workload(train=52_500), 784 * 4 * 10) == 52_500
 
@@ -70,15 +67,11 @@ def test_learning_is_judged_by_unseen_rows_or_else_those_that_are_trained_on() -
 
 
 def test_validation_has_the_published_number_of_rows_however_many_are_held() -> None:
-    feed = made(Workload(train=64, batch=32, validation=200))
+    feed = made(Workload(train=64, batch=32, validation=200, test=5000))
     x, y = feed.validation_arguments()["validation_data"]
-    assert (len(x), len(y)) == (200, 200)
+    assert (len(x), len(y), len(feed.test)) == (200, 200, 1000)
     assert np.array_equal(x[64:128], feed.train.x)
-
-
-def test_a_test_pass_in_each_epoch_has_all_published_rows() -> None:
     assert len(made(Workload(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
-    assert len(made(Workload(train=64, batch=32, test=5000)).test) == 1000
 
 
 def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
@@ -287,13 +280,10 @@ def test_rows_come_over_again_for_steps_alone() -> None:
     assert (feed.workload.validation, feed.workload.test) == (0, 0)
 
 
-def test_the_batch_is_the_workload_s_own_where_the_width_alone_is_varied() -> None:
+def test_a_width_is_for_scenarios_that_scale_and_leaves_the_batch() -> None:
     feed = at(Size(width=2.0))
     assert (feed.batch, feed.workload.width) == (100, 2.0)
     assert at(Size(batch=8)).workload.width == 1.0
-
-
-def test_a_scenario_that_does_not_scale_says_what_to_do() -> None:
     with pytest.raises(ScenarioError, match=r"use workload.scaled\(units\)"):
         at(Size(width=2.0), scalable=False)
 

@@ -101,7 +101,7 @@ def test_a_workload_s_own_count_is_the_one_that_is_checked() -> None:
 
 
 def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "build_twin", lambda asked, workload, model: ("twin of", model))
+    monkeypatch.setattr(models, "build_twin", lambda request, workload, model: ("twin of", model))
     model = made(True)
     assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("twin of", model)
 
@@ -109,16 +109,12 @@ def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytes
 def test_a_model_that_brings_its_weights_keeps_them() -> None:
     drawn: list[Any] = []
     weights = [SimpleNamespace(dtype="float32", _kerasbench_origin="random")]
-    model = made(True, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
-    models.build_keras(scenario(model, keeps_weights=True), FEED, TORCH, request())
+    # One that is not trained need not be compiled.
+    model = made(True, compiled=False, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
+    models.build_keras(scenario(model, keeps_weights=True, trains=False), FEED, TORCH, request())
     assert drawn == []
-    models.build_keras(scenario(model), FEED, TORCH, request())
+    models.build_keras(scenario(model, trains=False), FEED, TORCH, request())
     assert len(drawn) == 1
-
-
-def test_a_model_that_is_not_trained_need_not_be_compiled() -> None:
-    model = made(True, compiled=False)
-    assert models.build_keras(scenario(model, trains=False), FEED, TORCH, request()) is model
 
 
 @pytest.mark.parametrize(("built", "of_layer", "calls"), [(True, True, 0), (True, False, 1), (False, False, 1)])

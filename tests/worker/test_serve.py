@@ -99,6 +99,10 @@ def test_a_backend_that_loads_says_its_versions_and_what_it_sees(site: Path) -> 
     found = probe(ProbeRequest("jax"))
     assert found.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
     assert (found.backend, found.devices, found.python) == ("jax", [Device("cpu"), GPU], sys.version.split()[0])
+    (site / "jax" / "__init__.py").write_text("raise ImportError('libcuda.so.1: cannot open')")
+    sys.modules.pop("jax")
+    with pytest.raises(ImportError, match="libcuda"):
+        probe(ProbeRequest("jax"))
 
 
 @pytest.mark.parametrize(("there", "missing"), [((), "jax"), (("jax",), "keras")])
@@ -113,13 +117,6 @@ def test_what_is_not_installed_is_named_with_the_command_that_installs_it(
     assert (failure.code, failure.phase) == (Code.UNAVAILABLE, FIND)
     assert failure.cause == f"{missing} is not installed in {sys.prefix}"
     assert failure.remedy == "pip install 'kerasbench[jax]'"
-
-
-def test_what_a_backend_s_import_raises_passes_through(site: Path) -> None:
-    add_package(site, "jax", "0.10.2", "raise ImportError('libcuda.so.1: cannot open')")
-    add_package(site, "keras", "3.15.1")
-    with pytest.raises(ImportError, match="libcuda"):
-        probe(ProbeRequest("jax"))
 
 
 # A whole request.
