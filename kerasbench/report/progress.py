@@ -4,32 +4,17 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from kerasbench import events
 from kerasbench.analysis.cases import headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.summary import Summary
-from kerasbench.events import (
-    Event,
-    Message,
-    PhaseStarted,
-    RoundEnded,
-    RowEnded,
-    RunEnded,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    Tick,
-    TrialEnded,
-    TrialStarted,
-    Waiting,
-)
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
 from kerasbench.report import answer, comparisons
@@ -53,15 +38,8 @@ class Unbroken:
         with suppress(OSError):
             self._stream.flush()
 
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:
-        return self._stream.encoding
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def to_stderr() -> Console:
@@ -92,32 +70,32 @@ class ConsoleProgress:
         self._drawn_s = 0.0
         self._now = self._phase = ""
 
-    def __call__(self, event: Event) -> None:  # noqa: C901, PLR0912 - a case for each event
+    def __call__(self, event: events.Event) -> None:  # noqa: C901, PLR0912 - a case for each event
         match event:
-            case Message(text):
+            case events.Message(text):
                 self._say(text)
-            case StepStarted(text):
+            case events.StepStarted(text):
                 self._start_step(text)
-            case StepEnded():
+            case events.StepEnded():
                 self._end_step()
-            case RunStarted(plan, record, history):
+            case events.RunStarted(plan, record, history):
                 self._start_run(plan, record, history)
-            case Waiting(row, reason):
+            case events.Waiting(row, reason):
                 self._draw(row, f"waiting for the machine to cool down ({reason})")
-            case TrialStarted(label):
+            case events.TrialStarted(label):
                 self._draw(label, "starting")
-            case PhaseStarted(label, phase):
+            case events.PhaseStarted(label, phase):
                 self._now, self._phase = label, phase
-            case Tick():
+            case events.Tick():
                 if time.monotonic() - self._drawn_s >= self.REDRAW_S:
                     self._draw(self._now, self._phase)
-            case TrialEnded(case, trial):
+            case events.TrialEnded(case, trial):
                 self._end_trial(case, trial)
-            case RowEnded(cases, reason):
+            case events.RowEnded(cases, reason):
                 self._end_row(cases, reason)
-            case RoundEnded(record):
+            case events.RoundEnded(record):
                 self._end_round(record)
-            case RunEnded():
+            case events.RunEnded():
                 if self._console.is_terminal:
                     self._bar.stop()
 
@@ -156,10 +134,9 @@ class ConsoleProgress:
         self._done += 1
         self._eta.ended(case, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
-        what = _said(trial)
         self._say(
-            f"[{self._done}/{self._eta.trials}] {case.label}: {what} (measured in {trial.own_ns / 1e9:.1f} s; "
-            f"{self._left} left)"
+            f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} (measured in "
+            f"{trial.own_ns / 1e9:.1f} s; {self._left} left)"
         )
 
     def _end_row(self, cases: Sequence[Case], reason: str) -> None:
@@ -171,21 +148,18 @@ class ConsoleProgress:
             self._say(f"{cases[0].row_label}: decided, because {reason}")
 
     def _end_round(self, record: Record) -> None:
-        """Show the table as it stands, where another round will sharpen it."""
-        if not record.stopped_because:
-            found = findings(record)
-            self._say(f"after round {record.rounds_completed}:")
-            for line in [one for each in found.versus for one in comparisons.sentences(each)] or answer.sentences(
-                found
-            ):
-                self._say(f"  {line}")
-            self._say_sight(found.summary)
-
-    def _say_sight(self, summary: Summary) -> None:
-        scatter = scatter_of(summary)
+        """Say what is known so far, where another round will sharpen it."""
+        if record.stopped_because:
+            return
+        found = findings(record)
+        self._say(f"after round {record.rounds_completed}:")
+        of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
+        for line in of_versions or answer.sentences(found):
+            self._say(f"  {line}")
+        scatter = scatter_of(found.summary)
         if scatter is None:
             return
-        ahead = power(self._planned, summary.record.minimal_effect, History(scatter=scatter))
+        ahead = power(self._planned, record.minimal_effect, History(scatter=scatter))
         if ahead.detectable:
             difference = percent(min(ahead.detectable.values()))
             self._say(f"ratios scatter by {percent(scatter)}: this run can detect differences of about {difference}")
@@ -216,10 +190,11 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return [*lines, _sight(ahead)]
+    return [*lines, _detectable(ahead)]
 
 
-def _sight(ahead: PowerEstimate) -> str:
+def _detectable(ahead: PowerEstimate) -> str:
+    """Return the minimum detectable effect in words."""
     if not ahead.detectable:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
     basis = f"as in {ahead.source}" if ahead.source else "a guess: no earlier results of this machine"
@@ -231,14 +206,17 @@ def _sight(ahead: PowerEstimate) -> str:
     )
 
 
-def _said(trial: TrialRecord) -> str:
+def _outcome(trial: TrialRecord) -> str:
+    """Return how long a step took, and what disturbed it; or why there is no measurement."""
     if trial.measurement is None:
         assert trial.failure is not None
         company = " beside others, so from now on it is measured by itself" if trial.crowded else ""
         return f"{trial.failure.code}{company}: {trial.failure.cause}"
     unit = "step" if trial.measurement.training else "prediction"
     shown = BY_NAME[headline_of([trial])]  # what the table has, too
-    found = shown.read(trial, trial.measurement)
-    step = f"{significant(found)} {shown.unit}/{unit}" if found is not None else "measured"
+    value = shown.read(trial, trial.measurement)
+    step = f"{significant(value)} {shown.unit}/{unit}" if value is not None else "measured"
+    if not trial.noise:
+        return step
     reasons = "; ".join(signal.reason for signal in trial.noise)
-    return step + (f", {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}" if reasons else "")
+    return f"{step}, {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}"

@@ -85,3 +85,13 @@ def test_parts_differ_without_colours_too() -> None:
 def test_more_bars_than_a_screen_takes_are_left_out() -> None:
     chart = ratios(run(jax=1.0, torch=4.0))
     assert "█" not in shown(dataclasses.replace(chart, groups=list(chart.groups) * 5))
+
+
+def test_a_pipe_gets_markdown_and_a_terminal_does_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.print_page(Page("title", [Section("one", lines=["a"])]))
+    assert capsys.readouterr().out == "# title\n\n## one\n\n- a\n\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    console.print_page(Page("title", [Section("one", lines=["a"])]))
+    assert "# title" not in capsys.readouterr().out

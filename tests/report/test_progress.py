@@ -1,3 +1,5 @@
+"""What is said of a run on stderr, event by event."""
+
 import dataclasses
 import io
 from typing import Any
@@ -8,19 +10,9 @@ from rich.console import Console
 from kerasbench import events
 from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
-from kerasbench.events import (
-    Message,
-    PhaseStarted,
-    RoundEnded,
-    RowEnded,
-    RunEnded,
-    RunStarted,
-    Tick,
-    TrialEnded,
-    TrialStarted,
-    Waiting,
-)
+from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, TrialEnded, TrialStarted
 from kerasbench.host.noise import Severity, Signal
+from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History, power
 from kerasbench.protocol.messages import Code
 from kerasbench.report.progress import ConsoleProgress, announce
@@ -31,38 +23,48 @@ NOISE = Signal("slices", Severity.WARN, "slices spread by 12%")
 TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 
 
-def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
+def started(*cases: Case, rounds: int | None = None, history: History | None = None) -> RunStarted:
+    plan = made.plan(*cases, effort=record.exactly(rounds)) if rounds else made.plan(*cases)
+    return RunStarted(plan, made.record(), history or History())
+
+
+def lines(*of_run: events.Event) -> list[str]:
+    """Return what is written without a terminal."""
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=80))
-    progress(RunStarted(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record(), History()))
-    progress(TrialStarted(TORCH.label))
-    progress(PhaseStarted(TORCH.label, "train"))
-    progress(Tick())
-    progress(TrialEnded(TORCH, made.trial(found=made.measurement(step_ms=2, overhead_ms=0), noise=(NOISE,))))
-    progress(TrialStarted(JAX.label))
-    progress(TrialEnded(JAX, made.trial(backend="jax", failure=made.FAILURE)))
-    progress(RowEnded([TORCH], "one round was asked for"))
-    progress(RunEnded())
-    assert out.getvalue().splitlines() == [
+    for event in of_run:
+        progress(event)
+    assert "\x1b" not in out.getvalue()
+    return out.getvalue().splitlines()
+
+
+def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
+    measured = made.trial(found=made.measurement(step_ms=2, overhead_ms=0), noise=(NOISE,))
+    assert lines(
+        started(TORCH, JAX, rounds=1),
+        TrialStarted(TORCH.label),
+        events.PhaseStarted(TORCH.label, "train"),
+        events.Tick(),
+        TrialEnded(TORCH, measured),
+        TrialStarted(JAX.label),
+        TrialEnded(JAX, made.trial(backend="jax", failure=made.FAILURE)),
+        RowEnded([TORCH], "one round was asked for"),
+        RunEnded(),
+    ) == [
         "2 cases, 1 round: about 1 min 00 s",
         "fewer than 3 rounds: intervals come from each round's slices and are wider",
         "[1/2] dense torch cpu: 2.00 ms/step, noisy: slices spread by 12% (measured in 9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
     ]
-    assert "\x1b" not in out.getvalue()
 
 
 def test_a_prediction_is_told_as_the_table_has_it() -> None:
     trial = made.in_block(1, made.predicting((1.0, 2.0, 9.0)))
     (latency,) = [one for one in trial.measurement.prediction if one.batch > 1] if trial.measurement else []
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=80))
-    progress(RunStarted(made.plan(TORCH, effort=record.exactly(1)), made.record(), History()))
-    progress(TrialEnded(TORCH, trial))
-    assert "torch cpu: 1.50 ms/prediction (" in out.getvalue()
-    (cell,) = summarize(made.record(trial)).rows[0].cases.values()
-    found = cell.estimate(PREDICTED)
+    assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
+    (case,) = summarize(made.record(trial)).rows[0].cases.values()
+    found = case.estimate(PREDICTED)
     assert found is not None and found.value == pytest.approx(1.5)
 
 
@@ -100,49 +102,37 @@ def test_a_plan_without_a_history_says_that_it_guesses() -> None:
 
 
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=80))
-    progress(RunStarted(made.plan(TORCH, JAX, made.case("conv"), effort=record.exactly(4)), made.record(), History()))
-    for case in (TORCH, JAX):
-        progress(TrialEnded(case, made.trial(3, backend=case.backend)))
-    progress(RowEnded([TORCH, JAX], "every ratio is within ±2 %"))
-    assert out.getvalue().splitlines()[-1] == "dense: decided, because every ratio is within ±2 %"
-    progress(TrialEnded(made.case("conv"), made.trial(1, "conv")))
-    assert "/6]" in out.getvalue().splitlines()[-1]
+    said = lines(
+        started(TORCH, JAX, made.case("conv"), rounds=4),
+        *(TrialEnded(case, made.trial(3, backend=case.backend)) for case in (TORCH, JAX)),
+        RowEnded([TORCH, JAX], "every ratio is within ±2 %"),
+        TrialEnded(made.case("conv"), made.trial(1, "conv")),
+    )
+    assert said[-2] == "dense: decided, because every ratio is within ±2 %"
+    assert "/6]" in said[-1]
 
 
 def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None:
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=300))
-    progress(RunStarted(made.plan(TORCH, JAX), made.record(), History()))
-    record = made.record(made.trial(), made.trial(backend="jax", found=made.measurement(1)))
-    progress(RoundEnded(dataclasses.replace(record, stopped_because="")))
-    assert "after round 1:" in out.getvalue()
-    assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in out.getvalue()
-    progress(RoundEnded(record))
-    assert out.getvalue().count("after round") == 1
+    last = made.record(made.trial(), made.trial(backend="jax", found=made.measurement(1)))
+    said = lines(started(TORCH, JAX), RoundEnded(dataclasses.replace(last, stopped_because="")), RoundEnded(last))
+    assert said.count("after round 1:") == 1
+    assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in said
 
 
 def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=300))
-    progress(RunStarted(made.plan(TORCH, JAX, effort=record.exactly(1)), made.record(), History()))
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM, cause="no memory")
-    progress(TrialEnded(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True)))
-    progress(TrialEnded(TORCH, made.in_block(2, made.measurement(), round_index=1)))
-    first, second = out.getvalue().splitlines()[-2:]
+    first, second = lines(
+        started(TORCH, JAX, rounds=1),
+        TrialEnded(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True)),
+        TrialEnded(TORCH, made.in_block(2, made.measurement(), round_index=1)),
+    )[-2:]
     assert "oom beside others, so from now on it is measured by itself: no memory" in first
     assert second.startswith("[2/3]")
 
 
 def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
-    def announced(history: History) -> str:
-        out = io.StringIO()
-        ConsoleProgress(Console(file=out, width=200))(RunStarted(made.plan(TORCH), made.record(), history))
-        return out.getvalue()
-
-    assert "about 30 min 00 s to 2 h 00 min" in announced(History(trial_s={TORCH.key: 600.0}))
-    assert "2 h 00 min" not in announced(History())
+    assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
+    assert "2 h 00 min" not in lines(started(TORCH))[0]
 
 
 @pytest.mark.parametrize("kind", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
@@ -174,9 +164,9 @@ def test_a_step_that_is_interrupted_ends_its_display(terminal: bool) -> None:
 def test_a_terminal_shows_what_goes_on_now() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm"}))
-    progress(Message("a message"))
-    progress(RunStarted(made.plan(TORCH), made.record(), History()))
-    progress(Waiting("dense", "level 1"))
+    progress(events.Message("a message"))
+    progress(started(TORCH))
+    progress(events.Waiting("dense", "level 1"))
     progress(TrialStarted(TORCH.label))
     progress(RunEnded())
     for shown in ("a message", "dense: waiting for the machine to cool down (level 1)", f"{TORCH.label}: starting"):
