@@ -1,16 +1,14 @@
-"""Errors that a user can mend. They are shown without a traceback; the process ends with exit code 1.
+"""Errors that a user can fix. They are shown without a traceback; the process ends with exit code 1.
 
 KerasbenchError
 ├── UsageError           a name or an option that means nothing
 ├── UnusableScenario     a scenario file that does not load
-├── MissingBackend       nothing that was asked for is there: no backend, no device
+├── MissingBackend       no backend or no device that was asked for is there
 ├── EnvironmentFailed    a backend's environment that could not be made
 ├── MachineBusy          another run is measuring on this machine
 ├── UnsupportedSystem    kerasbench does not run on this system
 ├── ResultsError         a results file or folder that cannot be read or written
-└── Undecided            nothing could be judged, where a verdict was asked for
-
-Which systems kerasbench runs on. This comes before all else: the other modules do not even load on Windows.
+└── Undecided            a verdict was asked for, and nothing could be judged
 """
 
 import sys
@@ -56,7 +54,7 @@ class Undecided(KerasbenchError):
 
 
 def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
-    """Return the error for a name that means nothing, with the nearest one that does."""
+    """Return the error for an unknown name, with the nearest known one."""
     import difflib
 
     names = list(known)
@@ -69,6 +67,9 @@ WINDOWS = "win32"
 
 
 def require_supported(platform: str = sys.platform) -> None:
-    """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here."""
+    """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here.
+
+    It is called first: other modules do not even load there.
+    """
     if platform == WINDOWS:
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")

@@ -326,7 +326,10 @@ class Listener:
         while any(child.runs for child in self._children):
             over = [child for child in self._children if child.is_over()]
             for child in over:
-                self._end(child)
+                for pipe in child.open:
+                    self._selector.unregister(pipe)
+                self._children.remove(child)
+                child.end()
             if not over:
                 self._read(min(self._poll_s, *(child.wait_s() for child in self._children)))
             self._on_tick()
@@ -342,12 +345,6 @@ class Listener:
             child.read(key.fileobj)
             if key.fileobj not in child.open:
                 self._selector.unregister(key.fileobj)
-
-    def _end(self, child: Child) -> None:
-        for pipe in child.open:
-            self._selector.unregister(pipe)
-        self._children.remove(child)
-        child.end()
 
 
 def run(

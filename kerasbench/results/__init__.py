@@ -1,4 +1,4 @@
-"""The result file: what was asked, what was measured, raw; how it is written, read, upgraded, checked and merged.
+"""The result file: what was asked for and measured, raw; how it is written, read, checked and merged.
 
-Imports quiet and machine (for the types of what was recorded), exchange and text. It starts no process.
+Imports host (for the types of what was recorded), protocol, files and text. It starts no process.
 """

@@ -7,7 +7,6 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -96,11 +95,11 @@ def result_files(place: Path) -> list[Path]:
     """
     if not place.is_dir():
         return [place]
-    found = [
-        *sorted(place.glob("*.json")),
-        *(file for file in sorted(place.glob(f"*{JOURNAL}")) if _has_begun(file)),
-    ]
-    by_run = {file.stem: file for file in found}
+    by_run = {file.stem: file for file in place.glob("*.json")}
+    for journal in place.glob(f"*{JOURNAL}"):
+        with suppress(FileNotFoundError):  # its run has ended since it was listed
+            if journal.stat().st_size > 0:
+                by_run[journal.stem] = journal
     if not by_run:
         raise ResultsError(f"{place}: no result files here (*.json); python -m kerasbench --results {place} makes one")
     return [by_run[stem] for stem in sorted(by_run)]
@@ -124,12 +123,6 @@ def is_named_by_a_run(file: Path) -> bool:
     return STAMP.fullmatch(file.name.partition(".")[0]) is not None
 
 
-def _has_begun(journal: Path) -> bool:
-    with suppress(FileNotFoundError):  # its run has ended since it was listed
-        return journal.stat().st_size > 0
-    return False
-
-
 def load(file: Path) -> Record:
     """Read a result file, or the journal of a run that is not over.
 
@@ -137,9 +130,18 @@ def load(file: Path) -> Record:
         ResultsError: it is not there, not a result file, or of another version of kerasbench's format.
     """
     try:
-        _require_size(file)
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ResultsError(f"{file}: not a file")
+        if status.st_size > MAX_FILE_BYTES:
+            raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
         with file.open("rb") as stream:
-            record = _from_journal(stream, file) if file.suffix == JOURNAL else _from_json(stream.read(), file)
+            if file.suffix == JOURNAL:
+                record = _from_journal(stream, file)
+            else:
+                content = stream.read()
+                _require_schema(content, file)
+                record = msgspec.json.decode(content, type=Record)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -157,14 +159,9 @@ def as_json(records: Sequence[Record]) -> str:
 
 
 class _Version(msgspec.Struct):
-    """The one field that says how to read the others. They are passed over: of what is no result, nothing is built."""
+    """The one field that says how to read the others: nothing else is built of a file that is not a result."""
 
     schema: int
-
-
-def _from_json(content: bytes, file: Path) -> Record:
-    _require_schema(content, file)
-    return msgspec.json.decode(content, type=Record)
 
 
 def _require_schema(content: bytes, file: Path) -> None:
@@ -176,27 +173,14 @@ def _require_schema(content: bytes, file: Path) -> None:
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
-def _require_size(file: Path) -> None:
-    found = file.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise ResultsError(f"{file}: not a file")
-    if found.st_size > MAX_FILE_BYTES:
-        raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
-
-
 def _from_journal(stream: BinaryIO, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
-    first, lines = _line(stream), iter(partial(_line, stream), b"")
+    whole_lines = (line for line in stream if line.endswith(b"\n"))
+    first = next(whole_lines, b"")
     _require_schema(first, file)
     record = msgspec.json.decode(first, type=Record)
-    trials = [msgspec.json.decode(line, type=TrialRecord) for line in lines]
+    trials = [msgspec.json.decode(line, type=TrialRecord) for line in whole_lines]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
-
-
-def _line(stream: BinaryIO) -> bytes:
-    """Return the next whole line, nothing after the last."""
-    line = stream.readline()
-    return line if line.endswith(b"\n") else b""
 
 
 def _complete_rounds(trials: list[TrialRecord], cases: int) -> int:
