@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol as Interface
 
 from kerasbench import text
 from kerasbench.analysis import ratios
@@ -249,10 +248,6 @@ class Row:
         failures = judge_cases({column: summarize_case(own) for column, own in trials.items()})
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
-    def give_up(self, cases: Sequence[Case]) -> None:
-        """Leave out cases that have not been tried and will not be."""
-        self.alive = [case for case in self.alive if case not in cases]
-
 
 def rows_of(planned: Plan) -> list[Row]:
     """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
@@ -285,13 +280,8 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
     return by_themselves_s + sum(blocks.values())
 
 
-class Launch(Interface):
-    """Measures one block, as ``processes.block.measure`` does. None: a member was not started."""
-
-    def __call__(
-        self, members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
-    ) -> Sequence[Outcome | None]: ...
-
+# Measures one block, as processes.block.measure does. None: a member was not started.
+Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
 # Of a machine's memory, for a saved model whose user set no limit: a hostile one must not bring the machine down.
 SAVED_SHARE = 0.75
@@ -504,4 +494,4 @@ class Run:
         given_up = schedule.larger_in_series(case, untried)
         self._keep([(one, not_tried(case, one, trial.failure, trial.round)) for one in given_up])
         for row in self.rows:
-            row.give_up([one for one in given_up if one in row.alive])
+            row.alive = [one for one in row.alive if one not in given_up]

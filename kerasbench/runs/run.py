@@ -272,11 +272,11 @@ def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder:
 
     The others (a changed scenario, another version) are kept in a file of their own.
     """
-    carried, superseded = resume.carry(interrupted.record, planned, probes)
+    record = interrupted.record
+    carried, superseded = resume.carry(record, planned, probes)
     if superseded:
-        keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
-    resumed = [*interrupted.record.resumed, text.now()]
-    return dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
+        keep_superseded(folder, dataclasses.replace(record, trials=superseded))
+    return dataclasses.replace(record, trials=carried, resumed=[*record.resumed, text.now()])
 
 
 def keep_superseded(folder: Path, left: Record) -> None:

@@ -105,20 +105,11 @@ def test_a_changed_twin_is_measured_anew_and_what_it_is_compared_with_too() -> N
     assert kept(made.trial(1), planned=made.plan(planned.cases[0])) == [True]
 
 
-def test_another_version_is_measured_anew() -> None:
-    newer = {Environment("torch"): dataclasses.replace(PROBE["torch"], versions={"keras": "3.16.0"})}
-    assert kept(made.trial(1), probes=newer) == [False]
-
-
 def test_another_device_or_option_is_another_case() -> None:
     assert kept(made.trial(1, options=Options(threads=1))) == [False]
     card = Device("cuda", 0, "H200")
     planned = made.plan(made.case(device=dataclasses.replace(card, name="A100")))
     assert kept(made.trial(1, device=card), planned=planned) == [False]
-
-
-def test_what_follows_a_gap_does_not_count() -> None:
-    assert kept(made.trial(1), made.trial(3), planned=ALONE) == [True, False]
 
 
 def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
@@ -174,11 +165,6 @@ def test_a_run_goes_on_only_where_it_was_begun(tmp_path: Path, other: Machine) -
     said = str(refused.value)
     assert said.startswith(f"{begun.journal}: begun on another machine ({other.title}), and this is {HERE.title}; ")
     assert "leave out --resume to begin a new run here" in said
-
-
-def test_an_update_of_the_system_is_no_other_machine(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-02T00:00:00Z").begin(interrupted(made.trial(1)))
-    assert resume.find(tmp_path, dataclasses.replace(HERE, system="Linux 6.2", driver="580"))
 
 
 def test_another_machine_s_run_in_a_shared_folder_is_passed_over_and_named(
