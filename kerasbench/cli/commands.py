@@ -321,8 +321,8 @@ def new(file: Path) -> int:
     from kerasbench.plan import catalog
 
     catalog.begin_file(file)
-    said = shlex.quote(str(file))
-    print(f"{file}: put your model and data into it\npython -m kerasbench --scenario {said} --quick  # measures it")
+    print(f"{file}: put your model and data into it")
+    print(f"python -m kerasbench --scenario {shlex.quote(str(file))} --quick  # measures it")
     return EXIT_OK
 
 
@@ -393,17 +393,17 @@ def create(
     spec = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
     for one in request.parse_backends(listed(backends), known.names()) or known.names():
-        whom = str(Environment(one, name))
-        if (venvs.FOLDER / whom).exists() and not force:
-            print(f"{whom}: {venvs.FOLDER / whom} already exists, skipped; use --force to rebuild it")
+        environment = str(Environment(one, name))
+        if (venvs.FOLDER / environment).exists() and not force:
+            print(f"{environment}: {venvs.FOLDER / environment} already exists, skipped; use --force to rebuild it")
             continue
         python = venvs.create(one, spec)
-        file = venvs.remember({whom: python})
+        file = venvs.remember({environment: python})
         report = questions.probe(one, python)
         if isinstance(report, ProbeReport):
             labelled = f" @{name}" if name else ""
             print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
         else:
-            print(f"{whom}: made, but {report.cause}; python -m kerasbench doctor says more")
+            print(f"{environment}: made, but {report.cause}; python -m kerasbench doctor says more")
             code = EXIT_USAGE
     return code

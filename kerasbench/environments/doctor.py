@@ -182,7 +182,7 @@ def read_keras_json(variables: Mapping[str, str]) -> dict[str, Any]:
 class Severity(StrEnum):
     ERROR = "error"  # a backend or a device cannot be used
     WARNING = "warning"  # it can, but not as well or not as comparably as it might
-    NOTE = "note"  # worth knowing; nothing to mend
+    NOTE = "note"  # worth knowing; nothing to fix
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file may say of kerasbench: the interpreters by whom they are for, checked one by one."""
+    """What a file may say of kerasbench: interpreters by their environment, checked one by one."""
 
     python: dict[str, Any] = {}
 
@@ -52,11 +52,13 @@ class Interpreters:
 
         A backend without a label of its own is left out where others of its interpreters have one, unless it was named.
         """
-        found = []
+        columns = []
         for own in map(Environment, backends):
             labelled = [one for one in self.named if one.backend == own.backend and one.label]
-            found += [*([] if labelled and own not in self.named else [own]), *labelled]
-        return found
+            if own in self.named or not labelled:
+                columns.append(own)
+            columns += labelled
+        return columns
 
     def labels(self) -> list[str]:
         """Return all labels, each once."""
@@ -84,8 +86,10 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
         UsageError: a name or a table means nothing, or the file cannot be read. That a path leads nowhere is not
             looked for.
     """
-    file, found = configured(folder or Path.cwd())
-    by_file = {one: _path(text, file.parent) for one, text in _checked(file, found, known).items()} if file else {}
+    file, configuration = configured(folder or Path.cwd())
+    by_file = {}
+    if file:
+        by_file = {one: _path(text, file.parent) for one, text in _checked(file, configuration, known).items()}
     by_option = dict(_parsed(text, known) for text in given)
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
@@ -122,21 +126,21 @@ def _is_own(file: Path) -> bool:
     state = file.stat()
     if state.st_uid not in (os.getuid(), 0):
         complain(f"{file}: another user's, and it names programs to be started; passed over")
-    elif state.st_mode & stat.S_IWOTH:
+        return False
+    if state.st_mode & stat.S_IWOTH:
         complain(f"{file}: everybody may change it, and it names programs to be started; passed over: chmod o-w {file}")
-    else:
-        return True
-    return False
+        return False
+    return True
 
 
 def _tools(project: Path) -> dict[str, Any]:
-    """Return the tables of tools in a pyproject.toml; none of one that cannot be read, which may be a template."""
+    """Return the tables of tools in a pyproject.toml; empty if it cannot be read: it may be a template."""
     try:
-        found = _read(project).get("tool", {})
+        tools = _read(project).get("tool", {})
     except UsageError as error:
         complain(f"{error}; passed over")
         return {}
-    return found if isinstance(found, dict) else {}
+    return tools if isinstance(tools, dict) else {}
 
 
 def runs(path: str) -> bool:
@@ -158,12 +162,12 @@ def _parsed(text: str, known: Sequence[str]) -> tuple[Environment, str]:
 
 def _environment(text: str, known: Sequence[str]) -> Environment:
     """Return what an interpreter is for; raise UsageError for an unknown backend or a label that cannot be one."""
-    found = Environment.parse(text)
-    if found.backend not in known:
-        raise unknown("backend", found.backend, known)
+    environment = Environment.parse(text)
+    if environment.backend not in known:
+        raise unknown("backend", environment.backend, known)
     if AT in text:
-        require_label(found.label)
-    return found
+        require_label(environment.label)
+    return environment
 
 
 def require_label(label: str) -> None:
@@ -191,9 +195,9 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: not TOML: {error}") from None
 
 
-def _checked(file: Path, found: Any, known: Sequence[str]) -> dict[Environment, str]:
+def _checked(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
     try:
-        table = msgspec.convert(found, Configuration).python
+        table = msgspec.convert(configuration, Configuration).python
     except msgspec.ValidationError:
         raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"') from None
     interpreters = {}

@@ -36,7 +36,7 @@ def folder() -> Path:
 def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     """Make an environment with these requirements on top of what an interpreter has, and return its interpreter.
 
-    It is made anew each time, since what it shares may have changed, or what a path or an address leads to.
+    It is made again each time, since what it shares may have changed, or what a path or an address leads to.
 
     Raises:
         EnvironmentFailed: it could not be made.
@@ -88,23 +88,23 @@ USUAL = ("venv", "env")  # what environments are called that lie in the folder o
 
 @dataclass(frozen=True)
 class Side:
-    """What one word of a user means. ``path`` is an interpreter's, ``wanted`` is to be installed; neither: a label."""
+    """What BASE or HEAD means: a label of an interpreter that has a name, unless it has one of the others."""
 
     label: str
-    path: str = ""
-    wanted: tuple[str, ...] = ()
+    path: str = ""  # of an interpreter
+    wanted: tuple[str, ...] = ()  # requirements to be installed
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The interpreters of both sides, their labels, and whom they are for: ``torch@BASE``, ``torch@HEAD`` and so on."""
+    """Both sides of a comparison."""
 
     interpreters: Interpreters
-    labels: list[str]
-    columns: list[Environment]
+    labels: list[str]  # of base and head
+    columns: list[Environment]  # torch@BASE, torch@HEAD and so on
 
 
-def meant(text: str, known: Sequence[str]) -> Side:
+def parse_side(text: str, known: Sequence[str]) -> Side:
     """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``.
 
     A folder is a checkout where it has a pyproject.toml, else the environment in it.
@@ -143,28 +143,28 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
     Raises:
         UsageError: a word means nothing, or there is no backend that has both. EnvironmentFailed: one was not made.
     """
-    both = _told_apart([meant(text, chosen.labels()) for text in (base, head)])
-    found: dict[Environment, str] = {}
-    columns: list[Environment] = []
-    made = cache(lambda python, wanted: overlay(python, wanted, say))
+    both = _by_label([parse_side(text, chosen.labels()) for text in (base, head)])
+    paths: dict[Environment, str] = {}
+    make = cache(lambda python, wanted: overlay(python, wanted, say))
     for backend in backends:
-        paths = [_path(side, backend, chosen, made) for side in both.values()]
-        if all(paths):
-            own = [Environment(backend, label) for label in both]
-            found |= dict(zip(own, map(str, paths), strict=True))
-            columns += own
-    if not columns:
-        raise UsageError(f"there is no backend that has both {base} and {head}; {_having(chosen)}")
-    sources = dict.fromkeys(found, "versus")
-    return Sides(Interpreters(dict(chosen.named) | found, dict(chosen.sources) | sources), list(both), columns)
+        own = {Environment(backend, label): _path(side, backend, chosen, make) for label, side in both.items()}
+        if all(own.values()):
+            paths |= own
+    if not paths:
+        labelled = ", ".join(str(one) for one in chosen.named if one.label)
+        known = f"there are: {labelled}" if labelled else "no interpreter has a label"
+        raise UsageError(f"there is no backend that has both {base} and {head}; {known}")
+    sources = dict.fromkeys(paths, "versus")
+    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | sources)
+    return Sides(interpreters, list(both), list(paths))
 
 
 def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return which of these packages the requirements of either side are about: then other backends do not matter.
+    """Return those packages that the requirements of either side name: then other backends do not matter.
 
     What begins with a package's name is a part of it: ``jaxlib``, ``tensorflow-cpu``.
     """
-    wanted = [one for text in (base, head) for one in meant(text, known).wanted]
+    wanted = [one for text in (base, head) for one in parse_side(text, known).wanted]
     named = {venvs.package(one) for one in wanted}
     return [one for one in packages if any(name.startswith(one) for name in named)]
 
@@ -186,23 +186,18 @@ def _label(text: str) -> str:
     return venvs.UNFIT.sub("-", text).strip("-._+") or "this"
 
 
-def _told_apart(given: Sequence[Side]) -> dict[str, Side]:
-    """Return both by their labels. The same one twice, which tests the machine, is told apart, and so are namesakes."""
-    base, head = given
+def _by_label(sides: Sequence[Side]) -> dict[str, Side]:
+    """Return both by different labels, also the same one twice, which tests the machine, and namesakes."""
+    base, head = sides
     if base.label != head.label:
         return {base.label: base, head.label: head}
     return {base.label: base, f"{head.label}-{'again' if head == base else 'head'}": head}
 
 
-def _path(side: Side, backend: str, chosen: Interpreters, made: Callable[[str, Sequence[str]], str]) -> str | None:
-    """Return the interpreter of a side for a backend; None where its label is of other backends alone."""
+def _path(side: Side, backend: str, chosen: Interpreters, make: Callable[[str, Sequence[str]], str]) -> str:
+    """Return the interpreter of a side for a backend; empty where its label is of other backends alone."""
     if side.path:
         return side.path
     if side.wanted:
-        return made(chosen.of(Environment(backend)), side.wanted)
-    return chosen.named.get(Environment(backend, side.label))
-
-
-def _having(chosen: Interpreters) -> str:
-    labelled = [str(one) for one in chosen.named if one.label]
-    return f"there are: {', '.join(labelled)}" if labelled else "no interpreter has a label"
+        return make(chosen.of(Environment(backend)), side.wanted)
+    return chosen.named.get(Environment(backend, side.label), "")

@@ -199,7 +199,7 @@ def remember(made: dict[str, str], folder: Path | None = None) -> Path:
 
 
 def release(version: str) -> Version:
-    """Return the numbers that a version begins with: (2, 13, 0) of ``2.13.0+cpu``, none of what is no version."""
+    """Return the numbers that a version begins with: (2, 13, 0) of ``2.13.0+cpu``; empty for other words."""
     numbers = re.match(r"\d+(\.\d+)*", version)
     return tuple(int(number) for number in numbers[0].split(".")) if numbers else ()
 

@@ -160,8 +160,7 @@ def select(
 
     A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
     ``/workload`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/workload`` with ``*``, ``?`` and
-    ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` the variables that a user lets in,
-    ``model_config`` what is said of models.
+    ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -169,7 +168,7 @@ def select(
     """
     own, wanted = _split(patterns)
     _require_models(own, model_config)
-    ask = partial(_asked, kept=kept, model_config=resolved(model_config))
+    ask = partial(_ask_child, kept=kept, model_config=resolved(model_config))
     chosen: list[Selected] = []
     for found in own:
         entry = describe(Path(found["file"]), python, backend, ask, model_config)
@@ -259,14 +258,13 @@ def _candidates(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> list[Pat
     if not patterns:
         return suite_files(suite)
     files = builtin_files()
+    chosen: set[Path] = set()
     for pattern in patterns:
-        if not any(_names_file(pattern, file) for file in files):
+        matching = [file for file in files if fnmatchcase(file.stem, pattern.partition("/")[0])]
+        if not matching:
             raise unknown("scenario", pattern, [file.stem for file in files])
-    return [file for file in files if any(_names_file(pattern, file) for pattern in patterns)]
-
-
-def _names_file(pattern: str, file: Path) -> bool:
-    return fnmatchcase(file.stem, pattern.partition("/")[0])
+        chosen.update(matching)
+    return [file for file in files if file in chosen]
 
 
 def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
@@ -323,43 +321,33 @@ def describe_all(
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     cached = {file: place for file, place in _cache_files(hashes).items() if of_file[file]}
     known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
-    new = _described(
-        [file for file in hashes if file not in known],
-        python,
-        backend,
-        ask or partial(_asked, model_config=resolved(model_config)),
-    )
+    ask = ask or partial(_ask_child, model_config=resolved(model_config))
+    new = _described([file for file in hashes if file not in known], python, backend, ask)
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
-    names = backends.names()
-    return [
-        Entry(
-            file,
-            hashes[file],
-            (known | new)[file],
-            twins(file, names),
-            resolved(model_config) if _is_model(file) else NOTHING,
-            of_file[file],
-        )
-        for file in files
-    ]
+    names, entries = backends.names(), []
+    for file in files:
+        own_config = resolved(model_config) if _is_model(file) else NOTHING
+        description = known[file] if file in known else new[file]
+        entries.append(Entry(file, hashes[file], description, twins(file, names), own_config, of_file[file]))
+    return entries
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
         return {}
-    said = ask([place_of(file) for file in files], python, backend)
-    if isinstance(said, list):
-        return dict(zip(files, said, strict=True))
+    answer = ask([place_of(file) for file in files], python, backend)
+    if isinstance(answer, list):
+        return dict(zip(files, answer, strict=True))
     if len(files) == 1:
-        refusal = UnusableScenario(f"{files[0]} cannot be used: {said.cause}; {said.remedy}")
-        refusal.is_final = said.code is Code.INVALID
+        refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}; {answer.remedy}")
+        refusal.is_final = answer.code is Code.INVALID
         raise refusal
     return {file: found for one in files for file, found in _described([one], python, backend, ask).items()}
 
 
-def _asked(
+def _ask_child(
     files: Sequence[str],
     python: str,
     backend: str | None,

@@ -49,8 +49,8 @@ def environment(folder: Path) -> Path:
 
 def test_a_label_that_was_given_goes_before_all_else(here: Path) -> None:
     environment(here / "old")
-    assert sides.meant("old", ["old"]) == Side("old")
-    assert sides.meant("old", []).path
+    assert sides.parse_side("old", ["old"]) == Side("old")
+    assert sides.parse_side("old", []).path
 
 
 @pytest.mark.parametrize(
@@ -59,24 +59,24 @@ def test_a_label_that_was_given_goes_before_all_else(here: Path) -> None:
 )
 def test_an_environment_is_called_as_its_folder_or_its_project(here: Path, folder: str, word: str, label: str) -> None:
     python = environment(here / folder)
-    assert sides.meant(word, []) == Side(label, path=str(python))
+    assert sides.parse_side(word, []) == Side(label, path=str(python))
 
 
 def test_an_interpreter_of_no_environment_is_called_as_its_file(here: Path) -> None:
     (here / "python3.12").symlink_to("/bin/sh")
-    assert sides.meant("./python3.12", []) == Side("python3.12", path=str(here / "python3.12"))
-    assert sides.meant("sh", []).label == "sh"
-    assert os.access(sides.meant("sh", []).path, os.X_OK)
+    assert sides.parse_side("./python3.12", []) == Side("python3.12", path=str(here / "python3.12"))
+    assert sides.parse_side("sh", []).label == "sh"
+    assert os.access(sides.parse_side("sh", []).path, os.X_OK)
 
 
 def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
     (here / "keras").mkdir()
     (here / "keras" / "pyproject.toml").write_text('[project]\nname = "keras"\n')
-    assert sides.meant("./keras", []) == Side("keras", wanted=(str(here / "keras"),))
-    assert sides.meant("keras==3.14.* torch==2.6", []) == Side(
+    assert sides.parse_side("./keras", []) == Side("keras", wanted=(str(here / "keras"),))
+    assert sides.parse_side("keras==3.14.* torch==2.6", []) == Side(
         "keras-3.14-torch-2.6", wanted=("keras==3.14.*", "torch==2.6")
     )
-    assert sides.meant("keras>=3.14, <3.15", []).wanted == ("keras>=3.14,<3.15",)
+    assert sides.parse_side("keras>=3.14, <3.15", []).wanted == ("keras>=3.14,<3.15",)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
 def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], complaint: str) -> None:
     (here / "empty").mkdir()
     with pytest.raises(UsageError, match=complaint):
-        sides.meant(word, known)
+        sides.parse_side(word, known)
 
 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
