@@ -201,8 +201,8 @@ def _panel(panel: Panel) -> Part:
             begin, end = (x.at(size) for size in crossover.interval)
             shapes.append(_rect(begin, top, end - begin, PANEL_HEIGHT, 'class="span"'))
         shapes.append(_line("reference", place, top, place, bottom))
-        is_left = place + _width(crossover.text) > right  # there is no room for its text to the right
-        where, anchor = (place - 4, "note right") if is_left else (place + 4, "note")
+        has_room = place + len(crossover.text) * CHARACTER < right
+        where, anchor = (place + 4, "note") if has_room else (place - 4, "note right")
         shapes.append(_text(where, top + index * ROW + BASELINE, crossover.text, anchor))
     for line in panel.lines:
         shapes += _series(line, x, y)
@@ -260,6 +260,7 @@ def _cut(text: str) -> str:
 
 
 def _width(text: str) -> float:
+    """Return how much room a name takes, once cut."""
     return len(_cut(text)) * CHARACTER
 
 

@@ -74,10 +74,6 @@ class Store:
         replace(self.data, msgspec.json.encode(record) + b"\n")
         self.journal.unlink(missing_ok=True)
 
-    def save_tables(self, text: str) -> None:
-        """Replace the tables; raise ResultsError where the disk refuses."""
-        replace(self.tables, text.encode())
-
 
 def tables_file(data: Path) -> Path:
     """Return where the tables of a result file lie."""

@@ -94,9 +94,8 @@ def test_a_block_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_tables_lie_beside_the_data(store: Store, tmp_path: Path) -> None:
-    store.save_tables("# table")
-    assert store.data.name == "2026-01-02T030405.json"
-    assert (tmp_path / "2026-01-02T030405.md").read_text() == "# table"
+    assert store.data == tmp_path / "2026-01-02T030405.json"
+    assert store.tables == tmp_path / "2026-01-02T030405.md"
 
 
 def test_two_runs_of_one_second_have_files_of_their_own(tmp_path: Path) -> None:
