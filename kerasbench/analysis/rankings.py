@@ -1,19 +1,11 @@
-"""Who is fastest in each row of a table, and what the others are to it.
-
-Sittings: the ratios that each of them found, and whether these differ by more than their intervals allow.
-
-What something costs: the time of a column over that of the one that differs from it in that alone.
-
-When something pays: a compilation that makes later steps quicker, a GPU that makes steps quicker than the CPU.
-"""
+"""What a row's columns are to each other: who is fastest, what something costs, and when it pays."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, compress, permutations
+from itertools import combinations, permutations
 
-from kerasbench.analysis.cases import HEADLINE, CaseSummary, Row
+from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     Claim,
@@ -24,7 +16,7 @@ from kerasbench.analysis.estimates import (
     rounds_to_decide,
     significant,
 )
-from kerasbench.analysis.ratios import between, by_means, in_sittings
+from kerasbench.analysis.ratios import by_means, in_row, in_sittings
 from kerasbench.protocol.columns import CPU, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
@@ -32,17 +24,13 @@ CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, lea
 
 @dataclass(frozen=True)
 class Comparison:
-    """The fastest case of a row against one of the others: the ratio of their times, and what it means.
-
-    ``decides``: about how many rounds in all would decide it by itself; None where no number would. ``by_means`` is the
-    ratio by the means of the same slices, where that lies outside the interval; else None.
-    """
+    """The fastest case of a row against one of the others."""
 
     rival: Column
-    ratio: LogEstimate
+    ratio: LogEstimate  # of their times: the fastest over the rival
     verdict: Verdict
-    decides: int | None
-    by_means: float | None = None
+    decides: int | None  # about how many rounds in all would decide it; None where no number would
+    by_means: float | None = None  # the ratio by the means of the same slices, where it lies outside the interval
 
 
 @dataclass(frozen=True)
@@ -63,16 +51,14 @@ class Control:
 class Ranking:
     """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
 
-    Nobody is, where there is nobody to be compared with. Where each column is slower than another, a rival may be
-    significantly faster, and none is ``first``. ``proven`` is False where too little is known for an interval; where no
-    row of the table has one, it is ``tentative``. With a ``control`` that is off, nothing is called different.
+    Where each column is slower than another, a rival may be significantly faster, and none is ``first``.
     """
 
-    fastest: Column | None
+    fastest: Column | None  # None where there is nothing to be compared with
     comparisons: list[Comparison]
-    proven: bool
-    tentative: bool = False
-    control: Control | None = None
+    proven: bool  # every comparison has an interval
+    tentative: bool = False  # no row of the table has one
+    control: Control | None = None  # where it is off, nothing is called different
 
     @property
     def first(self) -> Column | None:
@@ -110,28 +96,28 @@ class Ranking:
         return next((one.ratio.inverse for one in self.comparisons if one.rival == column), None)
 
 
-def stand(rows: Sequence[Row], effect: float) -> list[Ranking]:
+def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
     """Compare the fastest case of each row with each of its others.
 
     All verdicts of the table are judged together, because their number matters.
     """
     controls = [control(row) for row in rows]
-    pairs = [_pairs(row) for row in rows]
+    pairs = [_over_others(row) for row in rows]
     judged = [
-        None if one is not None and one.is_off else ratio
-        for one, (_, ratios) in zip(controls, pairs, strict=True)
+        None if repeated is not None and repeated.is_off else ratio
+        for repeated, (_, ratios) in zip(controls, pairs, strict=True)
         for ratio in ratios.values()
     ]
     verdicts = iter(judge_all(judged, effect))
     few = all(row.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
-    tentative = few and not any(one is not None and one.has_interval for one in judged)
+    tentative = few and not any(ratio is not None and ratio.has_interval for ratio in judged)
     rankings = []
     for row, repeated, (fastest, ratios) in zip(rows, controls, pairs, strict=True):
         comparisons = [
             Comparison(
-                rival, found, next(verdicts), rounds_to_decide(found, effect), _by_means(row, fastest, rival, found)
+                rival, ratio, next(verdicts), rounds_to_decide(ratio, effect), _by_means(row, fastest, rival, ratio)
             )
-            for rival, found in ratios.items()
+            for rival, ratio in ratios.items()
         ]
         proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
         rankings.append(Ranking(fastest, comparisons, proven, tentative, repeated))
@@ -142,14 +128,14 @@ def _by_means(row: Row, fastest: Column | None, rival: Column, ratio: LogEstimat
     """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'."""
     if fastest is None or row.headline != HEADLINE or ratio.low is None or ratio.high is None:
         return None
-    found = by_means(row.cases[fastest], row.cases[rival])
-    return None if found is None or ratio.low <= found <= ratio.high else found
+    means = by_means(row.cases[fastest], row.cases[rival])
+    return None if means is None or ratio.low <= means <= ratio.high else means
 
 
 def believed(row: Row) -> bool:
     """Tell whether a row's verdicts count: where its control is off they do not."""
-    found = control(row)
-    return found is None or not found.is_off
+    repeated = control(row)
+    return repeated is None or not repeated.is_off
 
 
 def control(row: Row) -> Control | None:
@@ -157,36 +143,32 @@ def control(row: Row) -> Control | None:
 
     Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py).
     """
-    if row.origin.versus:
-        return None
-    for column, case in row.cases.items():
+    for column in row.cases if not row.origin.versus else ():
         original = column.with_options(control=False)
         if column.options.control and original in row.cases:
-            ratio = between(case, row.cases[original], row.headline, row.cases.values())
+            ratio = in_row(row, column, original, row.headline)
             if ratio is not None:
                 return Control(original, ratio)
     return None
 
 
-def _pairs(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
+def _over_others(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     """Return the fastest column of a row and the ratio of its times to those of each other.
 
-    The fastest is not slower than most others by these ratios, which know whom the machine slowed down; of several such
-    columns it is the one with the shortest times.
-
-    Native twins do not compete, and neither does what was measured beside busy processors: they are compared with their
-    own backend (prices.py). Nor does a control.
+    The fastest is not slower than most others by these ratios, which know when the machine was slow; of several such
+    columns it is the one with the shortest times. Native twins do not compete, and neither does what was measured
+    beside busy processors, nor a control: they are compared with the column that they differ from.
     """
-    competing = {column: case for column, case in row.cases.items() if column.competes}
-    values = {column: found.value for column, case in competing.items() if (found := case.estimate(row.headline))}
+    estimates = {column: case.estimate(row.headline) for column, case in row.cases.items() if column.competes}
+    values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
         return None, {}
     in_order = sorted(values, key=lambda column: values[column])
     ratios: dict[Column, dict[Column, LogEstimate]] = {column: {} for column in in_order}
-    for one, other in itertools.combinations(in_order, 2):
-        found = between(row.cases[one], row.cases[other], row.headline, row.cases.values())
-        if found is not None:
-            ratios[one][other], ratios[other][one] = found, found.inverse
+    for a, b in combinations(in_order, 2):
+        ratio = in_row(row, a, b, row.headline)
+        if ratio is not None:
+            ratios[a][b], ratios[b][a] = ratio, ratio.inverse
     fastest = max(in_order, key=lambda column: sum(one.log_centre <= 0 for one in ratios[column].values()))
     return fastest, {column: ratios[fastest][column] for column in values if column in ratios[fastest]}
 
@@ -206,8 +188,8 @@ class Sittings:
         if len(self.ratios) != 2:
             return None
         first, last = self.ratios.values()
-        found = first.and_then(last.inverse)
-        return found if found.log_centre > 0 else found.inverse
+        over = first.and_then(last.inverse)
+        return over if over.log_centre > 0 else over.inverse
 
     @property
     def differ(self) -> bool:
@@ -218,17 +200,17 @@ class Sittings:
 
 def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
     """Return what each sitting found of a row's columns; nothing for a row that had one."""
-    if ranking.fastest is None:
+    fastest = ranking.fastest
+    if fastest is None:
         return []
-    fastest = row.cases[ranking.fastest]
-    found = [
-        Sittings(row, one.rival, ranking.fastest, in_sittings(row.cases[one.rival], fastest, row.headline))
+    all_of_row = [
+        Sittings(row, one.rival, fastest, in_sittings(row, one.rival, fastest, row.headline))
         for one in ranking.comparisons
     ]
-    return [one for one in found if len(one.ratios) > 1]
+    return [one for one in all_of_row if len(one.ratios) > 1]
 
 
-STEP, EPOCH = "steady_step_ms", "epoch_s"
+STEP, EPOCH, FIRST = "steady_step_ms", "epoch_s", "first_step_ms"
 
 
 @dataclass(frozen=True)
@@ -245,57 +227,31 @@ class Overhead:
 
 def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
     """Return each case that was measured with Keras and without, step before epoch."""
-
-    def with_keras(column: Column) -> Column | None:
-        return column.with_options(native=False) if column.options.native else None
-
-    return _judged(
-        [
-            (row, keras, native, metric)
-            for row, native, keras in _counterparts(rows, with_keras)
-            for metric in (STEP, EPOCH)
-        ],
-        effect,
-    )
+    pairs = []
+    for row in rows:
+        for native in row.cases:
+            keras = native.with_options(native=False)
+            if native.options.native and keras in row.cases:
+                pairs += [(row, keras, native, metric) for metric in (STEP, EPOCH)]
+    return _overheads(pairs, effect)
 
 
 def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
     """Return each case that was measured beside busy processors and without them, by what stands for its row."""
-
-    def undisturbed(column: Column) -> Column | None:
-        return column.with_options(busy_cores=0) if column.options.busy_cores else None
-
-    return _judged([(row, busy, quiet, row.headline) for row, busy, quiet in _counterparts(rows, undisturbed)], effect)
-
-
-def _judged(asked: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Overhead]:
-    """Return the prices, all verdicts judged together.
-
-    A case that a failure withholds has no price: one that computes something else says nothing.
-    """
-    found = [
-        (row, paying, free, metric, compared)
-        for row, paying, free, metric in asked
-        if (compared := between(row.cases[paying], row.cases[free], metric, row.cases.values())) is not None
-    ]
-    verdicts = judge_all([compared if believed(row) else None for row, *_, compared in found], effect)
-    return [Overhead(*one, verdict) for one, verdict in zip(found, verdicts, strict=True)]
-
-
-def _counterparts(
-    rows: Sequence[Row], counterpart: Callable[[Column], Column | None]
-) -> list[tuple[Row, Column, Column]]:
-    """Return the columns that have a counterpart in their row, and that; None: a column asks for none."""
-    found = []
+    pairs = []
     for row in rows:
-        for column, case in row.cases.items():
-            other = counterpart(column) if case.trials else None
-            if other is not None and other in row.cases:
-                found.append((row, column, other))
-    return found
+        for busy in row.cases:
+            undisturbed = busy.with_options(busy_cores=0)
+            if busy.options.busy_cores and undisturbed in row.cases:
+                pairs.append((row, busy, undisturbed, row.headline))
+    return _overheads(pairs, effect)
 
 
-FIRST = "first_step_ms"
+def _overheads(pairs: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Overhead]:
+    """Return the overheads of those pairs that have a ratio, all verdicts judged together."""
+    compared = [(*pair, ratio) for pair in pairs if (ratio := in_row(*pair)) is not None]
+    verdicts = judge_all([ratio if believed(row) else None for row, *_, ratio in compared], effect)
+    return [Overhead(*one, verdict) for one, verdict in zip(compared, verdicts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -320,73 +276,53 @@ class SpeedUp:
     verdict: Verdict
 
 
-def break_evens(rows: list[Row], effect: float) -> list[BreakEven]:
+def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
     """Return where a longer first step buys quicker later ones: (first_A - first_B) / (step_B - step_A) steps.
 
     All pairs of columns are judged together. Both differences of a pair must be significant, so that the weaker one
     speaks for the two (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
     (1982)).
     """
-    pairs = [_Pair(row, a, b, *_ratios(row, a, b)) for row in rows for a, b in combinations(_measured(row), 2)]
-    claims = [one.claim(effect) for one in pairs]
-    sure = compress(zip(pairs, claims, strict=True), significant(claims))
-    return [one.break_even(its.verdict is Verdict.SLOWER) for one, its in sure]
+    pairs = [
+        (row, a, b, in_row(row, a, b, FIRST), in_row(row, a, b, HEADLINE))
+        for row in rows
+        for a, b in combinations(_measured(row), 2)
+    ]
+    claims = [_trade(claim(first, effect), claim(later, effect), believed(row)) for row, _, _, first, later in pairs]
+    found = []
+    for (row, a, b, first, later), trade, is_sure in zip(pairs, claims, significant(claims), strict=True):
+        b_first, b_later = row.cases[b].estimate(FIRST), row.cases[b].estimate(HEADLINE)
+        if is_sure and first and later and b_first and b_later:
+            extra_ms = b_first.value * (first.value - 1)
+            steps = extra_ms / (b_later.value * (1 - later.value))
+            slow_start, rival = (a, b) if trade.verdict is Verdict.SLOWER else (b, a)
+            found.append(BreakEven(row, slow_start, rival, abs(extra_ms), steps))
+    return found
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two cases, and the ratios a/b of their first steps and of their later ones."""
-
-    row: Row
-    a: Column
-    b: Column
-    first: LogEstimate | None
-    later: LogEstimate | None
-
-    def claim(self, effect: float) -> Claim:
-        """Return that A begins slower and goes on faster, as ``slower``, or the other way round, with the greater p."""
-        first, later = claim(self.first, effect), claim(self.later, effect)
-        if first.p is None or later.p is None or not believed(self.row):
-            return Claim(Verdict.INCONCLUSIVE, None)
-        if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
-            return Claim(Verdict.INCONCLUSIVE, 1.0)
-        return Claim(first.verdict, max(first.p, later.p))
-
-    def break_even(self, a_is_slow: bool) -> BreakEven:
-        """Return when the slow start has paid, by B's times and the two ratios."""
-        assert self.first is not None and self.later is not None
-        case = self.row.cases[self.b]
-        extra_ms = _value(case, FIRST) * (self.first.value - 1)
-        steps = extra_ms / (_value(case, HEADLINE) * (1 - self.later.value))
-        return BreakEven(self.row, *((self.a, self.b) if a_is_slow else (self.b, self.a)), abs(extra_ms), steps)
+def _trade(first: Claim, later: Claim, is_believed: bool) -> Claim:
+    """Return that A begins slower and goes on faster, as ``slower``, or the other way round, with the greater p."""
+    if first.p is None or later.p is None or not is_believed:
+        return Claim(Verdict.INCONCLUSIVE, None)
+    if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
+        return Claim(Verdict.INCONCLUSIVE, 1.0)
+    return Claim(first.verdict, max(first.p, later.p))
 
 
-def _ratios(row: Row, a: Column, b: Column) -> tuple[LogEstimate | None, LogEstimate | None]:
-    mine, other = row.cases[a], row.cases[b]
-    return between(mine, other, FIRST, row.cases.values()), between(mine, other, HEADLINE, row.cases.values())
-
-
-def speed_ups(rows: list[Row], effect: float) -> list[SpeedUp]:
+def speed_ups(rows: Sequence[Row], effect: float) -> list[SpeedUp]:
     """Return CPU against GPU for each backend and workload that was measured on both; all verdicts judged together."""
-    pairs = []
-    for row in rows:
-        for cpu, gpu in permutations(_measured(row), 2):
-            if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU):
-                found = between(row.cases[cpu], row.cases[gpu], HEADLINE, row.cases.values())
-                if found is not None:
-                    pairs.append((row, cpu, gpu, found))
+    pairs = [
+        (row, cpu, gpu, ratio)
+        for row in rows
+        for cpu, gpu in permutations(_measured(row), 2)
+        if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
+        if (ratio := in_row(row, cpu, gpu, HEADLINE)) is not None
+    ]
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
-    judged = [found if believed(row) else None for row, _, _, found in pairs]
-    of_gpu = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
-    verdicts = [of_gpu.get(verdict, verdict) for verdict in judge_all(judged, effect)]
+    verdicts = judge_all([ratio.inverse if believed(row) else None for row, _, _, ratio in pairs], effect)
     return [SpeedUp(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
 
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns that have a training step; a control is none of its own."""
     return [column for column, case in row.cases.items() if case.estimate(HEADLINE) and not column.options.control]
-
-
-def _value(case: CaseSummary, name: str) -> float:
-    found = case.estimate(name)
-    return found.value if found else float("nan")

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from kerasbench.analysis.cases import CaseSummary
+from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles
 from kerasbench.results.record import TrialRecord
 
@@ -34,20 +35,16 @@ Trial = tuple[TrialRecord, Measurement]
 
 
 @dataclass(frozen=True)
-class Paired:
-    """The logarithm of a ratio in one block. ``error`` is its standard error by ``slices`` of each side.
-
-    Without slices ``error`` is None: the trials' values were divided. ``disturbed``: others used the machine in so many
-    cycles that too few are left without them.
-    """
+class BlockRatio:
+    """The logarithm of a ratio in one block."""
 
     log: float
-    error: float | None = None
-    slices: int = 0
-    disturbed: bool = False
+    error: float | None = None  # by its slices; None where the trials' values were divided
+    slices: int = 0  # of each side
+    disturbed: bool = False  # others used the machine in so many cycles that too few are left without them
 
     @property
-    def inverse(self) -> "Paired":
+    def inverse(self) -> "BlockRatio":
         return dataclasses.replace(self, log=-self.log)
 
 
@@ -59,61 +56,66 @@ class Spread:
     between: float
 
 
-def between(a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary]) -> LogEstimate | None:
+def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
+    """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
+    return between(row.cases[a], row.cases[b], metric, row.cases.values())
+
+
+def between(a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = ()) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three blocks or more have Student's t interval over blocks, and three sittings or more over sittings. With fewer
-    blocks it comes from their slices, widened by what blocks differ by. Cases that did not fit into memory together
-    have few blocks in common, or none: of the
-    ``others`` of their row, that column stands between them which had most blocks with each. Where there is none they
-    are paired by rounds, as are those that were measured one process after another.
-    The first of these ways that has three blocks or rounds is taken, or else the first that there is.
+    Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
+    three. One block: its interval is that of its slices, widened by what blocks differ by (7 % for training steps).
+    Where the two did not fit into memory together, one of the ``others`` may have been beside each of them:
+    torch/tensorflow times tensorflow/jax. Where there is none they are paired by rounds, as are those that were
+    measured one process after another. The first of these ways that has three blocks or rounds is taken, or else the
+    first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
     pairs, known = _in_common(a, b), BY_NAME[metric]
-    direct = over_sittings(list(_by_sitting(pairs, known).values()), _apart(pairs[0], metric)) if pairs else None
+    direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric)) if pairs else None
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
     if _is_enough(indirect):
         return indirect
-    apart = by_rounds(a.by_round(known), b.by_round(known))
-    return apart if _is_enough(apart) else direct or indirect or apart
+    by_round = by_rounds(a.by_round(known), b.by_round(known))
+    return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
-def in_sittings(a: CaseSummary, b: CaseSummary, metric: str) -> dict[int, LogEstimate]:
+def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
     """Return the ratio a/b of a metric by the blocks of each sitting alone."""
-    pairs = _in_common(a, b)
-    found = {
-        sitting: over_blocks(blocks, _apart(pairs[0], metric))
+    pairs = _in_common(row.cases[a], row.cases[b])
+    ratios = {
+        sitting: over_blocks(blocks, _scatter_of(pairs[0], metric))
         for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
     }
-    return {sitting: ratio for sitting, ratio in found.items() if ratio is not None}
+    return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
 
 
-def _by_sitting(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> dict[int, list[Paired]]:
+def _by_sitting(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> dict[int, list[BlockRatio]]:
     """Return the ratios in the blocks of each sitting."""
-    sittings = sorted({own.sitting for (own, _), _ in pairs})
+    sittings = sorted({trial.sitting for (trial, _), _ in pairs})
     return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
 
 
-def _is_enough(found: LogEstimate | None) -> bool:
-    return found is not None and found.trials >= MIN_TRIALS_FOR_INTERVAL
+def _is_enough(ratio: LogEstimate | None) -> bool:
+    return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
 
 
 def _by_way_of(
     others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int
 ) -> LogEstimate | None:
     """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
-    found = [
-        ours.and_then(theirs)
-        for other in others
-        if other is not a and other is not b
-        if len(_in_common(a, other)) >= least and len(_in_common(other, b)) >= least
-        if (ours := between(a, other, metric, ())) is not None and (theirs := between(other, b, metric, ())) is not None
-    ]
-    return max(found, key=lambda one: one.trials, default=None)
+    products = []
+    for c in others:
+        if c is a or c is b or min(len(_in_common(a, c)), len(_in_common(c, b))) < least:
+            continue
+        first, second = between(a, c, metric), between(c, b, metric)
+        if first is not None and second is not None:
+            products.append(first.and_then(second))
+    return max(products, key=lambda product: product.trials, default=None)
 
 
 def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
@@ -132,9 +134,19 @@ def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[Trial, Trial]]:
     return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
 
 
-def _blocks(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[Paired]:
-    """Return the ratio in each block that has one."""
-    return [found for a, b in pairs if (found := _paired(a, b, metric)) is not None]
+def _blocks(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[BlockRatio]:
+    """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
+    ratios = []
+    compare = _BY_SLICES.get(metric.name)
+    for a, b in pairs:
+        ratio = compare(a[1], b[1]) if compare else None
+        if ratio is None:
+            ours, theirs = metric.read(*a), metric.read(*b)
+            if ours is not None and theirs is not None and min(ours, theirs) > 0:
+                ratio = BlockRatio(math.log(ours / theirs))
+        if ratio is not None:
+            ratios.append(ratio)
+    return ratios
 
 
 def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
@@ -142,34 +154,31 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
     pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
     if not pairs or min(map(min, pairs)) <= 0:
         return None
-    return estimate([one / other for one, other in pairs])
+    return estimate([ours / theirs for ours, theirs in pairs])
 
 
-def over_blocks(blocks: Sequence[Paired], apart: float) -> LogEstimate | None:
-    """Sum up the blocks of two cases; ``apart`` is by how much their ratio differs from block to block.
+def over_blocks(blocks: Sequence[BlockRatio], scatter: float) -> LogEstimate | None:
+    """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
 
     Disturbed blocks count only where there are no others.
     """
     if not blocks:
         return None
     undisturbed = [one for one in blocks if not one.disturbed]
-    if len(undisturbed) < len(blocks):
-        if undisturbed:
-            return over_blocks(undisturbed, apart)
-        found = over_blocks([dataclasses.replace(one, disturbed=False) for one in blocks], apart)
-        return found and dataclasses.replace(found, disturbed=True)
-    if len(blocks) >= MIN_TRIALS_FOR_INTERVAL:
-        return estimate([math.exp(one.log) for one in blocks])
-    centre = statistics.fmean(one.log for one in blocks)
-    errors = [one.error for one in blocks if one.error is not None]
-    if len(errors) < len(blocks):
-        return LogEstimate(centre, None, len(blocks) - 1, len(blocks))
+    disturbed = not undisturbed
+    counted = undisturbed or blocks
+    if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
+        return dataclasses.replace(estimate([math.exp(one.log) for one in counted]), disturbed=disturbed)
+    centre = statistics.fmean(one.log for one in counted)
+    errors = [one.error for one in counted if one.error is not None]
+    if len(errors) < len(counted):
+        return LogEstimate(centre, None, len(counted) - 1, len(counted), disturbed=disturbed)
     within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
-    error = math.hypot(within, apart / math.sqrt(len(errors)))
-    return LogEstimate(centre, error, sum(one.slices - 1 for one in blocks), len(blocks), "slices")
+    error = math.hypot(within, scatter / math.sqrt(len(errors)))
+    return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
 
 
-def over_sittings(sittings: Sequence[Sequence[Paired]], apart: float) -> LogEstimate | None:
+def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float) -> LogEstimate | None:
     """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
 
     What differs between two days, all blocks of a day have in common.
@@ -178,7 +187,7 @@ def over_sittings(sittings: Sequence[Sequence[Paired]], apart: float) -> LogEsti
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
         return estimate([math.exp(mean) for mean in means])
-    return over_blocks([one for blocks in sittings for one in blocks], apart)
+    return over_blocks([one for blocks in sittings for one in blocks], scatter)
 
 
 def scatter(metric: str) -> float:
@@ -186,26 +195,14 @@ def scatter(metric: str) -> float:
     return SCATTERS.get(metric, TYPICAL_SCATTER)
 
 
-def _apart(pair: tuple[Trial, Trial], metric: str) -> float:
-    one, other = (trial for trial, _ in pair)
-    if (one.backend, one.device.label) != (other.backend, other.device.label):
+def _scatter_of(pair: tuple[Trial, Trial], metric: str) -> float:
+    (a, _), (b, _) = pair
+    if (a.backend, a.device.label) != (b.backend, b.device.label):
         return scatter(metric)
-    return math.sqrt(2) * BETWEEN_PROCESSES.get(one.backend, BETWEEN_OTHERS)
+    return math.sqrt(2) * BETWEEN_PROCESSES.get(a.backend, BETWEEN_OTHERS)
 
 
-def _paired(a: Trial, b: Trial, metric: Metric) -> Paired | None:
-    """Return the ratio in one block: by its slices where the metric has them, else by the two trials' values."""
-    compare = _BY_SLICES.get(metric.name)
-    found = compare(a[1], b[1]) if compare else None
-    if found is not None:
-        return found
-    ours, theirs = metric.read(*a), metric.read(*b)
-    if ours is None or theirs is None or min(ours, theirs) <= 0:
-        return None
-    return Paired(math.log(ours / theirs))
-
-
-def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> Paired | None:
+def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> BlockRatio | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices.
 
     Cycles in which others used the machine do not count where enough are left without them.
@@ -213,10 +210,12 @@ def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> Paired | None:
     return _by_cycles(_means(a), _means(b), disturbed_cycles([a, b]))
 
 
-def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Paired | None:
+def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
     counted = _counted(a, b, disturbed)
+    if not counted:
+        return None
     logs = [math.log(a[cycle] / b[cycle]) for cycle in counted]
-    return Paired(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed)) if logs else None
+    return BlockRatio(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed))
 
 
 def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
@@ -236,9 +235,10 @@ def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
-    ours, theirs = a.training, b.training
-    if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
+    if not _epochs_comparable(a, b):
         return None
+    ours, theirs = a.training, b.training
+    assert ours is not None and theirs is not None
     steps = _mean_times(ours.slices, theirs.slices)
     if ours.unit == "epoch" or steps is None:
         return steps and math.log(steps[0] / steps[1])
@@ -246,6 +246,12 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     if epochs is None or more < 0:
         return None
     return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
+
+
+def _epochs_comparable(a: Measurement, b: Measurement) -> bool:
+    """Tell whether two trials measured epochs in the same unit, and ran none in full."""
+    ours, theirs = a.training, b.training
+    return not (a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit)
 
 
 def _mean_times(a: Sequence[Slice], b: Sequence[Slice]) -> tuple[float, float] | None:
@@ -279,17 +285,18 @@ def _medians(latency: Latency) -> dict[int, float]:
     }
 
 
-def _steps(a: Measurement, b: Measurement) -> Paired | None:
+def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:
     if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
     return by_slices(a.training.slices, b.training.slices)
 
 
-def _epochs(a: Measurement, b: Measurement) -> Paired | None:
+def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
-    ours, theirs = a.training, b.training
-    if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
+    if not _epochs_comparable(a, b):
         return None
+    ours, theirs = a.training, b.training
+    assert ours is not None and theirs is not None
     steps = by_slices(ours.slices, theirs.slices)
     if ours.unit == "epoch":
         return steps
@@ -298,7 +305,7 @@ def _epochs(a: Measurement, b: Measurement) -> Paired | None:
     return joined((ours, theirs), more, steps, short) if steps and short else None
 
 
-def joined(columns: tuple[Training, Training], more: int, steps: Paired, short: Paired) -> Paired:
+def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
     """Return the ratio of a + b * S from that of the steps, r_b, and that of the short epochs, r_e.
 
     With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
@@ -307,33 +314,30 @@ def joined(columns: tuple[Training, Training], more: int, steps: Paired, short: 
     """
     if more < 0:
         return steps
-    epoch_ns = _geometric(*(statistics.median(slice_.unit_ns for slice_ in one.epochs) for one in columns))
-    steps_ns = more * _geometric(*(one.median_ns for one in columns))
+    medians_ns = [statistics.median(slice_.unit_ns for slice_ in one.epochs) for one in columns]
+    epoch_ns = statistics.geometric_mean(medians_ns)
+    steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2  # of the short epochs in the ratio: its derivative
     known = steps.error is not None and short.error is not None
     error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
     disturbed = steps.disturbed or short.disturbed
-    return Paired(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
+    return BlockRatio(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
 
 
-def _geometric(a: float, b: float) -> float:
-    return math.sqrt(a * b)
-
-
-def _trained(a: Measurement, b: Measurement) -> Paired | None:
+def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates of training, in a sweep by the steps alone."""
     if a.training is None:
         return None
-    found = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
-    return found.inverse if found else None
+    ratio = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
+    return ratio.inverse if ratio else None
 
 
-def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], Paired | None]:
+def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], BlockRatio | None]:
     """Return what compares calls by their medians, which a few long ones do not change."""
 
-    def compare(a: Measurement, b: Measurement) -> Paired | None:
+    def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
             return None
@@ -342,12 +346,12 @@ def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measuremen
     return compare
 
 
-def _predicted(a: Measurement, b: Measurement) -> Paired | None:
-    found = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
-    return found.inverse if found else None
+def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
+    ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
+    return ratio.inverse if ratio else None
 
 
-_BY_SLICES: dict[str, Callable[[Measurement, Measurement], Paired | None]] = {
+_BY_SLICES: dict[str, Callable[[Measurement, Measurement], BlockRatio | None]] = {
     "train_step_ms": _epochs,
     "epoch_s": _epochs,
     "steady_step_ms": _steps,

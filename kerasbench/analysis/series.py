@@ -25,7 +25,7 @@ from kerasbench.analysis.estimates import (
     t_quantile,
 )
 from kerasbench.analysis.rankings import believed
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
@@ -182,7 +182,7 @@ class SizeSeries:
             (size, found)
             for size, row in self.rows.items()
             if a in row.cases and b in row.cases and believed(row)
-            if (found := between(row.cases[a], row.cases[b], STEADY, row.cases.values())) is not None
+            if (found := in_row(row, a, b, STEADY)) is not None
         ]
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.rankings import Ranking, sittings, stand
+from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.host.noise import SCATTER_WARN, Warned
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
@@ -86,7 +86,7 @@ def summarize(record: Record) -> Summary:
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.
-    rankings = [*stand(published, record.minimal_effect), *stand(sized, record.minimal_effect)]
+    rankings = [*rank(published, record.minimal_effect), *rank(sized, record.minimal_effect)]
     return Summary(record, columns, [*published, *sized], rankings, _phases_s(record, columns), _terms(record))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.metrics import METRICS, Metric
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.results.record import Record
@@ -105,5 +105,5 @@ def _over_fastest(
         return None, None, None
     if column == fastest:
         return 1.0, None, None
-    ratio = between(row.cases[column], row.cases[fastest], metric.name, row.cases.values())
+    ratio = in_row(row, column, fastest, metric.name)
     return (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)

@@ -1,15 +1,13 @@
-"""Two versions side by side: what the head's columns are to the base's, measured in the same blocks.
+"""Two versions side by side, in the same blocks (``versus``), and two sets of results (``compare``).
 
-Two sets of results beside each other: what became faster, slower, new, or was lost.
-
-The trials of a run share its hour, so that a run is one observation of its side, however many trials it has.
+The trials of a run share its hour, so that ``compare`` has one observation of each run, however many trials it has.
 """
 
 import dataclasses
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -18,7 +16,7 @@ from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, estimate, judge_all, welch
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Control
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
@@ -37,59 +35,52 @@ RATE = "/s"
 
 @dataclass(frozen=True)
 class Pair:
-    """The columns of base and head in a row, which differ by their interpreter; ``again`` is the base a second time."""
+    """The columns of base and head in a row, which differ by their interpreter alone."""
 
     row: Row
     base: Column
     head: Column
-    again: Column
+
+    @property
+    def again(self) -> Column:
+        """The base a second time, where it was measured twice."""
+        return self.base.with_options(control=True)
 
     @property
     def name(self) -> str:
         """What the two have in common: ``torch cpu jit=on``."""
         return self.base.paired.label
 
-    def ratio(self, column: Column, metric: str) -> LogEstimate | None:
-        """Return what a column's figure is to the base's; None where one of the two has none."""
-        cases = self.row.cases
-        if column not in cases or self.base not in cases:
-            return None
-        return between(cases[column], cases[self.base], metric, cases.values())
+    @property
+    def broken(self) -> Failure | None:
+        """Why the head has no figures where the base has some; None where it has, or where the base has none too."""
+        return self.failure(self.head) if self._is_measured(self.base) else None
+
+    @property
+    def baseless(self) -> Failure | None:
+        """Why the base has no figures where the head has some, which then has nothing to be compared with."""
+        return self.failure(self.base) if self._is_measured(self.head) else None
 
     def failure(self, column: Column) -> Failure | None:
         case = self.row.cases.get(column)
         return case.failure if case else None
 
-    @property
-    def broken(self) -> Failure | None:
-        """Why the head has no figures where the base has some; None where it has, or where the base has none too."""
-        return self.failure(self.head) if self._measured(self.base) else None
-
-    @property
-    def baseless(self) -> Failure | None:
-        """Why the base has no figures where the head has some, which then has nothing to be compared with."""
-        return self.failure(self.base) if self._measured(self.head) else None
-
-    def _measured(self, column: Column) -> bool:
+    def _is_measured(self, column: Column) -> bool:
         case = self.row.cases.get(column)
         return case is not None and case.failure is None and bool(case.trials)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of base and head, and ``ratio``, the head's over the base's.
-
-    ``control`` is the base's over its own, None where it was not measured twice. ``verdict`` is of the head: slower
-    where it is worse, whatever the figure is.
-    """
+    """A figure of base and head."""
 
     pair: Pair
     metric: str
     base: Estimate
     head: Estimate
-    ratio: LogEstimate
-    control: Control | None
-    verdict: Verdict
+    ratio: LogEstimate  # head over base
+    control: Control | None  # the base over itself, where it was measured twice
+    verdict: Verdict = Verdict.INCONCLUSIVE  # of the head: slower where it is worse, whatever the figure is
 
     @property
     def withheld(self) -> bool:
@@ -99,11 +90,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Versus:
-    """All that was compared between two versions, by their labels. ``effect``: the smallest difference that counts."""
+    """All that was compared between two versions, by their labels."""
 
     base: str
     head: str
-    effect: float
+    effect: float  # the smallest difference that counts
     pairs: list[Pair]
     differences: list[Difference]
 
@@ -132,86 +123,87 @@ class Versus:
     @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios of the training step; None without any."""
-        steps = self.of(HEADLINE)
-        return _mean(steps) if steps else None
+        return _mean_ratio([one.ratio for one in self.of(HEADLINE)])
 
     @property
     def means(self) -> dict[str, float]:
         """The same for each of the columns that base and head have in common: ``torch cpu``."""
-        steps = self.of(HEADLINE)
-        names = dict.fromkeys(one.pair.name for one in steps)
-        return {name: _mean([one for one in steps if one.pair.name == name]) for name in names}
+        ratios: dict[str, list[float]] = {}
+        for one in self.of(HEADLINE):
+            ratios.setdefault(one.pair.name, []).append(one.ratio.value)
+        return {name: statistics.geometric_mean(values) for name, values in ratios.items()}
 
 
-def require_decided(found: Sequence[Versus]) -> None:
+def require_decided(comparisons: Sequence[Versus]) -> None:
     """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone.
 
     So too where others disturbed a figure: what is the same in the rest says nothing of it.
     """
-    disturbed = [one for each in found for one in each.differences if one.ratio.disturbed]
-    if disturbed and not any(one.is_worse for one in found):
-        of = count(sum(len(one.differences) for one in found), "figure")
+    differences = [one for comparison in comparisons for one in comparison.differences]
+    figures = count(len(differences), "figure")
+    disturbed = sum(one.ratio.disturbed for one in differences)
+    if disturbed and not any(one.is_worse for one in comparisons):
         raise Undecided(
-            f"not decided: other processes used the processors while {len(disturbed)} of {of} were measured; "
+            f"not decided: other processes used the processors while {disturbed} of {figures} were measured; "
             "close them and run again"
         )
-    if not any(one.decided or one.broken for one in found):
-        figures = sum(len(one.differences) for one in found)
-        why = f"{count(figures, 'figure')}, all inconclusive" if figures else "base and head share no figure"
+    if not any(one.decided or one.broken for one in comparisons):
+        why = f"{figures}, all inconclusive" if differences else "base and head share no figure"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}")
 
 
-def _mean(differences: Sequence[Difference]) -> float:
-    return math.exp(statistics.fmean(one.ratio.log_centre for one in differences))
+def _mean_ratio(ratios: Sequence[LogEstimate]) -> float | None:
+    return statistics.geometric_mean([ratio.value for ratio in ratios]) if ratios else None
 
 
 def versus(summary: Summary) -> list[Versus]:
-    """Compare the versions of a summary, those of each pair of labels; none where none were asked for.
-
-    The verdicts on each kind of figure are judged together, because their number matters.
-    """
+    """Compare the versions of a summary, those of each pair of labels; none where none were asked for."""
     rows: dict[tuple[str, ...], list[Row]] = {}
     for row in summary.rows:
         if len(row.origin.versus) == 2:
             rows.setdefault(row.origin.versus, []).append(row)
-    return [_compared(labels, own, summary.record.minimal_effect) for labels, own in rows.items()]
-
-
-def _compared(labels: tuple[str, ...], rows: Sequence[Row], effect: float) -> Versus:
-    base, head = labels
-    effect = max([effect, *(row.origin.threshold for row in rows)])
-    pairs = [pair for row in rows for pair in _pairs(row, base, head)]
-    differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
-    return Versus(base, head, effect, pairs, differences)
+    comparisons = []
+    for (base, head), compared in rows.items():
+        effect = max([summary.record.minimal_effect, *(row.origin.threshold for row in compared)])
+        pairs = [pair for row in compared for pair in _pairs(row, base, head)]
+        # The verdicts on each kind of figure are judged together, because their number matters.
+        differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
+        comparisons.append(Versus(base, head, effect, pairs, differences))
+    return comparisons
 
 
 def _pairs(row: Row, base: str, head: str) -> list[Pair]:
-    """Return the pairs of a row: one for each backend, device and set of terms."""
-    found: dict[Column, Pair] = {}
-    for column in row.cases:
-        if column.options.environment in (base, head) and not column.options.control:
-            of_base, of_head = (column.with_options(environment=label) for label in (base, head))
-            found.setdefault(column.paired, Pair(row, of_base, of_head, of_base.with_options(control=True)))
-    return list(found.values())
+    """Return the pairs of a row: one for each backend, device and set of options."""
+    common = dict.fromkeys(
+        column.paired
+        for column in row.cases
+        if column.options.environment in (base, head) and not column.options.control
+    )
+    return [
+        Pair(row, column.with_options(environment=base), column.with_options(environment=head)) for column in common
+    ]
 
 
 def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Difference]:
-    found = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
-    rate = BY_NAME[metric].unit == RATE
-    judged = [None if one.withheld else (one.ratio.inverse if rate else one.ratio) for one in found]
-    verdicts = judge_all(judged, effect)
-    return [dataclasses.replace(one, verdict=verdict) for one, verdict in zip(found, verdicts, strict=True)]
+    differences = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
+    is_rate = BY_NAME[metric].unit == RATE
+    costs = [None if one.withheld else (one.ratio.inverse if is_rate else one.ratio) for one in differences]
+    verdicts = judge_all(costs, effect)
+    return [dataclasses.replace(one, verdict=verdict) for one, verdict in zip(differences, verdicts, strict=True)]
 
 
 def _unjudged(pair: Pair, metric: str) -> Difference | None:
     """Return a figure of a pair without its verdict; None where base or head have none."""
-    ratio = pair.ratio(pair.head, metric)
-    base, head = (_estimate(pair.row, column, metric) for column in (pair.base, pair.head))
+    cases = pair.row.cases
+    if pair.base not in cases or pair.head not in cases:
+        return None
+    base, head = (cases[column].estimate(metric) for column in (pair.base, pair.head))
+    ratio = in_row(pair.row, pair.head, pair.base, metric)
     if ratio is None or base is None or head is None:
         return None
-    again = pair.ratio(pair.again, metric)
+    again = in_row(pair.row, pair.again, pair.base, metric) if pair.again in cases else None
     control = Control(pair.base, again) if again else None
-    return Difference(pair, metric, base, head, _widened(ratio, again), control, Verdict.INCONCLUSIVE)
+    return Difference(pair, metric, base, head, _widened(ratio, again), control)
 
 
 def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
@@ -222,11 +214,6 @@ def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
     if ratio.log_error is None or ratio.basis != "slices" or again is None:
         return ratio
     return dataclasses.replace(ratio, log_error=math.hypot(ratio.log_error, again.log_centre))
-
-
-def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
-    case = row.cases.get(column)
-    return case.estimate(metric) if case else None
 
 
 DIFFERENT_MACHINES = "different machines"
@@ -257,29 +244,26 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """One case that both sides measured. ``ratio`` is new over old.
-
-    ``verdict`` is None where the two cannot be judged, and ``why`` says why not.
-    """
+    """One case that both sides measured."""
 
     case: CaseKey
     old: LogEstimate
     new: LogEstimate
-    ratio: LogEstimate
+    ratio: LogEstimate  # new over old
     source_changed: bool
     beside: Beside | None = None
-    why: str = ""
+    why: str = ""  # it has no verdict; empty where it has one
     verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of every case. ``failed`` were measured before and are not any more."""
+    """What became of every case."""
 
     changes: list[Change]
     added: list[CaseKey]
     vanished: list[CaseKey]
-    failed: list[tuple[CaseKey, Failure]]
+    failed: list[tuple[CaseKey, Failure]]  # they were measured before
 
     @property
     def regressions(self) -> list[CaseKey]:
@@ -290,8 +274,7 @@ class Comparison:
     @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios over all cases that both sides have, new over old; None without any."""
-        logs = [change.ratio.log_centre for change in self.changes]
-        return math.exp(statistics.fmean(logs)) if logs else None
+        return _mean_ratio([change.ratio for change in self.changes])
 
     @property
     def unjudged(self) -> Counter[str]:
@@ -314,12 +297,12 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
     Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
-    would be a slower version.
+    would be a slower version. Runs old, old, new, old, new, new are two observations of each side.
     """
-    before, after = _Side.of(old), _Side.of(new)
-    is_one = len({record.machine.identity for record in (*old, *new)}) == 1
-    changes = [_change(case, before, after, is_one) for case in before.cases if case in after.cases]
-    effect = max(before.record.minimal_effect, after.record.minimal_effect)
+    before, after = _side(old), _side(new)
+    is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
+    changes = [_change(case, before, after, is_one_machine) for case in before.cases if case in after.cases]
+    effect = max(before.minimal_effect, after.minimal_effect)
     verdicts = iter(judge_all([change.ratio for change in changes if not change.why], effect))
     return Comparison(
         changes=[one if one.why else dataclasses.replace(one, verdict=next(verdicts)) for one in changes],
@@ -331,15 +314,15 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A case of one run. ``likeness`` is what runs of one side must share to count together."""
+    """A case of one run."""
 
     started: str
     row: Row
     column: Column
     steps_ms: list[float]
     manner: Manner
-    source: tuple[str, str]
-    likeness: tuple[object, ...]
+    source: tuple[str, str]  # tells a changed case from an unchanged one
+    likeness: tuple[object, ...]  # what runs of one side must share to count together
 
     @property
     def step_ms(self) -> float:
@@ -348,80 +331,75 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two sets: the runs of each case, the one that a page would show first, and the cases that failed."""
+    """One of the two sets. Of a case's runs, the first is the one that a page would show."""
 
-    record: Record
+    minimal_effect: float
     cases: dict[CaseKey, list[_Measured]] = field(default_factory=dict)
     failed: dict[CaseKey, Failure] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, records: Sequence[Record]) -> "_Side":
-        side = cls(merge(records))
-        runs: dict[CaseKey, dict[str, _Measured]] = {}
-        for record in records:
-            for key, one in _measured(record):
-                runs.setdefault(key, {})[one.started] = one
-        for row in summarize(side.record).rows:
-            for column, case in row.cases.items():
-                key, alike = row.key(column), runs.get(row.key(column), {})
-                if case.failure is not None:
-                    side.failed[key] = case.failure
-                elif first := alike.get(row.origin.started):
-                    others = [one for one in alike.values() if one is not first and one.likeness == first.likeness]
-                    side.cases[key] = [first, *others]
-        return side
+
+def _side(records: Sequence[Record]) -> _Side:
+    shown = merge(records)
+    side = _Side(shown.minimal_effect)
+    runs: dict[CaseKey, dict[str, _Measured]] = {}
+    for record in records:
+        for key, measured in _measured(record):
+            runs.setdefault(key, {})[measured.started] = measured
+    for row in summarize(shown).rows:
+        for column, case in row.cases.items():
+            key = row.key(column)
+            if case.failure is not None:
+                side.failed[key] = case.failure
+            elif first := runs.get(key, {}).get(row.origin.started):
+                alike = [one for one in runs[key].values() if one is not first and one.likeness == first.likeness]
+                side.cases[key] = [first, *alike]
+    return side
 
 
 def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
+    scenarios = {one.description.name: one for one in record.scenarios}
     for row in summarize(record).rows:
         for column, case in row.cases.items():
-            if case.failure is None and case.steps_ms and not column.options.control:
-                yield row.key(column), _of_case(record, row, column)
-
-
-def _of_case(record: Record, row: Row, column: Column) -> _Measured:
-    case, origin = row.cases[column], row.origin
-    codes = sorted({trial.code for trial, _ in case.trials})
-    kept = tuple(sorted(origin.keep_env.items()))
-    manner = Manner(origin.protocol, origin.data, kept, row.in_turn, " ".join(codes) if all(codes) else "")
-    versions = sorted({package for _, found in case.trials for package in found.resolved.versions.items()})
-    source = _source(record, row, column)
-    likeness = (manner, source, versions, origin.versus, record.config.explain)
-    return _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
-
-
-def _source(record: Record, row: Row, column: Column) -> tuple[str, str]:
-    """Return what tells a changed case from an unchanged one."""
-    found = next(one for one in record.scenarios if one.description.name == row.scenario.name)
-    return found.source(column.backend, column.options.native)
+            if case.failure is not None or not case.steps_ms or column.options.control:
+                continue
+            origin, codes = row.origin, sorted({trial.code for trial, _ in case.trials})
+            kept = tuple(sorted(origin.keep_env.items()))
+            code = " ".join(codes) if all(codes) else ""
+            manner = Manner(origin.protocol, origin.data, kept, row.in_turn, code)
+            source = scenarios[row.scenario.name].source(column.backend, column.options.native)
+            versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
+            likeness = (manner, source, versions, origin.versus, record.config.explain)
+            yield row.key(column), _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
 
 
 def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:
     old, new = before.cases[case], after.cases[case]
-    stretches = _stretches(old, new)
-    ratio = welch(stretches[True], stretches[False])
-    steps_ms = (
-        estimate(runs[0].steps_ms if len(runs) == 1 else stretches[is_new])
-        for is_new, runs in ((False, old), (True, new))
+    old_ms, new_ms = _observations_ms(old, new)
+    ratio = welch(new_ms, old_ms)
+    return Change(
+        case,
+        estimate(old[0].steps_ms if len(old) == 1 else old_ms),
+        estimate(new[0].steps_ms if len(new) == 1 else new_ms),
+        ratio,
+        source_changed=old[0].source != new[0].source,
+        beside=_beside(old[0], new[0]),
+        why=_why_unjudged(old[0].manner, new[0].manner, ratio) if is_one_machine else DIFFERENT_MACHINES,
     )
-    why = _why(old[0].manner, new[0].manner, ratio) if is_one_machine else DIFFERENT_MACHINES
-    source_changed = old[0].source != new[0].source
-    return Change(case, next(steps_ms), next(steps_ms), ratio, source_changed, _beside(old[0], new[0]), why)
 
 
-def _stretches(old: Sequence[_Measured], new: Sequence[_Measured]) -> Mapping[bool, list[float]]:
-    """Return for each side (new: True) the step of each stretch of its runs that none of the other interrupts."""
-    of_side = [(one.started, is_new, one.step_ms) for is_new, runs in ((False, old), (True, new)) for one in runs]
-    found: dict[bool, list[float]] = {False: [], True: []}
-    for is_new, runs in groupby(sorted(of_side), key=lambda one: one[1]):
-        found[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in runs]))
-    return found
+def _observations_ms(old: Sequence[_Measured], new: Sequence[_Measured]) -> tuple[list[float], list[float]]:
+    """Return for each side the step of each stretch of its runs that no run of the other side interrupts."""
+    runs = [(one.started, is_new, one.step_ms) for is_new, side in ((False, old), (True, new)) for one in side]
+    observations: tuple[list[float], list[float]] = ([], [])
+    for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
+        observations[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
+    return observations
 
 
-def _why(old: Manner, new: Manner, ratio: LogEstimate) -> str:
+def _why_unjudged(old: Manner, new: Manner, ratio: LogEstimate) -> str:
     """Return why two sides of one machine cannot be judged; empty where they can."""
-    differing = [what for what, one, other in zip(DIFFERENT, old, new, strict=True) if one != other]
+    differing = [name for name, a, b in zip(DIFFERENT, old, new, strict=True) if a != b]
     if differing:
         return f"measured differently ({', '.join(differing)})"
     if not ratio.has_interval:
@@ -431,17 +409,14 @@ def _why(old: Manner, new: Manner, ratio: LogEstimate) -> str:
 
 def _beside(old: _Measured, new: _Measured) -> Beside | None:
     """Compare a case with the fastest other column that both runs have in its row, then and now."""
-    others = [
-        (found.value, column)
+    others = {
+        column: known.value
         for column, case in old.row.cases.items()
         if column != old.column and column in new.row.cases and not column.options.control
-        if (found := case.estimate(old.row.headline)) is not None
-    ]
+        if (known := case.estimate(old.row.headline)) is not None
+    }
     if not others:
         return None
-    column = min(others, key=lambda other: other[0])[1]
-    then, now = (
-        between(one.row.cases[one.column], one.row.cases[column], one.row.headline, one.row.cases.values())
-        for one in (old, new)
-    )
+    column = min(others, key=lambda other: others[other])
+    then, now = (in_row(one.row, one.column, column, one.row.headline) for one in (old, new))
     return Beside(column, now.value / then.value) if then and now else None
