@@ -1,11 +1,9 @@
-"""The cases of a table and their trials, row by row.
+"""The cases of a table, row by row, and whether those of a row compute the same.
 
-Do all columns of a row compute the same? Judged by the losses of their first steps, from the same weights.
-
-Where a model brings its own weights, besides by what it predicts with them.
+That is judged by the losses of their first steps, from the same weights; where a model brings its own weights, besides
+by what it predicts with them.
 """
 
-import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -31,54 +29,46 @@ def headline(size: Size | None) -> str:
 
 def headline_of(trials: Iterable[TrialRecord]) -> str:
     """Return the metric that stands for these trials: of a model that is not trained, a prediction of its batch."""
-    trial = next((one for one in trials if one.measurement is not None), None)
-    if trial is None or trial.measurement is None:
-        return HEADLINE
-    if trial.measurement.training is None:
-        return PREDICTED if any(one.batch > 1 for one in trial.measurement.prediction) else PREDICTED_ONE
-    return headline(trial.options.size)
+    for trial in trials:
+        if trial.measurement is not None:
+            if trial.measurement.training is not None:
+                return headline(trial.options.size)
+            return PREDICTED if any(latency.batch > 1 for latency in trial.measurement.prediction) else PREDICTED_ONE
+    return HEADLINE
 
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """What a case's trials amount to (see ``summarize_case``).
-
-    ``failure`` is the last one; a case that failed may hold earlier trials. ``noisy`` are the rounds in which it was
-    disturbed.
-    """
+    """What a case's trials amount to (see ``summarize_case``)."""
 
     trials: list[tuple[TrialRecord, Measurement]]
-    failure: Failure | None
+    failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
 
     def by_round(self, metric: Metric) -> dict[int, float]:
         """Return the metric's value in each round that has one; the mean where a round had several blocks."""
-        found: dict[int, list[float]] = {}
+        rounds: dict[int, list[float]] = {}
         for trial, measurement in self.trials:
             value = metric.read(trial, measurement)
             if value is not None:
-                found.setdefault(trial.round, []).append(value)
-        return {index: statistics.fmean(values) for index, values in found.items()}
+                rounds.setdefault(trial.round, []).append(value)
+        return {index: statistics.fmean(values) for index, values in rounds.items()}
 
     def values(self, metric: Metric) -> list[float]:
         """Return the metric's value of each trial that has one."""
-        found = [metric.read(trial, measurement) for trial, measurement in self.trials]
-        return [value for value in found if value is not None]
+        values = [metric.read(trial, measurement) for trial, measurement in self.trials]
+        return [value for value in values if value is not None]
 
     @property
     def learned(self) -> bool:
         """Whether training changed the loss in every trial."""
-        found = [m.learning for _, m in self.trials if m.learning is not None]
-        return all(learned(one.batch_loss_before, one.batch_loss_after) for one in found)
+        learning = [m.learning for _, m in self.trials if m.learning is not None]
+        return all(learned(one.batch_loss_before, one.batch_loss_after) for one in learning)
 
     @property
     def device_title(self) -> str:
         """The GPU's name as a trial found it, empty for a CPU and for a case without a trial that succeeded."""
         return next((trial.device.title for trial, _ in self.trials), "")
-
-    @property
-    def noisy(self) -> list[int]:
-        return [trial.round for trial, _ in self.trials if trial.disturbed]
 
     def estimate(self, name: str) -> Estimate | None:
         """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
@@ -106,17 +96,14 @@ class CaseSummary:
 
 @dataclass(frozen=True)
 class Row:
-    """One workload of one scenario, at one size where it was swept, over all columns; ``origin`` tells of its run.
-
-    ``own``: the scenario is the user's own, not a built-in one of the same name.
-    """
+    """One workload of one scenario, at one size where it was swept, over all columns."""
 
     scenario: Description
     workload: WorkloadDescription
     cases: dict[Column, CaseSummary]
-    origin: Origin
+    origin: Origin  # its run
     size: Size | None = None
-    own: bool = False
+    own: bool = False  # the scenario is the user's own, not a built-in one of the same name
 
     @property
     def label(self) -> str:
@@ -154,11 +141,11 @@ class Row:
 
 def summarize_case(trials: Iterable[TrialRecord]) -> CaseSummary:
     """Sum up one case's trials. One that ran out of memory beside others counts only where the case has no other."""
-    found = list(trials)
-    chosen = [one for one in found if not one.crowded] or found
-    failures = [trial.failure for trial in chosen if trial.failure is not None]
-    good = [(trial, trial.measurement) for trial in chosen if trial.measurement is not None]
-    return CaseSummary(good, failures[-1] if failures else None)
+    everything = list(trials)
+    counting = [trial for trial in everything if not trial.crowded] or everything
+    failures = [trial.failure for trial in counting if trial.failure is not None]
+    measured = [(trial, trial.measurement) for trial in counting if trial.measurement is not None]
+    return CaseSummary(measured, failures[-1] if failures else None)
 
 
 FULL = {"float32", "float64"}
@@ -210,20 +197,20 @@ class Deviation:
 
     @property
     def share(self) -> float:
-        return deviation(self.loss, self.reference)
+        """The distance as a share of the reference, or of 1 where that is smaller."""
+        return abs(self.loss - self.reference) / max(1.0, abs(self.reference))
 
 
 def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
     """Return how far a case may lie from the others: by its device, the precision in force, and its kinds of layers."""
-    wider = [SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE]
-    allowed = [_by_precision(device_kind, resolved), *wider]
-    return Bounds(*(max(kind) for kind in zip(*map(dataclasses.astuple, allowed), strict=True)))
-
-
-def _by_precision(device_kind: str, resolved: Resolved) -> Bounds:
     if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
-        return ROUNDED
-    return EXACT if device_kind == CPU else GPU
+        by_precision = ROUNDED
+    else:
+        by_precision = EXACT if device_kind == CPU else GPU
+    allowed = [by_precision, *(SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE)]
+    return Bounds(
+        max(one.first for one in allowed), max(one.later for one in allowed), max(one.outputs for one in allowed)
+    )
 
 
 def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
@@ -238,12 +225,6 @@ def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
 def deviating(cases: Mapping[Column, CaseSummary]) -> dict[Column, Deviation]:
     """Return those of a row's cases whose losses lie beyond their bounds, and not so far that they have failed."""
     return deviations(_first_trials(cases))
-
-
-def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
-    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
-    found = {column: _deviation(cases[column][1], *given) for column, given in _references(cases).items()}
-    return {column: one for column, one in found.items() if one is not None and one.share <= FAILS}
 
 
 def _first_trials(cases: Mapping[Column, CaseSummary]) -> dict[Column, tuple[str, Measurement]]:
@@ -263,69 +244,73 @@ def judge(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failu
     three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
     held against Keras, and no reference itself.
     """
-    judged = {column: _judged(cases[column][1], *given) for column, given in _references(cases).items()}
+    judged = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
     return {column: failure for column, failure in judged.items() if failure is not None}
 
 
-def _references(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, tuple[list[Parity], Bounds]]:
-    """Return for each column which others it is held against, and how far it may lie from them."""
-    found = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
-    sensitive = {kind for one in found.values() for kind in one.sensitive}  # a twin's code does not tell its own
-    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in found}
-    referring = [column for column in found if not column.options.native] or list(found)
+def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
+    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
+    found = {column: _deviation(*compared) for column, compared in _comparisons(cases).items()}
+    return {column: one for column, one in found.items() if one is not None and one.share <= FAILS}
+
+
+def _comparisons(
+    cases: Mapping[Column, tuple[str, Measurement]],
+) -> dict[Column, tuple[Parity, list[Parity], Bounds]]:
+    """Return for each column what it computed, which others it is held against, and how far it may lie from them."""
+    parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
+    sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a twin's code does not tell its own
+    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
+    referring = [column for column in parities if not column.options.native] or list(parities)
     least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
     finest = [column for column in referring if allowed[column] == least]
-    others = {column: [found[one] for one in finest if one != column or len(finest) > 2] for column in found}
-    return {column: (others[column], allowed[column]) for column in found if others[column]}
+    comparisons = {}
+    for column, own in parities.items():
+        others = [parities[one] for one in finest if one != column or len(finest) > 2]
+        if others:
+            comparisons[column] = (own, others, allowed[column])
+    return comparisons
 
 
-def _judged(measurement: Measurement, others: list[Parity], allowed: Bounds) -> Failure | None:
+def _failure(own: Parity, others: list[Parity], allowed: Bounds) -> Failure | None:
     """Return why a column's losses or outputs are not those of the others, None where they are, or nearly."""
-    own = measurement.parity
-    assert own is not None
     predicting = [one.outputs for one in others if one.outputs]
+    cause = ""
     if own.outputs and predicting:
         references = [_medians(list(of_one)) for of_one in zip(*predicting, strict=False)]
-        failure = _compare_outputs(own.outputs, references, allowed.outputs)
-        if failure is not None:
-            return failure
-    found = _deviation(measurement, others, allowed)
-    if found is None or found.share <= FAILS:
-        return None
-    whose = "that of the other column" if len(others) == 1 else "the median of all"
-    cause = (
-        f"the loss of step {found.step} is {found.loss:.7g}, {whose} {found.reference:.7g}, "
-        f"from the same weights and batches (bound: {found.bound:.2g})"
-    )
+        cause = _differing_output(own.outputs, references, allowed.outputs)
+    if not cause:
+        found = _deviation(own, others, allowed)
+        if found is None or found.share <= FAILS:
+            return None
+        reference = "that of the other column" if len(others) == 1 else "the median of all"
+        cause = (
+            f"the loss of step {found.step} is {found.loss:.7g}, {reference} {found.reference:.7g}, "
+            f"from the same weights and batches (bound: {found.bound:.2g})"
+        )
     return Failure(Code.PARITY, cause, REMEDY, "parity")
 
 
-def _compare_outputs(outputs: list[list[float]], references: list[list[float]], bound: float) -> Failure | None:
+def _differing_output(outputs: list[list[float]], references: list[list[float]], bound: float) -> str:
+    """Say which output is not that of the others; empty where all are."""
     for number, (own, reference) in enumerate(zip(outputs, references, strict=False), start=1):
         largest = max(map(abs, reference), default=0.0)
         apart = max((abs(a - b) for a, b in zip(own, reference, strict=False)), default=0.0)
         if apart > bound * largest:
-            cause = (
+            return (
                 f"output {number} lies {apart:.2g} from that of the others, whose largest number is {largest:.2g}, "
                 f"with the same weights and rows (bound: {bound:.2g} of it)"
             )
-            return Failure(Code.PARITY, cause, REMEDY, "parity")
-    return None
+    return ""
 
 
 def _medians(losses: list[list[float]]) -> list[float]:
     return [statistics.median(step) for step in zip(*losses, strict=False)]
 
 
-def deviation(loss: float, reference: float) -> float:
-    """Return the distance as a share of the reference, or of 1 where that is smaller."""
-    return abs(loss - reference) / max(1.0, abs(reference))
-
-
-def _deviation(measurement: Measurement, others: list[Parity], allowed: Bounds) -> Deviation | None:
+def _deviation(own: Parity, others: list[Parity], allowed: Bounds) -> Deviation | None:
     """Return the first step whose loss lies beyond its bound, None where all lie within."""
-    own, bound = measurement.parity, allowed.first
-    assert own is not None
+    bound = allowed.first
     reference = _medians([one.losses for one in others if one.losses])
     for step, (loss, wanted) in enumerate(zip(own.losses, reference, strict=False), start=1):
         found = Deviation(step, loss, wanted, bound)

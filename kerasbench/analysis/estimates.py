@@ -1,10 +1,8 @@
-"""Statistics over trial values: pure functions over numbers.
+"""Statistics over trial values, and what a ratio of two times lets one claim: pure functions over numbers.
 
 The process is the unit of replication. A case's value is the geometric mean of its trials' values, its interval
 Student's t on their logarithms: pooling the slices of all trials would cover 43-55 % where 95 % is promised
 (found by simulation; benchmarks/coverage.py and docs/method.md have that of the interval used here).
-
-Is A faster than B? What a ratio of their times lets one claim.
 """
 
 import dataclasses
@@ -43,19 +41,14 @@ class Estimate(Protocol):
 
 @dataclass(frozen=True)
 class LogEstimate:
-    """A positive value, or a ratio of two, by its logarithm: centre, standard error, degrees of freedom.
-
-    ``log_error`` is None where there is no interval. ``basis`` says what the interval rests on: on differences between
-    trials, or on those between the slices of time in which the two sides of a ratio took turns. ``disturbed``: other
-    processes used so much of the machine that nothing can be decided by it.
-    """
+    """A positive value, or a ratio of two, by its logarithm."""
 
     log_centre: float
-    log_error: float | None
-    degrees: float
+    log_error: float | None  # the standard error; None where there is no interval
+    degrees: float  # of freedom
     trials: int
-    basis: Basis = "trials"
-    disturbed: bool = False
+    basis: Basis = "trials"  # the interval is over trials, or over the slices in which two columns took turns
+    disturbed: bool = False  # other processes used so much of the machine that it decides nothing
 
     @property
     def value(self) -> float:
@@ -63,11 +56,11 @@ class LogEstimate:
 
     @property
     def low(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre - _reach(self.log_error, self.degrees))
+        return None if self.log_error is None else math.exp(self.log_centre - t_quantile(self.degrees) * self.log_error)
 
     @property
     def high(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre + _reach(self.log_error, self.degrees))
+        return None if self.log_error is None else math.exp(self.log_centre + t_quantile(self.degrees) * self.log_error)
 
     @property
     def half_width(self) -> float | None:
@@ -97,21 +90,18 @@ class LogEstimate:
         if self.log_error is None or other.log_error is None:
             return LogEstimate(centre, None, trials - 1, trials, basis, disturbed)
         variances = (self.log_error**2, other.log_error**2)
-        shares = sum(each**2 / one.degrees for each, one in zip(variances, (self, other), strict=True))
+        shares = variances[0] ** 2 / self.degrees + variances[1] ** 2 / other.degrees
         degrees = sum(variances) ** 2 / shares if shares else min(self.degrees, other.degrees)
         return LogEstimate(centre, math.sqrt(sum(variances)), degrees, trials, basis, disturbed)
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A value that may be zero or negative, such as a difference of times: centre, standard error, degrees of freedom.
-
-    ``error`` is None where there is no interval.
-    """
+    """A value that may be zero or negative, such as a difference of times."""
 
     centre: float
-    error: float | None
-    degrees: float
+    error: float | None  # the standard error; None where there is no interval
+    degrees: float  # of freedom
     trials: int
 
     @property
@@ -120,30 +110,24 @@ class Amount:
 
     @property
     def low(self) -> float | None:
-        return None if self.error is None else self.centre - _reach(self.error, self.degrees)
+        return None if self.error is None else self.centre - t_quantile(self.degrees) * self.error
 
     @property
     def high(self) -> float | None:
-        return None if self.error is None else self.centre + _reach(self.error, self.degrees)
+        return None if self.error is None else self.centre + t_quantile(self.degrees) * self.error
 
     @property
     def half_width(self) -> float | None:
         if self.error is None:
             return None
-        return _reach(self.error, self.degrees) / abs(self.centre) if self.centre else math.inf
+        return t_quantile(self.degrees) * self.error / abs(self.centre) if self.centre else math.inf
 
     @property
     def sign(self) -> int:
-        """1 for an amount that is above zero, -1 for one below, 0 for one that is not told from it."""
         return sign(self.value, self.low, self.high)
 
     def __neg__(self) -> "Amount":
         return dataclasses.replace(self, centre=-self.centre)
-
-
-def _reach(error: float, degrees: float) -> float:
-    """Return half of the interval."""
-    return t_quantile(degrees) * error
 
 
 def estimate(values: Sequence[float]) -> LogEstimate:
@@ -219,34 +203,11 @@ def variance(values: Sequence[float]) -> float:
     return math.fsum((one - centre) ** 2 for one in apart) / (len(apart) - 1)
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the percentile of sorted values, between neighbours by linear interpolation."""
-    position = share * (len(ordered) - 1)
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
-
-
-def t_upper_tail(t: float, degrees: float) -> float:
-    """Return the probability that Student's t exceeds this value."""
-    from scipy.special import stdtr
-
-    return float(stdtr(degrees, -t))
-
-
-def t_noncentrality(threshold: float, degrees: int, power: float) -> float:
-    """Return how many standard errors a true mean lies off, whose t exceeds the threshold with that probability."""
-    from scipy.special import nctdtrinc
-
-    return float(nctdtrinc(degrees, 1 - power, threshold))
-
-
-def t_draws(degrees: float, uniforms: Sequence[float]) -> list[float]:
-    """Return Student's t for each uniform number in 0..1."""
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the percentile of values, between neighbours by linear interpolation."""
     import numpy as np
-    from scipy.special import stdtrit
 
-    return [float(drawn) for drawn in stdtrit(degrees, np.array(uniforms))]
+    return float(np.quantile(values, share))
 
 
 @cache
@@ -295,9 +256,10 @@ def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdi
 
 def judge_all(ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
     """Judge the ratios of one table together, corrected for their number."""
-    claims = [claim(one, effect) for one in ratios]
+    claims = [claim(ratio, effect) for ratio in ratios]
     return [
-        one.verdict if sure else Verdict.INCONCLUSIVE for one, sure in zip(claims, significant(claims), strict=True)
+        one.verdict if is_sure else Verdict.INCONCLUSIVE
+        for one, is_sure in zip(claims, significant(claims), strict=True)
     ]
 
 
@@ -307,13 +269,13 @@ def significant(claims: Sequence[Claim]) -> list[bool]:
     Corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
     of Statistics 6 (1979). Each is one-sided, so half of the errors are left to the other side.
     """
-    found = [False] * len(claims)
+    are_significant = [False] * len(claims)
     order = sorted((one.p, index) for index, one in enumerate(claims) if one.p is not None)
     for rank, (p, index) in enumerate(order):
         if p > (1 - CONFIDENCE) / 2 / (len(order) - rank):
             break
-        found[index] = True
-    return found
+        are_significant[index] = True
+    return are_significant
 
 
 def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
@@ -326,10 +288,11 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
         return Claim(Verdict.INCONCLUSIVE, None)
     edge, centre, error = math.log1p(effect), a_over_b.log_centre, a_over_b.log_error
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
-    distance = abs(abs(centre) - edge)
     if error == 0:
         return Claim(verdict, 0.0)
-    return Claim(verdict, t_upper_tail(distance / error, a_over_b.degrees))
+    from scipy.special import stdtr  # the probability of a smaller t
+
+    return Claim(verdict, float(stdtr(a_over_b.degrees, -abs(abs(centre) - edge) / error)))
 
 
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:

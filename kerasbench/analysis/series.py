@@ -1,7 +1,4 @@
-"""What a step is made of: an overhead, and a cost for each sample. Fitted to a series; pure.
-
-What a sweep shows: series over sizes, and where one overtakes another, with the uncertainty of that; pure.
-"""
+"""What a sweep shows: series over sizes, what their steps are made of, and where one overtakes another."""
 
 import dataclasses
 import math
@@ -14,16 +11,7 @@ from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import STEADY, Row
-from kerasbench.analysis.estimates import (
-    CONFIDENCE,
-    Estimate,
-    LogEstimate,
-    Verdict,
-    judge_all,
-    percentile,
-    t_draws,
-    t_quantile,
-)
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, Verdict, judge_all, t_quantile
 from kerasbench.analysis.rankings import believed
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
@@ -47,17 +35,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Step = ``overhead`` + ``per_sample`` x batch, in ms.
-
-    ``deviation`` is the largest of the model from what was measured, as a share of that, and ``worst`` the batch where
-    it is; ``fits`` is whether every size lies within FIT_TOLERANCE, or within its own interval.
-    """
+    """Step = ``overhead`` + ``per_sample`` x batch, in ms."""
 
     overhead: Parameter
     per_sample: Parameter
-    deviation: float
-    worst: int
-    fits: bool
+    deviation: float  # the largest of the model from what was measured, as a share of that
+    worst: int  # the batch where it is
+    fits: bool  # every size lies within FIT_TOLERANCE, or within its own interval
 
 
 def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
@@ -70,53 +54,39 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
     """
     if len(steps_ms) < MIN_SIZES:
         return None
-    found = [step for _, step in steps_ms]
-    overhead, per_sample = _line([float(batch) for batch, _ in steps_ms], found)
-    model = [overhead.value + per_sample.value * batch for batch, _ in steps_ms]
-    deviations = [abs(ms / step.value - 1) for ms, step in zip(model, found, strict=True)]
-    worst = max(range(len(deviations)), key=lambda index: deviations[index])
-    allowed = [max(FIT_TOLERANCE, step.half_width or 0.0) for step in found]
-    fits = all(one <= most for one, most in zip(deviations, allowed, strict=True))
-    return CostModel(overhead, per_sample, deviations[worst], steps_ms[worst][0], fits)
+    import numpy as np
 
-
-def _line(sizes: Sequence[float], found: Sequence[Estimate]) -> tuple[Parameter, Parameter]:
-    """Return intercept and slope of the weighted line."""
-    times, errors = [step.value for step in found], _errors_ms(found)
-    weights = [1 / error**2 for error in errors]
-    total = sum(weights)
-    centre, mean = (_dot(weights, values) / total for values in (sizes, times))
-    spread = _dot(weights, [(size - centre) ** 2 for size in sizes])
-    slope = _dot(weights, [(size - centre) * time for size, time in zip(sizes, times, strict=True)]) / spread
-    intercept = mean - slope * centre
-    misfit = _dot(weights, [(time - intercept - slope * size) ** 2 for size, time in zip(sizes, times, strict=True)])
-    degrees = len(sizes) - 2
-    known = any(_log_error(step) for step in found)
-    reach = t_quantile(degrees) * math.sqrt(max(1.0 if known else 0.0, misfit / degrees))
-    return (
-        _around(intercept, reach * math.sqrt(1 / total + centre**2 / spread)),
-        _around(slope, reach / math.sqrt(spread)),
+    batches = np.array([float(batch) for batch, _ in steps_ms])
+    steps = [step for _, step in steps_ms]
+    times, errors = np.array([step.value for step in steps]), np.array(_errors_ms(steps))
+    (slope, intercept), covariance = np.polyfit(batches, times, 1, w=1 / errors, cov="unscaled")
+    model = intercept + slope * batches
+    degrees = len(steps) - 2
+    misfit = float(np.sum(((times - model) / errors) ** 2)) / degrees
+    are_errors_known = any(_log_error(step) for step in steps)
+    reach = t_quantile(degrees) * math.sqrt(max(1.0 if are_errors_known else 0.0, misfit))
+    per_sample, overhead = (
+        Parameter(float(value), float(value - reach * error), float(value + reach * error))
+        for value, error in zip((slope, intercept), np.sqrt(np.diag(covariance)), strict=True)
+    )
+    deviations = np.abs(model / times - 1)
+    worst = int(np.argmax(deviations))
+    allowed = [max(FIT_TOLERANCE, step.half_width or 0.0) for step in steps]
+    return CostModel(
+        overhead, per_sample, float(deviations[worst]), steps_ms[worst][0], fits=bool(np.all(deviations <= allowed))
     )
 
 
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def _errors_ms(found: Sequence[Estimate]) -> list[float]:
+def _errors_ms(steps: Sequence[Estimate]) -> list[float]:
     """Return the standard error of each size's step."""
-    known = [error for one in found if (error := _log_error(one))]
+    known = [error for step in steps if (error := _log_error(step))]
     least = statistics.median(known) if known else UNKNOWN_ERROR
-    return [max(_log_error(one), least) * one.value for one in found]
+    return [max(_log_error(step), least) * step.value for step in steps]
 
 
 def _log_error(step: Estimate) -> float:
     """Return the standard error as a share of the step; 0 where it is not known."""
     return step.log_error or 0.0 if isinstance(step, LogEstimate) else 0.0
-
-
-def _around(value: float, reach: float) -> Parameter:
-    return Parameter(value, value - reach, value + reach)
 
 
 DRAWS = 1_000  # of the bootstrap: the ends of an interval are then known to a few hundredths of its width
@@ -125,30 +95,27 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 @dataclass(frozen=True)
 class SizeSeries:
-    """One workload along one axis: its rows by ascending size, with all else equal.
-
-    ``duels`` are the pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
-    """
+    """One workload along one axis: its rows by ascending size, with all else equal."""
 
     label: str
     axis: Axis
     rows: dict[float, Row]
+    # The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
     duels: "list[SeriesComparison]" = field(default_factory=list)
 
     @property
     def columns(self) -> list[Column]:
         """The columns in their order, but for controls."""
-        found = {column for row in self.rows.values() for column in row.cases}
-        return sorted((column for column in found if not column.options.control), key=lambda column: column.order)
+        columns = {column for row in self.rows.values() for column in row.cases if not column.options.control}
+        return sorted(columns, key=lambda column: column.order)
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         """Return a column's series: the step at each size at which it was measured."""
-        steps = []
-        for size, row in self.rows.items():
-            found = row.cases[column].estimate(STEADY) if column in row.cases else None
-            if found is not None:
-                steps.append((size, found))
-        return steps
+        return [
+            (size, step)
+            for size, row in self.rows.items()
+            if column in row.cases and (step := row.cases[column].estimate(STEADY)) is not None
+        ]
 
     def out_of_memory(self, column: Column) -> float | None:
         """Return the smallest size at which a column ran out of memory."""
@@ -165,25 +132,26 @@ class SizeSeries:
     @cached_property
     def costs(self) -> dict[Column, CostModel]:
         """What the steps of each column are made of, where that is known."""
-        found = {column: self.cost(column) for column in self.columns}
-        return {column: model for column, model in found.items() if model is not None}
+        costs = {column: self.cost(column) for column in self.columns}
+        return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
     def pairs(self) -> "list[Pair]":
         """The columns that are compared, with the ratio at each size at which both were measured."""
-        return [
-            Pair(a, b, found)
-            for a, b in combinations(self.columns, 2)
-            if _comparable(a, b) and (found := _well_known(self._ratios(a, b)))
-        ]
+        pairs = [Pair(a, b, self._ratios(a, b)) for a, b in combinations(self.columns, 2) if _comparable(a, b)]
+        return [pair for pair in pairs if pair.ratios]
 
     def _ratios(self, a: Column, b: Column) -> "Ratios":
-        return [
-            (size, found)
+        """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
+        ratios = [
+            (size, ratio)
             for size, row in self.rows.items()
             if a in row.cases and b in row.cases and believed(row)
-            if (found := in_row(row, a, b, STEADY)) is not None
+            if (ratio := in_row(row, a, b, STEADY)) is not None
         ]
+        proven = [(size, ratio) for size, ratio in ratios if ratio.has_interval]
+        most = max((ratio.trials for _, ratio in ratios), default=0)
+        return proven or [(size, ratio) for size, ratio in ratios if ratio.trials == most]
 
 
 class Pair(NamedTuple):
@@ -196,16 +164,13 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Crossing:
-    """``winner`` is faster than ``loser`` at sizes above ``at``, and slower below.
-
-    ``bracket`` holds the measured sizes on both sides, ``ratios`` those from which its interval is drawn.
-    """
+    """``winner`` is faster than ``loser`` at sizes above ``at``, and slower below."""
 
     winner: Column
     loser: Column
     at: float
-    bracket: tuple[float, float]
-    ratios: Ratios
+    bracket: tuple[float, float]  # the measured sizes on both sides
+    ratios: Ratios  # from which its interval is drawn
 
     @property
     def has_interval(self) -> bool:
@@ -220,15 +185,12 @@ class Crossing:
 
 @dataclass(frozen=True)
 class SeriesComparison:
-    """Two series that are compared: the ratio of their times, a over b, at each size, and where its sign changes.
-
-    ``signs`` are 1 where a is significantly slower, -1 where it is faster, 0 where neither can be said (see ``signs``).
-    """
+    """Two series that are compared: the ratio of their times, a over b, at each size, and where its sign changes."""
 
     a: Column
     b: Column
     ratios: Ratios
-    signs: list[int]
+    signs: list[int]  # 1 where a is significantly slower, -1 where it is faster, 0 where neither can be said
     crossings: list[Crossing]
 
 
@@ -240,11 +202,12 @@ def swept(summary: Summary) -> list[SizeSeries]:
             size = row.size.along(axis) if row.size else None
             if size is not None:
                 grouped.setdefault((_label(row, axis), axis), {})[float(size)] = row
-    found = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
-    pairs = [one.pairs for one in found]
-    decided = iter(duels([pair for each in pairs for pair in each], summary.record.minimal_effect))
+    series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
+    pairs = [one.pairs for one in series]
+    decided = iter(duels([pair for of_series in pairs for pair in of_series], summary.record.minimal_effect))
     return [
-        dataclasses.replace(one, duels=list(islice(decided, len(each)))) for one, each in zip(found, pairs, strict=True)
+        dataclasses.replace(one, duels=list(islice(decided, len(of_series))))
+        for one, of_series in zip(series, pairs, strict=True)
     ]
 
 
@@ -262,42 +225,34 @@ def _comparable(a: Column, b: Column) -> bool:
 
 
 def duels(pairs: Sequence[Pair], effect: float) -> list[SeriesComparison]:
-    """Return who is slower at which size, of all pairs judged together, and where they cross."""
-    signed = iter(signs([found for pair in pairs for _, found in pair.ratios], effect))
-    return [_duel(pair, list(islice(signed, len(pair.ratios)))) for pair in pairs]
+    """Return who is slower at which size, of all pairs judged together, and where they cross.
 
-
-def _duel(pair: Pair, signs: list[int]) -> SeriesComparison:
-    """Return the crossing between any two sizes at which the other one is slower.
-
-    Between them may lie sizes at which the two cannot be told apart.
+    Between two sizes at which the other one is slower may lie sizes at which the two cannot be told apart.
     """
-    settled = [index for index, found in enumerate(signs) if found]
-    crossings = []
-    for first, last in pairwise(settled):
-        if signs[first] != signs[last]:
-            winner, loser = (pair.a, pair.b) if signs[first] > 0 else (pair.b, pair.a)
-            crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
-    return SeriesComparison(*pair, signs, crossings)
-
-
-def _well_known(ratios: Ratios) -> Ratios:
-    """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
-    proven = [(size, found) for size, found in ratios if found.has_interval]
-    most = max((found.trials for _, found in ratios), default=0)
-    return proven or [(size, found) for size, found in ratios if found.trials == most]
+    all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect))
+    comparisons = []
+    for pair in pairs:
+        of_pair = list(islice(all_signs, len(pair.ratios)))
+        known = [index for index, sign in enumerate(of_pair) if sign]
+        crossings = []
+        for first, last in pairwise(known):
+            if of_pair[first] != of_pair[last]:
+                winner, loser = (pair.a, pair.b) if of_pair[first] > 0 else (pair.b, pair.a)
+                crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
+        comparisons.append(SeriesComparison(*pair, of_pair, crossings))
+    return comparisons
 
 
 def signs(ratios: Sequence[LogEstimate], effect: float) -> list[int]:
     """Return 1 where a is significantly slower by more than the minimal effect, -1 where it is faster, else 0.
 
-    Without an interval nothing is proven: what was measured is taken as it is.
+    Ratios of 1.5 (1.4 to 1.6), 1.0 (0.9 to 1.1) and 0.7 (0.6 to 0.8) are 1, 0 and -1. Without an interval nothing is
+    proven: what was measured is taken as it is, so that 1.01 is 1.
     """
-    verdicts = judge_all(ratios, effect)
-    settled = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
+    by_verdict = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
     return [
-        settled.get(verdict, 0) if one.has_interval else (one.value > 1) - (one.value < 1)
-        for one, verdict in zip(ratios, verdicts, strict=True)
+        by_verdict.get(verdict, 0) if ratio.has_interval else (ratio.value > 1) - (ratio.value < 1)
+        for ratio, verdict in zip(ratios, judge_all(ratios, effect), strict=True)
     ]
 
 
@@ -306,7 +261,7 @@ def crossing(winner: Column, loser: Column, ratios: Ratios) -> Crossing:
 
     d is interpolated over log2(size). Where noise makes several changes, the middle one counts.
     """
-    at = 2 ** middle_change(_places(ratios), [found.log_centre for _, found in ratios])
+    at = 2 ** middle_change(_places(ratios), [ratio.log_centre for _, ratio in ratios])
     below = max(size for size, _ in ratios if size <= at)
     above = min(size for size, _ in ratios if size >= at)
     return Crossing(winner, loser, at, (below, above), ratios)
@@ -317,19 +272,22 @@ def crossing_interval(ratios: Ratios) -> tuple[float, float]:
 
     A parametric bootstrap: every d is drawn from Student's t about its mean with its standard error, DRAWS times.
     """
+    import numpy as np
+    from scipy.special import stdtrit
+
     rng = random.Random(0)  # the same data have the same tables
-    falls = ratios[0][1].log_centre > 0
-    drawn = zip(*(_draws(found, rng) for _, found in ratios), strict=True)
-    oriented = (one if falls else [-value for value in one] for one in drawn)
-    changes = sorted(middle_change(_places(ratios), one) for one in oriented)
+    draws = np.array(
+        [
+            ratio.log_centre + ratio.log_error * stdtrit(ratio.degrees, [rng.random() for _ in range(DRAWS)])
+            for _, ratio in ratios
+            if ratio.log_error is not None
+        ]
+    )
+    falling = draws if ratios[0][1].log_centre > 0 else -draws
+    changes = [middle_change(_places(ratios), drawn) for drawn in falling.T.tolist()]
     tail = (1 - CONFIDENCE) / 2
-    return 2 ** percentile(changes, tail), 2 ** percentile(changes, 1 - tail)
-
-
-def _draws(found: LogEstimate, rng: random.Random) -> list[float]:
-    assert found.log_error is not None
-    uniforms = [rng.random() for _ in range(DRAWS)]
-    return [found.log_centre + found.log_error * t for t in t_draws(found.degrees, uniforms)]
+    low, high = np.exp2(np.quantile(changes, (tail, 1 - tail)))
+    return float(low), float(high)
 
 
 def _places(ratios: Ratios) -> list[float]:

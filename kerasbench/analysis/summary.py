@@ -1,9 +1,4 @@
-"""From trials to what a table says: an estimate for each case and metric, and who is fastest.
-
-Which cases and rows need a warning, and which one.
-
-What other processes did to a row: how much of the machine they used, and which column suffered most.
-"""
+"""From trials to what a table says: cases in rows, who is fastest, what needs a warning, and what others disturbed."""
 
 import dataclasses
 import statistics
@@ -19,8 +14,8 @@ from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.host.noise import SCATTER_WARN, Warned
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
-from kerasbench.protocol.messages import Failure, Phase, WorkloadDescription
-from kerasbench.results.record import Group, Origin, Record, ScenarioRecord, TrialRecord, completed_rounds
+from kerasbench.protocol.messages import Failure
+from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
 from kerasbench.text import count
 
 T = TypeVar("T")
@@ -44,14 +39,15 @@ class Summary:
     @property
     def plain(self) -> "Summary":
         """What was measured at its published size."""
-        return self._only([row.size is None for row in self.rows])
+        return self._only(is_sized=False)
 
     @property
     def swept(self) -> "Summary":
         """What was measured at the sizes of a sweep."""
-        return self._only([row.size is not None for row in self.rows])
+        return self._only(is_sized=True)
 
-    def _only(self, chosen: list[bool]) -> "Summary":
+    def _only(self, is_sized: bool) -> "Summary":
+        chosen = [(row.size is not None) is is_sized for row in self.rows]
         rankings = list(compress(self.rankings, chosen))
         return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
 
@@ -74,8 +70,8 @@ def summarize(record: Record) -> Summary:
         Row(
             scenario.description,
             workload,
-            _with_parity(cases),
-            _origin(record, scenario, workload, size),
+            _judged(cases),
+            record.origin(Group(scenario.description.name, workload.name, size is not None)),
             size,
             own=scenario.suite == "",
         )
@@ -95,28 +91,23 @@ def _without_open_round(record: Record) -> Record:
 
     Where columns took turns, each row has as many rounds as it needed.
     """
-    rows: dict[object, list[TrialRecord]] = {}
-
-    def row_of(trial: TrialRecord) -> object:
-        pair = trial.column.paired if record.origin(trial.group).versus else None
-        return (trial.scenario, trial.workload, trial.options.size, pair)
-
+    rows: dict[tuple[object, ...], list[TrialRecord]] = {}
     for trial in record.trials:
-        rows.setdefault(row_of(trial), []).append(trial)
-    whole = {key: completed_rounds({one.case for one in trials}, trials) for key, trials in rows.items()}
-
-    def counts(trial: TrialRecord) -> bool:
-        if trial.block and trial.protocol != "published":
-            rounds = whole[row_of(trial)]
-        else:
-            rounds = record.origin(trial.group).rounds
-        return not rounds or trial.failure is not None or trial.round <= rounds
-
-    return dataclasses.replace(record, trials=[trial for trial in record.trials if counts(trial)])
+        rows.setdefault(_row_of(record, trial), []).append(trial)
+    completed = {key: completed_rounds({trial.case for trial in trials}, trials) for key, trials in rows.items()}
+    counting = []
+    for trial in record.trials:
+        in_turn = trial.block and trial.protocol != "published"
+        rounds = completed[_row_of(record, trial)] if in_turn else record.origin(trial.group).rounds
+        if not rounds or trial.failure is not None or trial.round <= rounds:
+            counting.append(trial)
+    return dataclasses.replace(record, trials=counting)
 
 
-def _origin(record: Record, scenario: ScenarioRecord, workload: WorkloadDescription, size: Size | None) -> Origin:
-    return record.origin(Group(scenario.description.name, workload.name, size is not None))
+def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
+    """Return what a trial has in common with those that took turns with it."""
+    pair = trial.column.paired if record.origin(trial.group).versus else None
+    return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
 def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, CaseSummary]]]:
@@ -127,7 +118,7 @@ def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | No
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     return [
         (size, {column: summarize_case(trials) for column, trials in _in_order(by_column)})
-        for size, by_column in sorted(grouped.items(), key=lambda found: found[0].order if found[0] else (0, 0.0))
+        for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0))
     ]
 
 
@@ -135,7 +126,7 @@ def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
     return sorted(by_column.items(), key=lambda item: item[0].order)
 
 
-def _with_parity(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
+def _judged(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
     """Fail the cases of a row that compute something else than the others."""
     failures = judge_cases(cases)
     return {column: CaseSummary(case.trials, failures.get(column, case.failure)) for column, case in cases.items()}
@@ -143,45 +134,41 @@ def _with_parity(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
 
 def _terms(record: Record) -> dict[Column, list[str]]:
     """Return on which terms each column was measured, in the words of what the children found: all different ones."""
-    found: dict[Column, dict[str, None]] = {}
+    terms: dict[Column, dict[str, None]] = {}
     for trial in record.trials:
         if trial.measurement is not None:
-            name = [trial.device.title] if trial.device.title else []
-            chosen = trial.options.threads is not None
-            found.setdefault(trial.column, {})[", ".join(name + _said(trial.measurement.resolved, chosen))] = None
-    return {column: list(terms) for column, terms in _in_order(found)}
+            chip = [trial.device.title] if trial.device.title else []
+            found = _terms_of(trial.measurement.resolved, trial.options.threads is not None)
+            terms.setdefault(trial.column, {})[", ".join(chip + found)] = None
+    return {column: list(of_column) for column, of_column in _in_order(terms)}
 
 
-def _said(resolved: Resolved, chosen: bool) -> list[str]:
+def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
     """Return one trial's terms; with its processors where they were chosen, because some share a core."""
-    place = f" on processor{'' if resolved.processors.isdecimal() else 's'} {resolved.processors}"
-    where = place if chosen and resolved.processors else ""
     computed = " and ".join(resolved.compute_dtypes)
     threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
+    if names_processors and resolved.processors:
+        threads += f" on processor{'' if resolved.processors.isdecimal() else 's'} {resolved.processors}"
     return [
         "compiled" if resolved.jit else "not jit-compiled",
         resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
         f"float32 products {resolved.fp32}",
         resolved.image_data_format,
-        f"{threads}{where}",
+        threads,
     ]
 
 
-def _phases(trial: TrialRecord) -> Iterator[Phase]:
-    """Yield a trial's phases; where others started beside it, from the first one on in which columns take turns."""
-    counts = trial.started_alone
-    for phase in trial.phases:
-        counts = counts or phase.name in TAKING_TURNS
-        if counts:
-            yield phase
-
-
 def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
-    """Return each phase's mean duration by column, in s, in the order of a trial."""
+    """Return each phase's mean duration by column, in s, in the order of a trial.
+
+    Where others started beside a trial, it counts from the first phase on in which columns take turns.
+    """
     durations: dict[str, dict[Column, list[float]]] = {}
     for trial in record.trials:
-        if trial.measurement is not None:
-            for phase in _phases(trial):
+        counts = trial.started_alone
+        for phase in trial.phases if trial.measurement is not None else ():
+            counts = counts or phase.name in TAKING_TURNS
+            if counts:
                 by_column = durations.setdefault(phase.name, {})
                 by_column.setdefault(trial.column, []).append(phase.duration_ns / NS_PER_S)
     return {
@@ -200,11 +187,11 @@ MARKED = (Warned.IDLE, Warned.DISTURBED, Warned.UNJUDGED)
 
 @dataclass(frozen=True)
 class Concern:
-    """A warning and what it is about: a row by its label (empty: all), columns (empty: all), and a detail."""
+    """A warning and what it is about."""
 
     what: Warned
-    row: str
-    columns: list[Column]
+    row: str  # its label; empty: all rows
+    columns: list[Column]  # empty: all
     detail: str = ""
 
 
@@ -220,7 +207,7 @@ def concerns(summary: Summary) -> list[Concern]:
 def is_warned(row: Row, column: Column) -> bool:
     """Tell whether a case is marked: not for what its interval shows already."""
     marked = any(applies(row, column) for what, applies in _CASES if what in MARKED)
-    return marked or bool(_fallbacks(row, column)) or column in deviating(row.cases)
+    return marked or bool(_fallbacks(row.cases[column])) or column in deviating(row.cases)
 
 
 def _of_cases(row: Row) -> Iterator[Concern]:
@@ -228,15 +215,15 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         columns = [column for column in row.cases if applies(row, column)]
         if columns:
             yield Concern(what, row.label, columns)
-    for column, one in deviating(row.cases).items():
-        yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, one))
+    for column, deviation in deviating(row.cases).items():
+        yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, deviation))
     for column, case in row.cases.items():
-        waited, of = idle_slices(case)
-        if of and waited / of >= OFTEN:
-            yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {of} slices")
-        counts = _fallbacks(row, column)
-        if counts:
-            named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(counts.items()))
+        waited, slices = idle_slices(case)
+        if slices and waited / slices >= OFTEN:
+            yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {slices} slices")
+        fallbacks = _fallbacks(case)
+        if fallbacks:
+            named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(fallbacks.items()))
             yield Concern(Warned.FALLBACK, row.label, [column], named)
 
 
@@ -248,16 +235,12 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     for one in sittings(row, ranking):
         if one.differ and one.apart:
             yield Concern(Warned.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
-    if not row.origin.versus:  # who is the fastest of all is nobody's question there
-        yield from _of_ranking(row, ranking)
+    if not row.origin.versus:  # nobody asks there who is the fastest of all
+        if ranking.by_slices:
+            yield Concern(Warned.SLICES, row.label, [])
+        elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
+            yield Concern(Warned.FEW, row.label, [])
     yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
-
-
-def _of_ranking(row: Row, ranking: Ranking) -> Iterator[Concern]:
-    if ranking.by_slices:
-        yield Concern(Warned.SLICES, row.label, [])
-    elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
-        yield Concern(Warned.FEW, row.label, [])
 
 
 def _apart(row: Row) -> list[list[Column]]:
@@ -268,54 +251,44 @@ def _apart(row: Row) -> list[list[Column]]:
             if trial.block and row.origin.protocol != "published":
                 pair = column.paired if row.origin.versus else None
                 groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
-    found = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
-    return list(found.values())
+    split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
+    return list(split.values())
 
 
 def _versions(summary: Summary) -> Iterator[Concern]:
     """Return the packages of which columns that are compared had different versions, and which had which."""
     for package in COMMON:
-        found: dict[str, dict[Column, None]] = {}
+        versions: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:
             if trial.measurement is None or trial.options.environment:
                 continue  # columns with labels are meant to differ, and the heading says how
             if version := trial.measurement.resolved.versions.get(package):
-                found.setdefault(version, {})[trial.column] = None
-        if len(found) > 1:
-            yield from (
-                Concern(Warned.VERSIONS, "", list(columns), f"{package} {one}")
-                for one, columns in sorted(found.items())
-            )
+                versions.setdefault(version, {})[trial.column] = None
+        if len(versions) > 1:
+            for version, columns in sorted(versions.items()):
+                yield Concern(Warned.VERSIONS, "", list(columns), f"{package} {version}")
 
 
-def _deviation(row: Row, column: Column, one: Deviation) -> str:
+def _deviation(row: Row, column: Column, deviation: Deviation) -> str:
     """Return by how much a column's losses differ, from whose, and what does that."""
     others = [other for other in row.cases if other != column and row.cases[other].trials]
-    whom = others[0].label if len(others) == 1 else "the median of all columns"
+    reference = others[0].label if len(others) == 1 else "the median of all columns"
     kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
-    return f"by {100 * one.share:.2g} % from {whom} in step {one.step}{why}"
+    return f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
 
 
 def idle_slices(case: CaseSummary) -> tuple[int, int]:
     """Return how many slices of a column used much less of the processors than its others, and of how many."""
-    shares = [
-        slice_.cpu_ns / slice_.ns
-        for _, measurement in case.trials
-        for slice_ in measurement.slices
-        if slice_.cpu_ns is not None
-    ]
+    slices = [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
+    shares = [slice_.cpu_ns / slice_.ns for slice_ in slices if slice_.cpu_ns is not None]
     usual = statistics.median(shares) if shares else 0.0
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
 
 
-def _fallbacks(row: Row, column: Column) -> dict[str, int]:
+def _fallbacks(case: CaseSummary) -> dict[str, int]:
     """Return the operations of a step that fell back to the CPU, and how often each."""
-    return {name: n for _, measurement in row.cases[column].trials for name, n in measurement.fallbacks.items()}
-
-
-def _scattered(row: Row, column: Column) -> bool:
-    return (row.cases[column].scatter or 0) >= SCATTER_WARN
+    return {name: times for _, measurement in case.trials for name, times in measurement.fallbacks.items()}
 
 
 def _unjudged(row: Row, column: Column) -> bool:
@@ -327,9 +300,9 @@ def _unjudged(row: Row, column: Column) -> bool:
 
 _CASES: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
     (Warned.IDLE, lambda row, column: column in row.idle),
-    (Warned.DISTURBED, lambda row, column: bool(row.cases[column].noisy)),
+    (Warned.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
     (Warned.UNJUDGED, _unjudged),
-    (Warned.SCATTERED, _scattered),
+    (Warned.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
 )
 
 
@@ -339,37 +312,34 @@ SUFFERS = 1.2  # times as long: less is what slices differ by anyway
 
 @dataclass(frozen=True)
 class Disturbance:
-    """``share`` of all processors' time went to others while slices were disturbed, and ``card`` of a GPU.
+    """What others did while slices of a row were disturbed."""
 
-    ``card`` is None where its driver does not tell. ``slowed`` is the column whose disturbed slices took most times as
-    long as its others, and ``times`` how many; None where none took clearly longer, or where there are too few of
-    either sort.
-    """
-
-    share: float
-    card: float | None = None
+    share: float  # of all processors' time that they took
+    card: float | None = None  # the same of a GPU; None where its driver does not tell
+    # The column whose disturbed slices took most times as long as its others, and how many times; None where none took
+    # clearly longer, or where there are too few of either sort.
     slowed: Column | None = None
     times: float | None = None
 
 
 def disturbance(row: Row, processors: int) -> Disturbance | None:
     """Return what others did while a row was measured on a machine of so many processors; None: nothing that counts."""
-    slices = [slice_ for case in row.cases.values() for slice_ in _slices(case) if slice_.disturbed]
-    if not slices:
+    slices = {
+        column: [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
+        for column, case in row.cases.items()
+    }
+    disturbed = [slice_ for of_column in slices.values() for slice_ in of_column if slice_.disturbed]
+    if not disturbed:
         return None
-    taken_ns = sum((slice_.others_ns or 0) + (slice_.steal_ns or 0) for slice_ in slices)
-    share = taken_ns / (processors * sum(slice_.ns for slice_ in slices))
-    cards = [slice_.card_share for slice_ in slices if slice_.card_share is not None]
+    taken_ns = sum((slice_.others_ns or 0) + (slice_.steal_ns or 0) for slice_ in disturbed)
+    share = taken_ns / (processors * sum(slice_.ns for slice_ in disturbed))
+    cards = [slice_.card_share for slice_ in disturbed if slice_.card_share is not None]
     card = statistics.fmean(cards) if cards else None
-    slower = {column: times for column, case in row.cases.items() if (times := _times(_slices(case))) is not None}
+    slower = {column: times for column, of_column in slices.items() if (times := _times(of_column)) is not None}
     worst = max(slower, key=lambda column: slower[column], default=None)
     if worst is None or slower[worst] < SUFFERS:
         return Disturbance(share, card)
     return Disturbance(share, card, worst, slower[worst])
-
-
-def _slices(case: CaseSummary) -> list[Slice]:
-    return [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
 
 
 def _times(slices: list[Slice]) -> float | None:

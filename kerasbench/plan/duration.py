@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, t_noncentrality, t_quantile
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, t_quantile
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
@@ -108,8 +108,11 @@ def minimum_detectable_effect(rounds: int, scatter: float, effect: float, togeth
     It is one of so many that are judged together, and by Holm's method called at the latest where it would be by
     Bonferroni's: by a t test at the level over their number.
     """
+    from scipy.special import nctdtrinc
+
     threshold = t_quantile(rounds - 1, 1 - (1 - CONFIDENCE) / together)
-    beyond = t_noncentrality(threshold, rounds - 1, POWER)  # in standard errors of the mean log ratio
+    # In standard errors of the mean log ratio: with POWER, t then exceeds the threshold.
+    beyond = float(nctdtrinc(rounds - 1, 1 - POWER, threshold))
     return math.expm1(math.log1p(effect) + beyond * scatter / math.sqrt(rounds))
 
 
