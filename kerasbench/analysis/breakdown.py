@@ -21,6 +21,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Parts, Slice, epoch_ns, epoch_overhead_ns
 
+MS_PER_S = 1000
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
 
 
@@ -35,11 +36,11 @@ class Help(StrEnum):
 
 @dataclass(frozen=True)
 class Advice:
-    """What would help, and by how much: the time that is left, as a share of today's (a step's, or a sample's)."""
+    """What would help, and by how much."""
 
     what: Help
     column: Column
-    left: LogEstimate
+    left: LogEstimate  # the time that is left, as a share of today's: a step's, or a sample's
 
     @property
     def is_worth_it(self) -> bool:
@@ -51,25 +52,22 @@ class Advice:
 class StepBreakdown:
     """One case: times in ms, an epoch's or a step's, with 95 % intervals over trials.
 
-    ``feeding``, ``framework`` and ``computation`` are of a step. They add up to it, and their intervals are those of
-    their shares of it. ``later`` is how long a step took while its parts were measured, over how long before. ``rate``
-    and ``peak`` are in floating-point operations a second, None where nothing counted them. ``warming_ms`` is what the
-    first steps took beyond as many steady ones.
+    Feeding, framework and computation are of a step. They add up to it, and their intervals are those of their shares.
     """
 
     row: Row
     column: Column
-    steps: int
+    steps: int  # of an epoch
     epoch_ms: Amount
-    overhead_ms: Amount
+    overhead_ms: Amount  # of an epoch
     feeding_ms: Amount
     framework_ms: Amount
     computation_ms: Amount
-    later: LogEstimate
-    rate: Amount | None
+    later: LogEstimate  # how long a step took while its parts were measured, over how long before
+    rate: Amount | None  # floating-point operations a second, as peak; None where nothing counted them
     peak: Amount | None
     compile_ms: Amount | None
-    warming_ms: Amount
+    warming_ms: Amount  # what the first steps took beyond as many steady ones
     repaid: list[BreakEven]
     advice: list[Advice]
 
@@ -78,65 +76,67 @@ class StepBreakdown:
         return step_ms.value * self.steps / self.epoch_ms.value
 
 
-def breakdowns(summary: Summary, paid: Sequence[BreakEven]) -> list[StepBreakdown]:
-    """Return one for each case whose trials measured the parts of a step; ``paid`` are all break-evens of the run.
+def breakdowns(summary: Summary, break_evens: Sequence[BreakEven]) -> list[StepBreakdown]:
+    """Return one for each case whose trials measured the parts of a step; ``break_evens`` are all of the run.
 
     What would help is judged together for all of them.
     """
-    flops = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
+    operations = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
     cases = [
         (row, column)
         for row in summary.rows
         for column, case in row.cases.items()
-        if case.failure is None and any(_parts(measurement) for _, measurement in case.trials)
+        if case.failure is None and _with_parts(case)
     ]
-    advice = _advice(summary, cases)
     return [
-        _breakdown(row, column, flops.get((row.scenario.name, row.workload.name)), paid, helpful)
-        for (row, column), helpful in zip(cases, advice, strict=True)
+        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), break_evens, advice)
+        for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)
     ]
+
+
+def _with_parts(case: CaseSummary) -> list[tuple[Measurement, Parts]]:
+    """Return the trials that measured the parts of a step."""
+    return [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.training.parts is not None]
 
 
 def _breakdown(
-    row: Row, column: Column, flops: float | None, paid: Sequence[BreakEven], advice: list[Advice]
+    row: Row, column: Column, operations: float | None, break_evens: Sequence[BreakEven], advice: list[Advice]
 ) -> StepBreakdown:
-    parts = [(one, found) for _, one in row.cases[column].trials if (found := _parts(one)) is not None]
-    measured = [measurement for measurement, _ in parts]
-    steps = measured[0].full_steps_per_epoch
-    bare = [step_ms(found.bare) for _, found in parts]
-    compiling = row.cases[column].values(BY_NAME["compile_ms"])
-    epoch_ms = mean_interval(
-        [whole / NS_PER_MS for measurement in measured if (whole := epoch_ns(measurement)) is not None]
-    )
-    overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement in measured])
-    a_step_ms = (epoch_ms.value - overhead_ms.value) / steps
-    prepared = [share(found.ready, found.arrays) for _, found in parts]
-    alone = [share(found.bare, found.arrays) for _, found in parts]
+    trials = _with_parts(row.cases[column])
+    steps = trials[0][0].full_steps_per_epoch
+    compiling_ms = row.cases[column].values(BY_NAME["compile_ms"])
+    epochs_ns = [epoch_ns(measurement) for measurement, _ in trials]
+    epoch_ms = mean_interval([ns / NS_PER_MS for ns in epochs_ns if ns is not None])
+    overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement, _ in trials])
+    whole_ms = (epoch_ms.value - overhead_ms.value) / steps
+    prepared = [share(parts.ready, parts.arrays) for _, parts in trials]
+    alone = [share(parts.bare, parts.arrays) for _, parts in trials]
 
     def of_a_step(shares: Iterable[float]) -> Amount:
-        return mean_interval([each * a_step_ms for each in shares])
+        return mean_interval([part * whole_ms for part in shares])
 
+    rate = peak = None
+    if operations is not None:
+        of_a_batch = operations * row.workload.batch
+        rate = mean_interval([of_a_batch * MS_PER_S / step_ms(parts.bare) for _, parts in trials])
+        peak = mean_interval([parts.peak_flops for _, parts in trials])
     return StepBreakdown(
         row=row,
         column=column,
         steps=steps,
         epoch_ms=epoch_ms,
         overhead_ms=overhead_ms,
-        feeding_ms=of_a_step(1 - each for each in prepared),
+        feeding_ms=of_a_step(1 - part for part in prepared),
         framework_ms=of_a_step(in_fit - by_itself for in_fit, by_itself in zip(prepared, alone, strict=True)),
         computation_ms=of_a_step(alone),
-        later=estimate([step_ms(found.arrays) / step_ms(measurement.slices) for measurement, found in parts]),
-        rate=None if flops is None else mean_interval([flops * row.workload.batch * 1000 / each for each in bare]),
-        peak=None if flops is None else mean_interval([found.peak_flops for _, found in parts]),
-        compile_ms=mean_interval(compiling) if compiling else None,
-        warming_ms=mean_interval([_warming_ms(measurement) for measurement in measured]),
-        repaid=[one for one in paid if one.row is row and column in (one.slow_start, one.rival)],
+        later=estimate([step_ms(parts.arrays) / step_ms(measurement.slices) for measurement, parts in trials]),
+        rate=rate,
+        peak=peak,
+        compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
+        warming_ms=mean_interval([_warming_ms(measurement) for measurement, _ in trials]),
+        repaid=[one for one in break_evens if one.row is row and column in (one.slow_start, one.rival)],
         advice=advice,
     )
-
-
-def _parts(measurement: Measurement) -> Parts | None:
-    return measurement.training.parts if measurement.training else None
 
 
 def step_ms(slices: Sequence[Slice]) -> float:
@@ -146,8 +146,8 @@ def step_ms(slices: Sequence[Slice]) -> float:
 
 def share(part: Sequence[Slice], whole: Sequence[Slice]) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
-    found = by_slices(part, whole)
-    return math.exp(found.log) if found else step_ms(part) / step_ms(whole)
+    ratio = by_slices(part, whole)
+    return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
 
 
 def _warming_ms(measurement: Measurement) -> float:
@@ -161,27 +161,30 @@ def _warming_ms(measurement: Measurement) -> float:
 def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:
     """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
     candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cases]
-    verdicts = iter(judge_all([one.left for each in candidates for one in each], summary.record.minimal_effect))
-    helpful = [[one for one in each if next(verdicts) is Verdict.FASTER and one.is_worth_it] for each in candidates]
-    return [sorted(each, key=lambda one: one.left.value) for each in helpful]
+    ratios = [one.left for of_case in candidates for one in of_case]
+    verdicts = iter(judge_all(ratios, summary.record.minimal_effect))
+    advice = []
+    for of_case in candidates:
+        helpful = [one for one in of_case if next(verdicts) is Verdict.FASTER and one.is_worth_it]
+        advice.append(sorted(helpful, key=lambda one: one.left.value))
+    return advice
 
 
 def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
     """Yield what differs from a case in one thing, with the time that is left there for the same work."""
-    mine = row.cases[column]
-    for rival, case in row.cases.items():
-        what = _differs(case, mine)
+    for rival in row.cases:
+        what = _difference(rival, column)
         if what and (left := in_row(row, rival, column, STEADY)) is not None:
             yield Advice(what, rival, left)
     for other in summary.rows:
         batch = _larger_batch(other, row)
         if batch and column in other.cases:
-            left = between(other.cases[column], mine, STEADY)
+            left = between(other.cases[column], row.cases[column], STEADY)
             if left is not None:
                 larger = dataclasses.replace(column, options=other.key(column).options)
                 yield Advice(Help.BATCH, larger, left.times(row.workload.batch / batch))
-    parts = [found for _, measurement in mine.trials if (found := _parts(measurement)) is not None]
-    yield Advice(Help.PREPARED, column, estimate([share(one.ready, one.arrays) for one in parts]))
+    shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(row.cases[column])]
+    yield Advice(Help.PREPARED, column, estimate(shares))
 
 
 def _larger_batch(other: Row, row: Row) -> int | None:
@@ -197,14 +200,10 @@ def _larger_batch(other: Row, row: Row) -> int | None:
     return batch if batch is not None and batch > row.workload.batch else None
 
 
-def _differs(rival: CaseSummary, mine: CaseSummary) -> Help | None:
-    """Return the one thing in which a case differs from another of the same backend, None for none or several."""
-    if not rival.trials or not mine.trials:
-        return None
-    other, own = rival.trials[0][0], mine.trials[0][0]
-    if other.backend != own.backend:
-        return None
-    if other.options == own.options:
-        return Help.DEVICE if other.device.label != own.device.label else None
-    is_jit = own.options.jit is None and dataclasses.replace(other.options, jit=None) == own.options
-    return Help.JIT if is_jit and other.device.label == own.device.label else None
+def _difference(rival: Column, column: Column) -> Help | None:
+    """Return the one thing in which a column differs from another of the same backend, None for none or several."""
+    if dataclasses.replace(rival, device=column.device) == column and rival.device != column.device:
+        return Help.DEVICE
+    if column.options.jit is None and rival != column and rival.with_options(jit=None) == column:
+        return Help.JIT
+    return None
