@@ -160,7 +160,7 @@ class Scenario:
         return data if isinstance(data, Dataset) else Dataset("own", (), data)
 
     def parameters_of(self, workload: Workload) -> int | None:
-        """Return how many parameters the model of a workload must have; None where nobody said it."""
+        """Return how many parameters the model of a workload must have; None if it is not known."""
         return self.parameters if workload.parameters is None else workload.parameters
 
     def operations_of(self, workload: Workload) -> int | None:

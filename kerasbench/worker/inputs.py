@@ -103,10 +103,10 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     Raises:
         ModelError: one is still open, is named wrongly, or has another size than the one given.
     """
-    given = {one.name: one for one in inputs}
-    if "" in given and len(specs) == 1:
-        given = {specs[0].name: given[""]}
-    unknown = given.keys() - {spec.name for spec in specs}
+    by_name = {entry.name: entry for entry in inputs}
+    if "" in by_name and len(specs) == 1:
+        by_name = {specs[0].name: by_name[""]}
+    unknown = by_name.keys() - {spec.name for spec in specs}
     if unknown:
         names = ", ".join(spec.name for spec in specs)
         raise ModelError(f"--input {'must name its input' if '' in unknown else unknown.pop()}: it has {names}")
@@ -116,7 +116,7 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
                 f"its input {spec.name} takes {spec.dtype}, and kerasbench makes numbers: save the model behind that "
                 "layer"
             )
-    sized = [_sized(spec, given[spec.name]) if spec.name in given else spec for spec in specs]
+    sized = [_sized(spec, by_name[spec.name]) if spec.name in by_name else spec for spec in specs]
     if still_open := [spec for spec in sized if None in spec.shape]:
         named = ", ".join(f"{spec.name} ({spec.sizes})" for spec in still_open)
         example = " ".join(f"--input {spec.name}={'x'.join(['128'] * spec.shape.count(None))}" for spec in still_open)
@@ -125,13 +125,13 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     return sized
 
 
-def _sized(spec: Spec, given: Input) -> Spec:
+def _sized(spec: Spec, entry: Input) -> Spec:
     """Return an input with the sizes that are given: all of them, or the open ones alone.
 
     One number more than it has is that of the samples.
     """
-    shape: tuple[int, ...] = tuple(given.shape)
-    dtype = given.dtype or spec.dtype
+    shape: tuple[int, ...] = tuple(entry.shape)
+    dtype = entry.dtype or spec.dtype
     if len(shape) == spec.shape.count(None) < len(spec.shape):
         left = iter(shape)
         filled = tuple(next(left) if size is None else size for size in spec.shape)
@@ -142,7 +142,7 @@ def _sized(spec: Spec, given: Input) -> Spec:
         own in (None, size) for own, size in zip(spec.shape, shape, strict=True)
     )
     if not fits:
-        sizes = "x".join(map(str, given.shape))
+        sizes = "x".join(map(str, entry.shape))
         raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}: say the open sizes, or all")
     return dataclasses.replace(spec, shape=shape, dtype=dtype)
 
@@ -150,10 +150,10 @@ def _sized(spec: Spec, given: Input) -> Spec:
 def specs_of(config: ModelConfig) -> list[Spec]:
     """Return the inputs that a user gives for a model that does not say what it takes."""
     specs = []
-    for given in config.inputs:
-        has_samples = len(given.shape) > 1 and given.shape[0] == 1
-        shape = given.shape[1:] if has_samples else given.shape
-        specs.append(Spec(given.name or UNNAMED, tuple(shape), given.dtype or "float32"))
+    for entry in config.inputs:
+        has_samples = len(entry.shape) > 1 and entry.shape[0] == 1
+        shape = entry.shape[1:] if has_samples else entry.shape
+        specs.append(Spec(entry.name or UNNAMED, tuple(shape), entry.dtype or "float32"))
     return specs
 
 

@@ -17,7 +17,7 @@ CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
 class Pipe:
     """Sends messages to the parent over a file descriptor that nothing else writes to.
 
-    Each begins with the token that came with the request: what a scenario writes there is told from what it measured.
+    Each begins with the token that came with the request, so that nothing that a scenario writes there passes for one.
     """
 
     def __init__(self, descriptor: int, token: bytes) -> None:

@@ -181,7 +181,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     if structure is None:
         # The model does not say what it takes. If it looks something up, that takes whole numbers below what the
         # smallest embedding has; a dtype that the user gives stays.
-        typed = {given.name or UNNAMED for given in config.inputs if given.dtype}
+        typed = {entry.name or UNNAMED for entry in config.inputs if entry.dtype}
         if embeddings:
             specs = [
                 dataclasses.replace(spec, dtype=spec.dtype if spec.name in typed else "int32", below=smallest)

@@ -91,7 +91,7 @@ def what_is_printed_has_every_row_and_nothing_that_a_scenario_could_do_with_it(e
     for name, (code, _) in EXPECTED.items():
         assert re.search(rf"^\| {name} .*\| \*{code}\*", ended.tables, re.MULTILINE)
     for name, words in LAST_WORDS.items():
-        assert f"- {name} jax cpu said last: {words}\n" in ended.tables
+        assert f"- {name} jax cpu: last output: {words}\n" in ended.tables
     for text in (ended.tables, ended.progress):
         assert all(c.isprintable() or c == "\n" for c in text)
     assert "\\</td\\>\\<img src=x\\>" in ended.tables
