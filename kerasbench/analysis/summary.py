@@ -11,7 +11,7 @@ from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, ju
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.rankings import Ranking, rank, sittings
-from kerasbench.host.noise import SCATTER_WARN, Warned
+from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
 from kerasbench.protocol.messages import Failure
@@ -182,14 +182,14 @@ COMMON = ("keras", "python")  # what every column has, and what makes more than 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
-MARKED = (Warned.IDLE, Warned.DISTURBED, Warned.UNJUDGED)
+MARKED = (WarningKind.IDLE, WarningKind.DISTURBED, WarningKind.UNJUDGED)
 
 
 @dataclass(frozen=True)
 class Concern:
     """A warning and what it is about."""
 
-    what: Warned
+    what: WarningKind
     row: str  # its label; empty: all rows
     columns: list[Column]  # empty: all
     detail: str = ""
@@ -216,31 +216,31 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         if columns:
             yield Concern(what, row.label, columns)
     for column, deviation in deviating(row.cases).items():
-        yield Concern(Warned.DEVIATES, row.label, [column], _deviation(row, column, deviation))
+        yield Concern(WarningKind.DEVIATES, row.label, [column], _deviation(row, column, deviation))
     for column, case in row.cases.items():
         waited, slices = idle_slices(case)
         if slices and waited / slices >= OFTEN:
-            yield Concern(Warned.WAITED, row.label, [column], f"in {waited} of {slices} slices")
+            yield Concern(WarningKind.WAITED, row.label, [column], f"in {waited} of {slices} slices")
         fallbacks = _fallbacks(case)
         if fallbacks:
             named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(fallbacks.items()))
-            yield Concern(Warned.FALLBACK, row.label, [column], named)
+            yield Concern(WarningKind.FALLBACK, row.label, [column], named)
 
 
 def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     if ranking.withheld:
-        yield Concern(Warned.CONTROL, row.label, [])
+        yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
-        yield Concern(Warned.UNDECIDED, row.label, [])
+        yield Concern(WarningKind.UNDECIDED, row.label, [])
     for one in sittings(row, ranking):
         if one.differ and one.apart:
-            yield Concern(Warned.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
+            yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
     if not row.origin.versus:  # nobody asks there who is the fastest of all
         if ranking.by_slices:
-            yield Concern(Warned.SLICES, row.label, [])
+            yield Concern(WarningKind.SLICES, row.label, [])
         elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
-            yield Concern(Warned.FEW, row.label, [])
-    yield from (Concern(Warned.APART, row.label, columns) for columns in _apart(row))
+            yield Concern(WarningKind.FEW, row.label, [])
+    yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
 
 
 def _apart(row: Row) -> list[list[Column]]:
@@ -266,7 +266,7 @@ def _versions(summary: Summary) -> Iterator[Concern]:
                 versions.setdefault(version, {})[trial.column] = None
         if len(versions) > 1:
             for version, columns in sorted(versions.items()):
-                yield Concern(Warned.VERSIONS, "", list(columns), f"{package} {version}")
+                yield Concern(WarningKind.VERSIONS, "", list(columns), f"{package} {version}")
 
 
 def _deviation(row: Row, column: Column, deviation: Deviation) -> str:
@@ -298,11 +298,11 @@ def _unjudged(row: Row, column: Column) -> bool:
     return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
 
 
-_CASES: tuple[tuple[Warned, Callable[[Row, Column], bool]], ...] = (
-    (Warned.IDLE, lambda row, column: column in row.idle),
-    (Warned.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
-    (Warned.UNJUDGED, _unjudged),
-    (Warned.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
+_CASES: tuple[tuple[WarningKind, Callable[[Row, Column], bool]], ...] = (
+    (WarningKind.IDLE, lambda row, column: column in row.idle),
+    (WarningKind.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
+    (WarningKind.UNJUDGED, _unjudged),
+    (WarningKind.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
 )
 
 

@@ -24,7 +24,7 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
-from kerasbench.host.noise import WORDS, State, Warned
+from kerasbench.host.noise import WORDS, State, WarningKind
 from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
 from kerasbench.processes import questions
 from kerasbench.processes import variables as children_variables
@@ -458,11 +458,12 @@ def fallback(facts: Facts) -> Findings:
 def restless(facts: Facts) -> Findings:
     """What speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        words = WORDS[Warned(signal.name)]
+        words = WORDS[WarningKind(signal.name)]
         yield Finding(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
-        yield Finding(Severity.WARNING, "", f"macOS reports thermal pressure, level {level}", WORDS[Warned.HEAT].remedy)
+        cause = f"macOS reports thermal pressure, level {level}"
+        yield Finding(Severity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
 
 
 def variables(facts: Facts) -> Findings:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, concerns
 from kerasbench.host import Machine
-from kerasbench.host.noise import WORDS, Warned
+from kerasbench.host.noise import WORDS, WarningKind
 from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.figures import listed
@@ -187,13 +187,13 @@ LONGEST = 200  # characters of a line: two of a terminal
 
 def warnings(found: Findings) -> Section | None:
     """Return one line for each kind of warning: the cases that it is about, or their number, and what to do."""
-    kinds: dict[Warned, list[str]] = {}
+    kinds: dict[WarningKind, list[str]] = {}
     for one in concerns(found.summary):
         columns = ", ".join(column.label for column in one.columns)
         detail = f"({one.detail})" if one.detail else ""
         kinds.setdefault(one.what, []).append(" ".join(filter(None, [one.row, columns, detail])))
     lines = []
-    for kind in sorted(kinds, key=list(Warned).index):
+    for kind in sorted(kinds, key=list(WarningKind).index):
         meaning, cases = WORDS[kind].meaning, "; ".join(kinds[kind])
         template = f"{meaning[0].upper()}{meaning[1:]}: {{}}. Remedy: {WORDS[kind].remedy}."
         if len(template.format(cases)) > LONGEST:
@@ -216,7 +216,7 @@ def warned_cases(found: Findings) -> Section | None:
 
 def advice(signal: str) -> str:
     """Return what a signal of noise means and what to do, ``others: other programs used the processors; ...``."""
-    if signal not in set(Warned):  # of a file that another version wrote
+    if signal not in set(WarningKind):  # of a file that another version wrote
         return signal
-    words = WORDS[Warned(signal)]
+    words = WORDS[WarningKind(signal)]
     return f"{signal}: {words.meaning}. Remedy: {words.remedy}."

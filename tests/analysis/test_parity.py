@@ -5,7 +5,7 @@ import pytest
 from kerasbench.analysis.cases import deviations, judge
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import concerns, is_warned
-from kerasbench.host.noise import Warned
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity
 from kerasbench.protocol.messages import Code
@@ -204,7 +204,7 @@ def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size()
     (row,) = found.plain.rows
     assert not found.summary.failures
     assert [column for column in row.cases if is_warned(row, column)] == [Column("tensorflow", "cpu")]
-    (concern,) = [one for one in concerns(found.summary) if one.what is Warned.DEVIATES]
+    (concern,) = [one for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
     assert concern.detail == (
         "by 0.15 % from the median of all columns in step 1; batch normalisation in small batches does that"
     )
@@ -216,7 +216,7 @@ def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
             *(made.trial(backend=name, found=made.measurement(losses=shifted(share, 0))) for name, share in PAIR)
         )
     )
-    details = [one.detail for one in concerns(found.summary) if one.what is Warned.DEVIATES]
+    details = [one.detail for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
     assert [detail.split(" in ")[0] for detail in details] == ["by 0.2 % from torch cpu", "by 0.2 % from jax cpu"]
 
 

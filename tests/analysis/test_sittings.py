@@ -9,7 +9,7 @@ import pytest
 from kerasbench.analysis.estimates import estimate
 from kerasbench.analysis.rankings import sittings
 from kerasbench.analysis.summary import Summary, concerns, summarize
-from kerasbench.host.noise import Warned
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
@@ -45,7 +45,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of() -> None:
     assert found.apart is not None
     assert found.apart.value == pytest.approx(1.25, rel=0.01)
     assert found.differ
-    (warned,) = [one for one in concerns(summary) if one.what is Warned.SITTINGS]
+    (warned,) = [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
     assert (warned.columns, warned.detail) == ([Column("torch", "cpu")], "by 25%")
 
 
@@ -53,7 +53,7 @@ def test_two_that_agree_are_not_warned_of() -> None:
     summary = of([2.0, 2.02])
     (found,) = sittings(summary.rows[0], summary.rankings[0])
     assert not found.differ
-    assert not [one for one in concerns(summary) if one.what is Warned.SITTINGS]
+    assert not [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
 
 
 def test_of_three_the_interval_is_over_sittings() -> None:

@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import FIRST_STEP, MEMORY, ONE, THROUGHPUT, Versus, require_decided, versus
 from kerasbench.errors import Undecided
-from kerasbench.host.noise import Warned
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code
@@ -214,7 +214,7 @@ def test_blocks_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_
     found = record(*trials(SLOWER, blocks=1), *trials(ALIKE, "jax", blocks=1))
     assert {one.what for one in concerns(summarize(found))} == set()
     one_by_one = [dataclasses.replace(one, block=index) for index, one in enumerate(trials(SLOWER, blocks=1), start=1)]
-    assert {one.what for one in concerns(summarize(record(*one_by_one)))} == {Warned.APART}
+    assert {one.what for one in concerns(summarize(record(*one_by_one)))} == {WarningKind.APART}
 
 
 def test_a_single_block_believes_no_more_than_its_control_allows() -> None:

@@ -5,7 +5,7 @@ import psutil
 import pytest
 
 from kerasbench.host import linux, macos, noise
-from kerasbench.host.noise import HEAT_PATIENCE_S, WORDS, Severity, Signal, Surroundings, Warned
+from kerasbench.host.noise import HEAT_PATIENCE_S, WORDS, Severity, Signal, Surroundings, WarningKind
 from kerasbench.host.nvidia import Sample
 from tests import made
 
@@ -15,7 +15,7 @@ CORES = 2
 
 def signals_of(seen: Surroundings, top_clock_mhz: int | None = None) -> list[tuple[str, Severity]]:
     found = noise.of_surroundings(seen, CORES, top_clock_mhz)
-    assert {signal.name for signal in found} <= set(Warned)
+    assert {signal.name for signal in found} <= set(WarningKind)
     return [(signal.name, signal.severity) for signal in found]
 
 
@@ -99,7 +99,7 @@ def test_a_reason_has_its_figure() -> None:
 
 
 def test_every_warning_has_words_and_a_remedy() -> None:
-    assert WORDS.keys() == set(Warned)
+    assert WORDS.keys() == set(WarningKind)
     assert all(words.meaning and words.remedy for words in WORDS.values())
 
 
