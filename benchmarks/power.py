@@ -5,7 +5,8 @@
 
 All four are columns of the same blocks. Each comparison of the verdicts is made of blocks that are drawn again from
 those that were measured, with replacement, 2,000 times (a bootstrap over blocks): how often is each pair called
-different at so many blocks? What a plan says that it will see (``duration.minimum_detectable_effect``) is printed beside.
+different at so many blocks? What a plan says that it will see (``duration.minimum_detectable_effect``) is printed
+beside it.
 """
 
 import argparse
