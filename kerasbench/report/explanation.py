@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
@@ -31,20 +32,62 @@ def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
     return [_data(one) for one in found]
 
 
+@dataclass(frozen=True)
+class Wording:
+    """How a cost is worded. It is a difference of two measured times, and may be negative."""
+
+    above: str  # significantly above zero
+    uncertain: str  # not significantly above zero
+    below: str  # significantly below: no cost was seen
+
+    def of(self, ms: Amount, above: str, a_step: str = "") -> str:
+        """Return the sentence; ``above`` is the amount in words if it is above zero."""
+        match ms.sign:
+            case 1:
+                return self.above.format(above)
+            case 0:
+                return self.uncertain.format(_uncertain(ms, a_step))
+            case _:
+                return self.below.format(_duration(-ms))
+
+
+ONCE = Wording(
+    "; {} is what each epoch costs once, validation included",
+    "; what each epoch costs once, validation included, is {}",
+    "; what each epoch costs once, validation included, was not seen: short epochs took {} less than the same number "
+    "of steady steps",
+)
+FEEDING = Wording(
+    "Feeding: {}: the extra time of a batch from arrays, compared with a prepared batch.",
+    "Feeding: {}: the extra time of a batch from arrays, compared with a prepared batch.",
+    "Feeding: no cost was seen; from arrays a step took {} less than with a prepared batch.",
+)
+FRAMEWORK = Wording(
+    "Python and framework: {}: what fit does around the compiled step.",
+    "Python and framework: {}: what fit does around the compiled step.",
+    "Python and framework: no cost was seen; in fit a step took {} less than alone.",
+)
+COMPILING = Wording(
+    "The first step takes {} longer than the same call later: tracing and compiling.",
+    "Tracing and compiling are {}: the time of the first step, minus that of the same call later.",
+    "The first step takes {} less than the same call later: no compiling was seen.",
+)
+WARMING = Wording(
+    "Until it was steady, the training took {} longer than the same number of steady steps. The first epoch pays this "
+    "once.",
+    "The cost of warming up is {}: the time until the training was steady, minus that of the same number of steady "
+    "steps.",
+    "Until it was steady, the training took {} less than the same number of steady steps.",
+)
+
+
 def sentences(one: StepBreakdown) -> Iterator[str]:
     """Yield the sentences of one case: first those of the epoch, then those of the step."""
-    yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{_once(one)}."
-    feeding = _part(
-        one,
-        one.feeding_ms,
-        "the extra time of a batch from arrays, compared with a prepared batch",
-        "from arrays a step took {} than with a prepared batch",
-    )
-    yield f"Feeding: {feeding}."
-    framework = _part(
-        one, one.framework_ms, "what fit does around the compiled step", "in fit a step took {} than alone"
-    )
-    yield f"Python and framework: {framework}."
+    overhead = one.overhead_ms
+    share = f"{_duration(overhead)} of it ({percent(overhead.value / one.epoch_ms.value)})"
+    yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{ONCE.of(overhead, share)}."
+    yield FEEDING.of(one.feeding_ms, _step(one, one.feeding_ms), " a step")
+    yield FRAMEWORK.of(one.framework_ms, _step(one, one.framework_ms), " a step")
     computing = "Keras' own step alone, on a batch that is already on the device"
     yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
     if abs(one.later.value - 1) > WORTH_SAYING:
@@ -57,64 +100,12 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
             "products reach on this device in the same precision."
         )
     if one.compile_ms is not None:
-        yield _compiling(one.compile_ms)
+        yield COMPILING.of(one.compile_ms, _duration(one.compile_ms))
     yield from (_repaid(one, paid) for paid in one.repaid)
-    yield _warming(one.warming_ms)
+    yield WARMING.of(one.warming_ms, _duration(one.warming_ms))
     yield from (_advice(advice) for advice in one.advice)
     if not one.advice:
         yield "Nothing that was measured would make it significantly faster."
-
-
-# A cost is the difference of two measured times. Its sign is 1 if it is significantly above zero, -1 if below, else 0.
-
-
-def _once(one: StepBreakdown) -> str:
-    what, ms = "what each epoch costs once, validation included", one.overhead_ms
-    match ms.sign:
-        case 1:
-            return f"; {_duration(ms)} of it ({percent(ms.value / one.epoch_ms.value)}) is {what}"
-        case 0:
-            return f"; {what}, is {_uncertain(ms)}"
-        case _:
-            return f"; {what}, was not seen: short epochs took {_less(ms)} than the same number of steady steps"
-
-
-def _part(one: StepBreakdown, ms: Amount, what: str, instead: str) -> str:
-    """Say what a part of a step costs; ``instead`` says what was seen if that is less than nothing."""
-    match ms.sign:
-        case 1:
-            return f"{_step(one, ms)}: {what}"
-        case 0:
-            return f"{_uncertain(ms, ' a step')}: {what}"
-        case _:
-            return f"no cost was seen; {instead.format(_less(ms))}"
-
-
-def _compiling(ms: Amount) -> str:
-    match ms.sign:
-        case 1:
-            return f"The first step takes {_duration(ms)} longer than the same call later: tracing and compiling."
-        case 0:
-            how = "the time of the first step, minus that of the same call later"
-            return f"Tracing and compiling are {_uncertain(ms)}: {how}."
-        case _:
-            return f"The first step takes {_less(ms)} than the same call later: no compiling was seen."
-
-
-def _warming(ms: Amount) -> str:
-    match ms.sign:
-        case 1:
-            return (
-                f"Until it was steady, the training took {_duration(ms)} longer than the same number of "
-                "steady steps. The first epoch pays this once."
-            )
-        case 0:
-            return (
-                f"The cost of warming up is {_uncertain(ms)}: the time until the training was steady, minus that of "
-                "the same number of steady steps."
-            )
-        case _:
-            return f"Until it was steady, the training took {_less(ms)} than the same number of steady steps."
 
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
@@ -141,16 +132,11 @@ def _step(one: StepBreakdown, part: Amount) -> str:
     return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
-def _uncertain(ms: Amount, of: str = "") -> str:
+def _uncertain(ms: Amount, a_step: str) -> str:
     """Say that an amount is not significantly above zero, with its interval if there is one."""
     if ms.low is None or ms.high is None:
-        return f"{NOT_ABOVE_ZERO} ({significant(ms.value)} ms{of}, in too few rounds for an interval)"
-    return f"{NOT_ABOVE_ZERO} ({significant(ms.low)} to {significant(ms.high)} ms{of})"
-
-
-def _less(ms: Amount) -> str:
-    """Return what an amount below zero saves: ``3.20 ms (2.90 to 3.50 ms) less``."""
-    return f"{_duration(-ms)} less"
+        return f"{NOT_ABOVE_ZERO} ({significant(ms.value)} ms{a_step}, in too few rounds for an interval)"
+    return f"{NOT_ABOVE_ZERO} ({significant(ms.low)} to {significant(ms.high)} ms{a_step})"
 
 
 def _duration(ms: Amount) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import comparisons, conditions, explanation, markdown, sweep, tables
+from kerasbench.report import comparisons, conditions, explanation, markdown, tables
 from kerasbench.report.answer import answer
 from kerasbench.report.sections import Page, Section
 
@@ -30,9 +30,9 @@ SECTIONS = (
     SectionSpec("training", tables.training, screen=True, of_versions=False),
     SectionSpec("versus", comparisons.versions, screen=True, brief=comparisons.versions_in_brief),
     SectionSpec("explained", lambda found: explanation.section(found.breakdowns)),
-    SectionSpec("sweep", sweep.steps, screen=True),
-    SectionSpec("costs", sweep.costs, screen=True),
-    SectionSpec("by_size", sweep.by_size, folded=True),
+    SectionSpec("sweep", tables.sweep, screen=True),
+    SectionSpec("costs", tables.costs, screen=True),
+    SectionSpec("by_size", tables.by_size, folded=True),
     SectionSpec("native", tables.what_keras_costs, screen=True),
     SectionSpec("busy_cores", tables.what_busy_cores_cost, screen=True),
     SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),

@@ -6,7 +6,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.series import CostModel, Parameter
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, sweep, tables
+from kerasbench.report import html, tables
 from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
@@ -58,7 +58,7 @@ def test_the_table_has_a_line_for_each_size() -> None:
 def test_who_overtakes_whom_is_said_within_what_was_measured(torch: tuple[float, ...], sentence: str) -> None:
     found = findings(swept(jax=CROSSING["jax"], torch=torch))
     assert sentences(found) == [f"dense: {sentence}"]
-    assert "A crossover lies between two sizes" in drawn(sweep.steps(found))
+    assert "A crossover lies between two sizes" in drawn(tables.sweep(found))
 
 
 def test_a_series_that_comes_back_has_each_crossover() -> None:
@@ -73,12 +73,12 @@ def test_one_round_has_a_place_without_an_interval() -> None:
 
 def test_one_column_crosses_nothing() -> None:
     found = findings(swept(jax=CROSSING["jax"]))
-    assert sentences(found) == [] and "rossover" not in drawn(sweep.steps(found))
+    assert sentences(found) == [] and "rossover" not in drawn(tables.sweep(found))
 
 
 def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
     steps = tuple(0.5 + 0.01 * batch for batch in BATCHES)
-    text = drawn(sweep.costs(findings(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0)))))
+    text = drawn(tables.costs(findings(swept(jax=steps, torch=(1.0, 3.0, 3.0, 4.0)))))
     line = cells_of(text, "dense      | jax")
     assert line[2].startswith("0.501 (") and line[3].startswith("10.0 (")
     assert line[5] == "yes"
@@ -98,7 +98,7 @@ def test_an_overhead_is_a_number_only_where_it_is_above_zero(
 ) -> None:
     model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
     monkeypatch.setattr("kerasbench.analysis.series.fit", lambda steps_ms: model)
-    assert cells_of(drawn(sweep.costs(findings(swept(jax=CROSSING["jax"])))), "dense      | jax")[2] == said
+    assert cells_of(drawn(tables.costs(findings(swept(jax=CROSSING["jax"])))), "dense      | jax")[2] == said
 
 
 def test_a_series_that_ended_for_want_of_memory_says_so() -> None:
@@ -123,7 +123,7 @@ def test_a_page_of_both_has_both_and_each_its_own_verdicts() -> None:
 
 def test_nothing_swept_is_no_section() -> None:
     found = findings(made.record(made.trial()))
-    assert not any(build(found) for build in (sweep.steps, sweep.costs, sweep.by_size))
+    assert not any(build(found) for build in (tables.sweep, tables.costs, tables.by_size))
 
 
 def test_widths_have_a_column_and_no_cost_model() -> None:
@@ -132,8 +132,8 @@ def test_widths_have_a_column_and_no_cost_model() -> None:
         for width in (0.5, 1.0, 2.0)
     ]
     found = findings(made.record(*trials))
-    assert cells_of(drawn(sweep.steps(found)), "scenario") == ["scenario", "width", "torch gpu"]
-    assert drawn(sweep.costs(found)) == ""
+    assert cells_of(drawn(tables.sweep(found)), "scenario") == ["scenario", "width", "torch gpu"]
+    assert drawn(tables.costs(found)) == ""
 
 
 def test_the_html_page_has_the_same_sections() -> None:
