@@ -231,14 +231,6 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
     assert "is fastest" not in out.getvalue()
 
 
-def test_it_can_be_quoted_as_one_section() -> None:
-    found = of(record(*trials(SLOWER)))
-    whole = comparisons.versions(found)
-    assert whole is not None
-    assert [part.title for part in whole.parts] == ["First step, prediction and memory"]
-    assert comparisons.versions(of(made.record())) is None
-
-
 def test_figures_become_data() -> None:
     found = of(record(*trials(SLOWER)))
     first, *_ = comparisons.rows(found.versus[0])

@@ -289,33 +289,43 @@ def page_of(*trials: TrialRecord) -> str:
     return document(findings(made.record(*trials, rounds=max((one.round for one in trials), default=0))))
 
 
-def test_an_epoch_is_its_overhead_and_its_steps() -> None:
-    section = table.section(page_of(made.trial(found=with_first_step(2.0))), "Epoch")
-    assert "The overhead and the steps are not measured in turn" in section
-    rows = table.rows(section)
-    assert {figure: value for _, figure, value in rows[1:]} == {
-        "Training step (ms)": "2.10",
-        "Epoch of the published length (s)": "0.210",
-        "Epoch overhead (ms)": "10.0",
-        "Step inside an epoch (ms)": "2.00",
-        "Training throughput (/s)": "15,200",
-    }
-
-
-def test_prediction_is_by_single_samples_by_batches_and_in_one_go() -> None:
-    rows = table.rows(table.section(page_of(made.trial()), "Prediction"))
-    figures = {figure: value for _, figure, value in rows[1:]}
-    assert figures["One sample, median (ms)"].startswith("1.00")
-    assert figures["One batch, 90th percentile (ms)"].startswith("2.00")
-    assert figures["predict, throughput (/s)"].startswith("20,000")
-
-
-def test_before_the_first_result_compiling_is_what_the_second_step_saves() -> None:
-    rows = table.rows(table.section(page_of(made.trial()), "Before the first result"))
-    figures = {figure: value for _, figure, value in rows[1:]}
-    assert figures["First step (ms)"] == "300"
-    assert figures["Of which tracing and compiling (ms)"] == "280"  # what follows without compiling takes 20 ms
-    assert figures["Peak memory of the process (MiB)"] == "512"
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (
+            "Epoch",
+            {
+                "Training step (ms)": "2.10",
+                "Epoch of the published length (s)": "0.210",
+                "Epoch overhead (ms)": "10.0",
+                "Step inside an epoch (ms)": "2.00",
+                "Training throughput (/s)": "15,200",
+            },
+        ),
+        (
+            "Prediction",
+            {
+                "One sample, median (ms)": "1.00",
+                "One batch, 90th percentile (ms)": "2.00",
+                "predict, throughput (/s)": "20,000",
+            },
+        ),
+        (
+            "Before the first result",
+            {
+                "First step (ms)": "300",
+                "Of which tracing and compiling (ms)": "280",  # what follows without compiling takes 20 ms
+                "Peak memory of the process (MiB)": "512",
+            },
+        ),
+        ("Learning", {"Loss after these steps": "1.50"}),
+    ],
+)
+def test_a_section_has_the_figures_of_each_column(title: str, expected: dict[str, str]) -> None:
+    header, *rows = table.rows(table.section(page_of(made.trial(), made.trial(backend="jax")), title))
+    assert header == ["scenario", "figure", "jax cpu", "torch cpu"]
+    figures = {figure: values for _, figure, *values in rows}
+    assert [figures[figure] for figure in expected] == [[value, value] for value in expected.values()]
 
 
 @pytest.mark.parametrize(("first_ms", "said"), [(3_000, True), (300, False)])
@@ -330,12 +340,6 @@ def test_a_backend_on_both_devices_is_compared_with_itself() -> None:
     (row,) = table.rows(table.section(text, "CPU against GPU"))[1:]
     assert row == ["dense", "jax cpu", "jax gpu, NVIDIA H200", "5.50 ±0.1 %", "GPU faster"]
     assert "## CPU against GPU" not in page_of(*three_of(1.0, "jax"), *three_of(0.1, "torch", GPU))
-
-
-def test_what_was_learned_stands_beside_what_the_others_learned() -> None:
-    rows = table.rows(table.section(page_of(made.trial(), made.trial(backend="jax")), "Learning"))
-    assert rows[0] == ["scenario", "figure", "jax cpu", "torch cpu"]
-    assert [row[2:] for row in rows[1:]] == [["1.50", "1.50"], ["0.500", "0.500"]]
 
 
 def test_the_time_of_a_trial_is_the_mean_of_its_phases() -> None:
@@ -500,12 +504,6 @@ def test_each_sitting_s_ratios_are_shown_and_by_how_much_two_differ() -> None:
     assert line[-1] == "25% ⚠"
     assert "Sitting 2: its rounds ended from 2026-01-02T00:00:00Z to 2026-01-02T00:02:00Z." in said
     assert "## Sittings" in document(found) and "## Sittings" in brief(found)
-
-
-def test_of_three_no_two_are_compared() -> None:
-    _, line = table.rows(table.section(drawn(each_sitting(findings(run([2.0, 2.5, 2.2])))), "Sittings"))
-    assert line[-1] == "–"
-
-
-def test_a_run_in_one_sitting_has_no_such_section() -> None:
+    *_, line = table.rows(drawn(each_sitting(findings(run([2.0, 2.5, 2.2])))))
+    assert line[-1] == "–"  # of three no two are compared
     assert each_sitting(findings(run([2.0]))) is None
