@@ -37,6 +37,11 @@ class Summary:
     terms: dict[Column, list[str]]
 
     @property
+    def ranked(self) -> list[tuple[Row, Ranking]]:
+        """The rows, each with the ranking of its columns."""
+        return list(zip(self.rows, self.rankings, strict=True))
+
+    @property
     def plain(self) -> "Summary":
         """What was measured at its published size."""
         return self._only(is_sized=False)
@@ -198,7 +203,7 @@ class Concern:
 def concerns(summary: Summary) -> list[Concern]:
     """Return every warning of a summary: of its cases, of its rows, then of the whole."""
     found: list[Concern] = []
-    for row, ranking in zip(summary.rows, summary.rankings, strict=True):
+    for row, ranking in summary.ranked:
         found += _of_cases(row)
         found += _of_row(row, ranking)
     return [*found, *_versions(summary)]

@@ -53,7 +53,7 @@ def observations(summaries: Iterable[Summary]) -> list[Observation]:
     return [
         observation
         for summary in summaries
-        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        for row, ranking in summary.ranked
         for column in row.cases
         for observation in _of_case(summary.record, row, column, ranking.fastest)
     ]

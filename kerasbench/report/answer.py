@@ -52,8 +52,9 @@ def answer(found: Findings) -> Section | None:
         "with the 95 % interval."
     ]
     column_names = names(found.plain.columns)
-    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
-    by_means = [f"{row.label}: {text}" for row, ranking in pairs if (text := _by_means(ranking, column_names))]
+    by_means = [
+        f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
+    ]
     if by_means:
         notes.append(f"By means instead of medians, where that lies outside the interval: {'; '.join(by_means)}.")
     if any(cell.warned for row in table.rows for cell in row):
@@ -66,7 +67,7 @@ def _ratios(found: Findings) -> Table:
     column_names = names(columns)
     rows = [
         [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
-        for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True)
+        for row, ranking in found.plain.ranked
     ]
     return Table(["scenario", "fastest", *column_names.values()], rows)
 
@@ -102,9 +103,8 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
     column_names = names(found.summary.columns)
-    rows = zip(found.plain.rows, found.plain.rankings, strict=True)
     cores = found.record.machine.cores
-    of_rows = [f"{row.label}: {of_row(row, ranking, column_names, cores)}" for row, ranking in rows]
+    of_rows = [f"{row.label}: {of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [
         f"{series.label}: {_of_sizes(series, pair, column_names)}"
         for series in found.sweeps

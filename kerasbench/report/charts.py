@@ -95,8 +95,7 @@ def ratios(found: Findings) -> BarChart | None:
 
 def compared(found: Findings) -> list[tuple[Row, Ranking]]:
     """Return the rows in which columns were compared, with who is fastest."""
-    pairs = zip(found.plain.rows, found.plain.rankings, strict=True)
-    return [(row, ranking) for row, ranking in pairs if ranking.comparisons]
+    return [(row, ranking) for row, ranking in found.plain.ranked if ranking.comparisons]
 
 
 def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Bar:

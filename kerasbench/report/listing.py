@@ -2,41 +2,30 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from kerasbench.protocol.messages import Description, Inventory, ProbeReport, WorkloadDescription
+from kerasbench.protocol.messages import Inventory, ProbeReport, WorkloadDescription
 from kerasbench.report.markdown import draw_table, escape
 from kerasbench.report.sections import NOTHING
 from kerasbench.text import label, whole_gib
 
 if TYPE_CHECKING:
     from kerasbench.environments.doctor import BackendFacts, Facts, Finding
+    from kerasbench.plan.catalog import Entry
 
 PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations a step", "what"]
 
 
-class Entry(Protocol):
-    """A scenario as the catalog has it."""
-
-    @property
-    def file(self) -> Path: ...
-    @property
-    def description(self) -> Description: ...
-    @property
-    def suite(self) -> str: ...
-
-
-def as_table(entries: Sequence[Entry]) -> str:
+def as_table(entries: Sequence["Entry"]) -> str:
     """Return one line for each workload: what it is and how large."""
     rows = [_line(entry, workload) for entry in entries for workload in entry.description.workloads]
     return draw_table(HEADERS, rows)
 
 
-def _line(entry: Entry, workload: WorkloadDescription) -> list[str]:
+def _line(entry: "Entry", workload: WorkloadDescription) -> list[str]:
     description = entry.description
     return [
         entry.suite,
@@ -58,7 +47,7 @@ def operations(count: int) -> str:
     return str(count)
 
 
-def as_data(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def as_data(entries: Sequence["Entry"]) -> list[dict[str, Any]]:
     """Return the descriptions as plain data, with each one's suite and file."""
     return [
         {"suite": entry.suite, "file": str(entry.file)} | dataclasses.asdict(entry.description) for entry in entries

@@ -131,7 +131,7 @@ class _MachineIndex:
         link = f"[{data.stem}]({tables_file(data).name})"
         self.runs.append(link)
         column_names = names(found.summary.columns)
-        for row, ranking in zip(found.summary.rows, found.summary.rankings, strict=True):
+        for row, ranking in found.summary.ranked:
             swept = row.size is not None
             key = label(row.scenario.name, row.workload.name) + (" (sizes)" if swept else "")
             own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))

@@ -54,7 +54,7 @@ def training(found: Findings) -> Section | None:
         return None
     body = [
         [Cell(row.label), *(timed(row, column, ranking) for column in summary.columns)]
-        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        for row, ranking in summary.ranked
     ]
     table = Table(["scenario", *(column.label for column in summary.columns)], body)
     return Section(title, table=table, notes=list(training_notes(summary)))
@@ -65,7 +65,7 @@ def verdicts(found: Findings) -> Section | None:
     summary = found.plain
     rows = [
         [*texts(row.label, ranking.fastest.label), *_compared(comparison)]
-        for row, ranking in zip(summary.rows, summary.rankings, strict=True)
+        for row, ranking in summary.ranked
         if ranking.fastest is not None and ranking.proven
         for comparison in ranking.comparisons
     ]
@@ -95,7 +95,7 @@ def controls(found: Findings) -> Section | None:
     """Return each row's control against the column that it repeats."""
     summary = found.summary
     lines = []
-    for row, ranking in zip(summary.rows, summary.rankings, strict=True):
+    for row, ranking in summary.ranked:
         if ranking.control is not None:
             ratio = with_interval(ranking.control.ratio)
             off = "; this is not 1, so the row has no verdicts" if ranking.control.is_off else ""
@@ -368,8 +368,7 @@ def _side(side: Side | None, steps: int) -> Cell:
 
 def each_sitting(found: Findings) -> Section | None:
     """Return the ratios of each sitting, and by how much two of them differ, of a run that was continued later."""
-    pairs = zip(found.summary.rows, found.summary.rankings, strict=True)
-    compared = [one for row, ranking in pairs for one in sittings(row, ranking)]
+    compared = [one for row, ranking in found.summary.ranked for one in sittings(row, ranking)]
     if not compared:
         return None
     numbers = sorted({number for one in compared for number in one.ratios})
@@ -434,7 +433,7 @@ def _of_sizes(sized: Summary) -> Table:
             *(_at(row, axis) for axis in axes),
             *(timed(row, column, ranking) for column in columns),
         ]
-        for row, ranking in zip(sized.rows, sized.rankings, strict=True)
+        for row, ranking in sized.ranked
     ]
     return Table(["scenario", *axes, *(column.label for column in columns)], body)
 

@@ -35,7 +35,7 @@ def test_no_note_is_longer_than_two_lines(file: Path) -> None:
 def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path) -> None:
     found = findings(store.load(file))
     begin = brief(found).splitlines()[:40]
-    for row, ranking in zip(found.plain.rows, found.plain.rankings, strict=True):
+    for row, ranking in found.plain.ranked:
         line = next(line for line in begin if row.label in line)
         assert ranking.fastest is not None
         assert ranking.fastest.backend in line.lower()

@@ -125,7 +125,7 @@ def test_only_runs_that_something_is_taken_from_are_read() -> None:
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
     found = findings(merge([run(1.0), run(1.0, "conv", 1)]))
     summary = found.summary
-    assert {row.label: place.first for row, place in zip(summary.rows, summary.rankings, strict=True)} == {
+    assert {row.label: place.first for row, place in summary.ranked} == {
         "conv": None,
         "dense": Column("torch", "cpu"),
     }
