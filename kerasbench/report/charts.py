@@ -32,7 +32,7 @@ BACKEND_COLOURS = {"jax": "#0072B2", "tensorflow": "#D55E00", "torch": "#009E73"
 OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999")
 PALER, PALEST = 0.55, 0.25  # another device or option of a backend has its colour, each paler than the one before
 
-RATIO_CAPTION = "Time of a {}, in times of the fastest. Shorter is better."
+RATIO_CAPTION = "Time of a {} relative to the fastest. Shorter is better."
 LOGARITHMIC = " Logarithmic scale."
 FASTEST = 1.0
 LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut off, and only its numbers tell
