@@ -78,6 +78,11 @@ def blanked(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
+def one_line(text: str) -> str:
+    """Return text on one line, without control characters and with single blanks."""
+    return " ".join(blanked(text).split())
+
+
 def write_whatever_stdout_takes() -> None:
     """Have stdout show ``?`` for what its encoding lacks (``±`` in ASCII): no table is lost for that."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's, or none at all, has no encoding to go by

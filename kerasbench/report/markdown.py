@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tabulate import tabulate
 
 from kerasbench.report.sections import Cell, LineChart, Page, Section, Table
-from kerasbench.text import MADE, blanked
+from kerasbench.text import MADE, one_line
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
@@ -64,5 +64,4 @@ def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
-    one_line = " ".join(blanked(text).split())
-    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line))
+    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line(text)))

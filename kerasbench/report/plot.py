@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from kerasbench.report.sections import BarChart, Chart, LineChart, Panel, round_numbers
 from kerasbench.report.svg import number
-from kerasbench.text import blanked
+from kerasbench.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,8 @@ def _bars(figure: Figure, chart: BarChart) -> None:
     figure.suptitle(textwrap.fill(chart.caption_with("Line"), WRAPPED), fontsize=9)
     rows: list[Axes] = list(figure.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0])
     for axes, group in zip(rows, chart.groups, strict=True):
-        axes.set_title(_clean(group.label), loc="left", fontsize=10)
-        axes.set_yticks(range(len(group.bars)), [_clean(bar.name) for bar in group.bars])
+        axes.set_title(one_line(group.label), loc="left", fontsize=10)
+        axes.set_yticks(range(len(group.bars)), [one_line(bar.name) for bar in group.bars])
         axes.set_xlim(0, 1)
         axes.set_ylim(len(group.bars) - 0.5, -0.5)
         axes.set_xticks([])
@@ -67,7 +67,7 @@ def _bars(figure: Figure, chart: BarChart) -> None:
             if bar.low is not None and bar.high is not None:
                 ends = [chart.share(bar.low, group), chart.share(bar.high, group)]
                 axes.plot(ends, [index, index], color="black", linewidth=1.2, marker="|")
-            axes.text(1.02, index, _clean(bar.text), va="center", weight="bold" if bar.strong else "normal")
+            axes.text(1.02, index, one_line(bar.text), va="center", weight="bold" if bar.strong else "normal")
     ticks = [chart.share(tick, chart.groups[-1]) for tick in chart.ticks]
     rows[-1].set_xticks(ticks, [f"{number(tick)}×" for tick in chart.ticks])
     if chart.legend:
@@ -84,7 +84,7 @@ def _lines(figure: Figure, chart: LineChart) -> None:
 
 
 def _panel(axes: "Axes", panel: Panel) -> None:
-    axes.set_title(_clean(panel.label), loc="left", fontsize=10)
+    axes.set_title(one_line(panel.label), loc="left", fontsize=10)
     axes.set(xscale="log", yscale="log", xlabel=panel.axis, ylabel="step inside an epoch, ms", ylim=panel.bounds_ms)
     axes.set_xticks(panel.sizes, [number(size) for size in panel.sizes])
     ticks = round_numbers(*panel.bounds_ms)
@@ -95,7 +95,7 @@ def _panel(axes: "Axes", panel: Panel) -> None:
         sizes = [size for size, _ in line.points]
         axes.plot(
             sizes, [step.value for _, step in line.points], color=line.colour, alpha=line.opacity, marker="o",
-            label=_clean(line.name),
+            label=one_line(line.name),
         )  # fmt: skip
         for size, step in line.points:
             if step.low is not None and step.high is not None:
@@ -105,8 +105,3 @@ def _panel(axes: "Axes", panel: Panel) -> None:
         if crossover.interval is not None:
             axes.axvspan(*crossover.interval, color=GREY, alpha=0.15, linewidth=0)
     axes.legend()
-
-
-def _clean(text: str) -> str:
-    """Return one line without control characters."""
-    return " ".join(blanked(text).split())

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from kerasbench.report.sections import Bar, BarChart, Chart, Group, Line, LineChart, Panel, round_numbers
-from kerasbench.text import MADE, blanked
+from kerasbench.text import MADE, one_line
 
 # Lengths are in pixels, as large as text is at its normal size.
 WIDTH = 760
@@ -252,7 +252,7 @@ def number(value: float) -> str:
 
 def escaped(text: str) -> str:
     """Return text as it may stand in HTML and in SVG: on one line, without control characters and without markup."""
-    return escape(" ".join(blanked(text).split()))
+    return escape(one_line(text))
 
 
 def _cut(text: str) -> str:
