@@ -2,12 +2,15 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, headline, summarize_case
+from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, headline, judge, summarize_case
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.host.noise import Severity, Signal
-from kerasbench.protocol.columns import Size
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.analysis.summary import concerns, is_warned
+from kerasbench.host.noise import Severity, Signal, WarningKind
+from kerasbench.protocol.columns import Column, Options, Size
+from kerasbench.protocol.measurement import Measurement, Parity
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.results.record import TrialRecord
 from tests import made
 
 NOTED = Signal("slices", Severity.WARN, "slices spread by 12% (quartiles)")
@@ -42,3 +45,216 @@ def test_running_out_of_memory_beside_others_counts_only_where_a_case_has_nothin
     found = summarize_case([crowded, alone])
     assert (found.failure, len(found.trials)) == (None, 1)
     assert summarize_case([crowded]).failure == oom
+
+
+LOSSES = (2.3, 2.2, 2.1, 2.0, 1.9, 1.8)
+Case = tuple[str, Measurement]
+PAIR = (("jax", 0.0), ("torch", 0.002))
+
+
+def case(*losses: float, kind: str = "cpu", computed: str = "float32", fp32: str = "ieee") -> Case:
+    found = made.measurement(losses=losses or LOSSES)
+    resolved = dataclasses.replace(found.resolved, compute_dtypes=[computed], fp32=fp32)
+    return kind, dataclasses.replace(found, resolved=resolved)
+
+
+def sensitive(one: Case, *kinds: str) -> Case:
+    kind, found = one
+    assert found.parity is not None
+    return kind, dataclasses.replace(found, parity=dataclasses.replace(found.parity, sensitive=list(kinds)))
+
+
+def shifted(share: float, step: int) -> tuple[float, ...]:
+    return tuple(loss * (1 + share) if index == step else loss for index, loss in enumerate(LOSSES))
+
+
+def judged(**cases: Case) -> list[str]:
+    """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
+    columns = {Column(name, "cpu"): one for name, one in cases.items()}
+    return sorted(column.backend for column in judge(columns) | deviations(columns))
+
+
+def test_equal_losses_pass() -> None:
+    assert judged(jax=case(), tensorflow=case(), torch=case()) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "step", "fails"),
+    [(5e-6, 0, False), (5e-5, 0, True), (5e-4, 1, False), (2e-3, 1, True), (2e-3, 5, True), (-2e-3, 5, True)],
+)
+def test_one_of_three_stands_out(share: float, step: int, fails: bool) -> None:
+    assert judged(jax=case(), tensorflow=case(), torch=case(*shifted(share, step))) == ["torch"] * fails
+
+
+def test_of_two_that_differ_nobody_knows_which_is_right() -> None:
+    assert judged(jax=case(), torch=case(*shifted(0.1, 0))) == ["jax", "torch"]
+
+
+def test_one_case_alone_is_not_judged() -> None:
+    assert judged(jax=case()) == []
+    without = dataclasses.replace(made.measurement(), parity=None)
+    assert judged(jax=case(), torch=("cpu", without)) == []
+
+
+def test_coarser_arithmetic_is_laid_beside_the_finest_and_allowed_more() -> None:
+    assert judged(a=case(), b=case(), c=case(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=case(), b=case(), c=case(*shifted(0.2, 0), computed="bfloat16")) == ["c"]
+    assert judged(a=case(), b=case(), c=case(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=case(), b=case(), c=case(*shifted(1e-2, 0), kind="gpu", fp32="tf32")) == []
+
+
+def test_one_precise_case_is_the_reference_and_not_judged_by_coarser_ones() -> None:
+    assert judged(a=case(), b=case(*shifted(1e-2, 0), computed="bfloat16")) == []
+    assert judged(a=case(), b=case(*shifted(5e-5, 0), kind="gpu"), c=case(*shifted(5e-5, 0), kind="gpu")) == []
+    assert judged(a=case(), b=case(*shifted(0.5, 0), computed="bfloat16")) == ["b"]
+
+
+def test_two_precise_cases_are_laid_beside_each_other() -> None:
+    assert judged(a=case(), b=case(*shifted(1.5e-5, 0))) == ["a", "b"]
+
+
+def test_rounding_that_grows_step_by_step_is_chaos_and_a_sudden_difference_is_not() -> None:
+    grown = [loss * (1 + share) for loss, share in zip(LOSSES, (5e-6, 2e-4, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=case(), b=case(), c=case(*grown)) == []
+    sudden = [loss * (1 + share) for loss, share in zip(LOSSES, (0, 1e-6, 8e-3, 0.1, 0.5, 0.2), strict=True)]
+    assert judged(a=case(), b=case(), c=case(*sudden)) == ["c"]
+
+
+def test_a_small_loss_is_compared_as_it_stands() -> None:
+    tiny = (1e-9,) * 6
+    assert judged(a=case(*tiny), b=case(*tiny), c=case(*(2e-9,) * 6)) == []
+
+
+def test_the_failure_says_which_step_and_by_how_much() -> None:
+    (failure, _) = judge({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
+    assert failure.code is Code.PARITY
+    assert "the loss of step 3" in failure.cause
+    assert "(bound: 0.001)" in failure.cause
+
+
+def native(**cases: Case) -> list[tuple[str, str]]:
+    """Judge cases of Keras beside twins, whose names end in _native; return the columns that fail."""
+    columns = {
+        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
+        for name, one in cases.items()
+    }
+    return sorted((column.backend, column.options.label) for column in judge(columns) | deviations(columns))
+
+
+def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
+    assert native(torch=case(), torch_native=case()) == []
+    assert native(torch=case(), torch_native=case(*shifted(0.1, 1))) == [("torch", "native=on")]
+    wrong = case(*shifted(0.1, 1))
+    assert native(jax=case(), torch=case(), jax_native=wrong, torch_native=wrong, tensorflow_native=wrong) == [
+        ("jax", "native=on"),
+        ("tensorflow", "native=on"),
+        ("torch", "native=on"),
+    ]
+
+
+def test_twins_alone_are_laid_beside_each_other() -> None:
+    assert native(jax_native=case(), torch_native=case(*shifted(0.1, 0))) == [
+        ("jax", "native=on"),
+        ("torch", "native=on"),
+    ]
+
+
+def predicting(*outputs: list[float], losses: tuple[float, ...] = (), kind: str = "cpu") -> Case:
+    found = made.measurement()
+    return kind, dataclasses.replace(found, parity=Parity(list(losses), [], list(outputs)))
+
+
+def test_outputs_are_compared_by_their_largest_number() -> None:
+    near, far = [[100.0, 0.001], [1.0]], [[100.0, 0.05], [1.0]]
+    same = predicting([100.0, 0.0], [1.0])
+    assert judged(jax=same, tensorflow=same, torch=predicting(*near)) == []
+    assert judged(jax=same, tensorflow=same, torch=predicting(*far)) == ["torch"]
+    assert judged(jax=same, tensorflow=same, torch=predicting(*far, kind="gpu")) == []
+
+
+def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
+    one = predicting([1.0], losses=LOSSES)
+    assert judged(jax=one, torch=predicting([1.0], losses=shifted(0.1, 0))) == ["jax", "torch"]
+
+
+def test_what_is_said_of_outputs_names_the_bound() -> None:
+    cases = {Column("jax", "cpu"): predicting([2.0]), Column("torch", "cpu"): predicting([1.0])}
+    failure = judge(cases)[Column("torch", "cpu")]
+    assert failure.code is Code.PARITY
+    assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
+    assert "(bound: 2e-05 of it)" in failure.cause
+
+
+@pytest.mark.parametrize(
+    ("kinds", "share", "step", "fails"),
+    [
+        (["Embedding"], 5e-3, 1, False),
+        (["Embedding"], 5e-2, 1, True),
+        (["Embedding"], 5e-5, 0, True),
+        (["BatchNormalization"], 5e-5, 0, False),
+        (["BatchNormalization"], 5e-4, 0, True),
+        (["BatchNormalization", "Embedding"], 5e-2, 1, False),
+        (["BatchNormalization"], 0.2, 1, True),
+        (["a kind of a later version"], 5e-3, 1, True),
+    ],
+)
+def test_layers_by_which_backends_differ_more_are_allowed_more(
+    kinds: list[str], share: float, step: int, fails: bool
+) -> None:
+    good, odd = sensitive(case(), *kinds), sensitive(case(*shifted(share, step)), *kinds)
+    assert judged(jax=good, tensorflow=good, torch=odd) == ["torch"] * fails
+
+
+def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> None:
+    known = sensitive(case(), "Embedding")
+    assert native(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a twin's code does not tell its layers
+    on_gpu = sensitive(case(*shifted(5e-5, 0), kind="gpu"), "Embedding")
+    assert judged(a=known, b=known, c=on_gpu) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "fails", "warned"),
+    [(5e-6, [], []), (5e-5, [], ["torch"]), (9.9e-3, [], ["torch"]), (1.1e-2, ["torch"], []), (1.0, ["torch"], [])],
+)
+def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
+    share: float, fails: list[str], warned: list[str]
+) -> None:
+    cases = {Column(name, "cpu"): case() for name in ("jax", "tensorflow")} | {
+        Column("torch", "cpu"): case(*shifted(share, 0))
+    }
+    assert [column.backend for column in judge(cases)] == fails
+    found = deviations(cases)
+    assert [column.backend for column in found] == warned
+    assert all(one.step == 1 and one.share == pytest.approx(share, rel=1e-3) for one in found.values())
+
+
+def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size() -> None:
+    def trial(backend: str, share: float) -> TrialRecord:
+        found = made.measurement(losses=shifted(share, 0))
+        assert found.parity is not None
+        kinds = dataclasses.replace(found.parity, sensitive=["BatchNormalization"])
+        return made.trial(backend=backend, found=dataclasses.replace(found, parity=kinds))
+
+    found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
+    (row,) = found.plain.rows
+    assert not found.summary.failures
+    assert [column for column in row.cases if is_warned(row, column)] == [Column("tensorflow", "cpu")]
+    (concern,) = [one for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
+    assert concern.detail == (
+        "by 0.15 % from the median of all columns in step 1; batch normalisation in small batches does that"
+    )
+
+
+def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
+    found = findings(
+        made.record(
+            *(made.trial(backend=name, found=made.measurement(losses=shifted(share, 0))) for name, share in PAIR)
+        )
+    )
+    details = [one.detail for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
+    assert [detail.split(" in ")[0] for detail in details] == ["by 0.2 % from torch cpu", "by 0.2 % from jax cpu"]
+
+
+def test_a_failure_of_two_columns_names_the_other_one() -> None:
+    (failure, _) = judge({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
+    assert "that of the other column" in failure.cause

@@ -1,10 +1,18 @@
 """What follows from a run is computed once, however many sections tell it."""
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
 
 from kerasbench.analysis import series
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Side, abreast, figures, findings
+from kerasbench.analysis.summary import summarize
+from kerasbench.plan import catalog
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts, html, page
+from tests import made
 from tests.report.table import brief
 from tests.report.test_sweep import CROSSING, swept
 
@@ -31,3 +39,105 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
 def test_every_statement_is_computed_once(name: str) -> None:
     found = findings(swept(**CROSSING))
     assert getattr(found, name) is getattr(found, name)
+
+
+def test_the_fastest_of_each_machine_and_of_all_and_every_ratio() -> None:
+    mac = summarize(made.record(made.trial(backend="jax", found=made.measurement(2, 0)), made.trial()))
+    box = summarize(made.record(made.trial(backend="jax", found=made.measurement(1, 0))))
+    columns, (row,) = abreast([("mac", mac), ("box", box)])
+    jax, torch = Column("jax", "cpu"), Column("torch", "cpu")
+    assert columns == [("mac", jax), ("mac", torch), ("box", jax)]
+    assert row.firsts == {("mac", jax), ("box", jax)}
+    assert row.fastest == ("box", jax)
+    assert row.ratios["mac", jax] == pytest.approx(2.0)
+
+
+def test_what_failed_or_is_missing_has_no_ratio() -> None:
+    mac = summarize(made.record(made.trial(failure=made.FAILURE)))
+    box = summarize(made.record(made.trial(name="conv")))
+    _, (dense, conv) = abreast([("mac", mac), ("box", box)])
+    assert (dense.fastest, dense.ratios, len(dense.cases)) == (None, {}, 1)
+    assert conv.fastest == ("box", Column("torch", "cpu"))
+
+
+def test_a_native_twin_is_not_the_fastest() -> None:
+    twin = made.trial(found=made.measurement(1, 0), options=Options(native=True))
+    mac = summarize(made.record(made.trial(found=made.measurement(2, 0)), twin))
+    box = summarize(made.record(made.trial(found=made.measurement(4, 0))))
+    torch = Column("torch", "cpu")
+    _, (row,) = abreast([("mac", mac), ("box", box)])
+    assert (row.fastest, row.firsts) == (("mac", torch), frozenset({("mac", torch), ("box", torch)}))
+    assert row.ratios["mac", Column("torch", "cpu", Options(native=True))] == pytest.approx(0.5)
+    _, (alone,) = abreast([("mac", summarize(made.record(twin)))])
+    assert (alone.fastest, alone.firsts, alone.ratios) == (None, frozenset(), {})
+
+
+def test_the_figures_are_of_scenarios_that_are_built_in() -> None:
+    named = {scenario for scenario, _ in figures()}
+    assert named <= {file.stem for file in catalog.builtin_files()}
+    assert {file.stem for file in catalog.suite_files("published")} <= named
+
+
+def test_the_figures_are_of_workloads_that_there_are() -> None:
+    chosen = catalog.select([scenario for scenario, _ in figures()], sys.executable)
+    assert set(figures()) <= {(one.entry.name, one.workload.name) for one in chosen}
+
+
+def test_a_workload_may_have_figures_of_several_machines() -> None:
+    found = figures()["bert", "base"]
+    assert [one.software for one in found][:2] == ["Keras 3.0.5 on TensorFlow", "Keras 3.0.5 on JAX"]
+    assert {(one.batch, one.precision, one.hardware) for one in found} == {(32, "float32", "A100 40 GB, 12 vCPU")}
+    metal = figures()["resnet50", "base"][0]
+    assert metal.gpu is not None and metal.gpu.step_ms == pytest.approx((128 / 0.140, 128 / 0.140), rel=1e-3)
+
+
+def test_figures_of_other_networks_say_where_they_are_from() -> None:
+    file = Path(catalog.builtin_folder()).parent / "results" / "published" / "others.json"
+    found = json.loads(file.read_text("utf-8"))
+    assert len(found) > 50
+    for one in found:
+        assert {"model", "task", "batch", "precision", "hardware", "software", "source", "unit", "value"} == set(one)
+        assert one["value"] > 0 and one["batch"] >= 1 and one["source"]
+
+
+@pytest.mark.parametrize(
+    ("side", "steps", "span"),
+    [
+        (Side(total_s=(194, 194), epochs=20, epoch_s=(9, 11), step_ms=(6, 7)), 1594, (6.085, 6.085)),
+        (Side(epoch_s=(14.4, 15.2)), 391, (36.83, 38.87)),
+        (Side(step_ms=(3, 3)), 25, (3, 3)),
+    ],
+)
+def test_a_step_is_derived_from_the_most_exact_figure(side: Side, steps: int, span: tuple[float, float]) -> None:
+    assert side.ms_per_step(steps) == pytest.approx(span, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("key", "steps", "ratio"),
+    [
+        (("boston_mlp", "default"), 1, 29.112 / 11.980),
+        (("iris_mlp", "default"), 1, 2.514 / 0.889),
+        (("mnist_mlp", "full_batch"), 1, 7.353 / 34.183),
+        (("tabular_conv1d", "default"), 25, 13 / 3),
+        (("mnist_dense", "default"), 1594, 256 / 194),
+        (("mnist_linear", "per_sample"), 391, (14.1 + 15.8) / (14.4 + 15.2)),
+        (("mnist_mlp", "tiny"), 1, None),
+        (("cifar10_mlp", "default"), 1563, None),
+    ],
+)
+def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, ratio: float | None) -> None:
+    (figure,) = figures()[key]
+    assert figure.gpu_over_cpu(steps) == pytest.approx(ratio)
+
+
+def test_other_published_figures_are_remarks() -> None:
+    known = {key: figures[0] for key, figures in figures().items()}
+    assert known["tabular_conv1d", "default"].remarks[0] == "predict in s, CPU / GPU: 0.07378 / 0.2596"
+    assert known["cifar100_dense", "default"].remarks[0] == "validation accuracy 0.2052 / 0.2105"
+    assert known["iris_mlp", "default"].remarks == []
+
+
+def test_the_run_that_never_learned_is_flagged() -> None:
+    known = figures().items()
+    flagged = [key for key, figures in known for figure in figures for _, side in figure.sides if side.flag]
+    assert flagged == [("mnist_mlp", "minibatch")]

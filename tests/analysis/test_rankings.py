@@ -1,18 +1,22 @@
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Slice
+from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
+from kerasbench.analysis.summary import Summary, concerns, summarize
+from kerasbench.host.noise import WarningKind
+from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
+from kerasbench.report.page import document
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
+from tests.report.table import brief
 
 JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 SCATTER = (1.0, 1.001, 0.999)
@@ -172,3 +176,217 @@ def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
     found = findings(made.record(*trials, rounds=3))
     assert [one.by_means for one in found.plain.rankings[0].comparisons] == [None]
     assert "means" not in sentences(found)[0]
+
+
+CARD = Device("cuda", 0, "H200")
+
+
+def measured(step_ms: float, first_ms: float) -> Measurement:
+    found = made.measurement(step_ms, overhead_ms=0)
+    training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * made.MS))
+    return dataclasses.replace(found, training=training)
+
+
+def of_steps(*columns: tuple[str, Device, float, float]) -> Record:
+    """Columns of backend, device, step and first step, in ms, in three rounds that scatter by a thousandth."""
+    trials = [
+        made.trial(index, backend=backend, device=device, found=measured(step * factor, first * factor))
+        for backend, device, step, first in columns
+        for index, factor in ((1, 1.0), (2, 1.001), (3, 0.999))
+    ]
+    return made.record(*trials, rounds=3)
+
+
+def test_a_longer_first_step_is_repaid_by_quicker_ones() -> None:
+    record = of_steps(("jax", made.CPU, 1.0, 1_100), ("torch", made.CPU, 2.0, 100))
+    (found,) = break_evens(summarize(record).rows, 0.03)
+    assert (found.slow_start.backend, found.rival.backend) == ("jax", "torch")
+    assert [found.extra_ms, found.steps] == pytest.approx([1_000, 1_000])
+    assert "- dense: jax cpu starts 1 s slower than torch cpu, and has made up for it after 1,000 steps." in document(
+        findings(record)
+    ).replace("1.00 s", "1 s")
+
+
+@pytest.mark.parametrize(("step", "first"), [(1.0, 100), (3.0, 1_100), (1.99, 1_100), (1.0, 101)])
+def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step: float, first: float) -> None:
+    record = of_steps(("jax", made.CPU, step, first), ("torch", made.CPU, 2.0, 100))
+    assert [one for one in break_evens(summarize(record).rows, 0.03) if one.slow_start.backend == "jax"] == []
+
+
+def test_the_gpu_is_judged_by_how_much_slower_the_cpu_is() -> None:
+    record = of_steps(("torch", made.CPU, 2.0, 100), ("torch", CARD, 1.0, 100), ("jax", made.CPU, 1.0, 100))
+    (found,) = speed_ups(findings(record).plain.rows, 0.03)
+    assert (found.cpu, found.gpu) == (Column("torch", "cpu"), Column("torch", "gpu"))
+    assert found.ratio.value == pytest.approx(2.0)
+    assert found.verdict is Verdict.FASTER
+    assert "GPU faster" in document(findings(record))
+
+
+def test_a_gpu_that_is_slower_than_the_cpu_is_called_so() -> None:
+    record = of_steps(("torch", made.CPU, 1.0, 100), ("torch", CARD, 1.4, 100))
+    assert [one.verdict for one in speed_ups(findings(record).plain.rows, 0.03)] == [Verdict.SLOWER]
+
+
+def test_without_a_gpu_there_is_no_such_table() -> None:
+    assert "CPU against GPU" not in document(findings(of_steps(("torch", made.CPU, 1.0, 100))))
+
+
+WOBBLE = (1.0, 1.001, 0.999)
+
+
+def with_twins(*columns: tuple[str, Options, float], overhead_ms: float = 0.0) -> Record:
+    """Columns of backend, options and step in ms, in three rounds that scatter by a thousandth."""
+    trials = [
+        made.trial(index, backend=backend, options=options, found=made.measurement(step_ms * factor, overhead_ms))
+        for backend, options, step_ms in columns
+        for index, factor in enumerate(WOBBLE, start=1)
+    ]
+    return made.record(*trials, rounds=3)
+
+
+KERAS, NATIVE = Options(), Options(native=True)
+
+
+def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
+    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 1.0))
+    found = of_keras(summarize(record).rows, 0.03)
+    assert [(one.paying.backend, one.metric, one.verdict) for one in found] == [
+        ("jax", "steady_step_ms", Verdict.SAME),
+        ("jax", "epoch_s", Verdict.SAME),
+        ("torch", "steady_step_ms", Verdict.SLOWER),
+        ("torch", "epoch_s", Verdict.SLOWER),
+    ]
+    assert [one.ratio.value for one in found] == pytest.approx([1.0, 1.0, 2.0, 2.0])
+
+
+def test_a_twin_is_never_the_fastest_of_its_row() -> None:
+    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
+    (ranking,) = summarize(record).rankings
+    assert ranking.fastest == Column("jax", "cpu")
+    assert [one.rival for one in ranking.comparisons] == [Column("torch", "cpu")]
+    assert "**2.00 ms" in document(findings(record))
+    assert "**1.00 ms" not in document(findings(record))
+
+
+def test_a_twin_is_compared_under_its_own_other_options() -> None:
+    one, two = Options(threads=1), Options(threads=1, native=True)
+    found = of_keras(summarize(with_twins(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
+    assert {(price.paying.options.label, price.free.options.label) for price in found} == {
+        ("threads=1", "threads=1 native=on")
+    }
+    assert found[0].ratio.value == pytest.approx(2.0)
+
+
+def test_a_twin_that_computes_something_else_has_no_price() -> None:
+    wrong = made.trial(1, options=NATIVE, found=made.measurement(losses=(2.3, 9.0, 9.0, 9.0, 9.0, 9.0)))
+    record = made.record(made.trial(1), wrong, rounds=1)
+    assert of_keras(summarize(record).rows, 0.03) == []
+    text = document(findings(record))
+    assert "What Keras costs\n" not in text
+    assert "*parity*" in text
+
+
+def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
+    trials = [
+        made.trial(1, options=one, found=made.epochs_measurement(ms)) for one, ms in ((KERAS, 4.0), (NATIVE, 2.0))
+    ]
+    found = of_keras(summarize(made.record(*trials)).rows, 0.03)
+    assert [(one.metric, one.ratio.value) for one in found] == [("epoch_s", 2.0)]
+
+
+def test_the_section_shows_both_times_their_ratio_and_the_verdict() -> None:
+    found = findings(with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5)))
+    for text in (document(found), brief(found)):
+        below = text[text.index("## What Keras costs") :]
+        line = next(line for line in below.splitlines() if line.startswith("| dense"))
+        assert [case.strip() for case in line.strip("|").split("|")] == [
+            "dense", "torch cpu", "step inside an epoch", "3.00 ms ±0.2 %", "1.50 ms ±0.2 %", "2.00 ±0.0 %", "slower",
+        ]  # fmt: skip
+        assert "native=on: the same model in the plain framework" in text
+
+
+def test_one_round_is_said_to_be_no_verdict() -> None:
+    record = made.record(made.trial(1), made.trial(1, options=NATIVE))
+    assert "Fewer than 3 rounds: no interval, no verdict." in document(findings(record))
+
+
+def test_without_twins_there_is_no_such_section() -> None:
+    text = document(findings(with_twins(("torch", KERAS, 3.0))))
+    assert "What Keras costs" not in text
+
+
+BLOCKS = (1.0, 1.01, 0.99)
+
+
+def in_sittings(torch_ms: Sequence[float]) -> Record:
+    """Three blocks of JAX (1 ms) and torch in each sitting, whose torch takes so long."""
+    trials: list[TrialRecord] = []
+    for sitting, ms in enumerate(torch_ms, start=1):
+        for index, factor in enumerate(BLOCKS):
+            block = 3 * (sitting - 1) + index + 1
+            for backend, step_ms in (("jax", 1.0), ("torch", ms * factor)):
+                one = made.in_block(block, made.sliced([step_ms] * 8, [2 * step_ms] * 8), backend=backend)
+                trials.append(dataclasses.replace(one, sitting=sitting, ended=f"2026-01-0{sitting}T00:0{index}:00Z"))
+    return made.record(*trials, rounds=3 * len(torch_ms))
+
+
+def of(torch_ms: Sequence[float]) -> Summary:
+    return summarize(in_sittings(torch_ms))
+
+
+def test_a_run_in_one_sitting_says_nothing_of_them() -> None:
+    summary = of([2.0])
+    assert sittings(summary.rows[0], summary.rankings[0]) == []
+
+
+def test_two_that_differ_by_more_than_their_intervals_are_warned_of() -> None:
+    summary = of([2.0, 2.5])
+    (found,) = sittings(summary.rows[0], summary.rankings[0])
+    assert [one.trials for one in found.ratios.values()] == [3, 3]
+    assert found.apart is not None
+    assert found.apart.value == pytest.approx(1.25, rel=0.01)
+    assert found.differ
+    (warned,) = [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
+    assert (warned.columns, warned.detail) == ([Column("torch", "cpu")], "by 25%")
+
+
+def test_two_that_agree_are_not_warned_of() -> None:
+    summary = of([2.0, 2.02])
+    (found,) = sittings(summary.rows[0], summary.rankings[0])
+    assert not found.differ
+    assert not [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
+
+
+def test_of_three_the_interval_is_over_sittings() -> None:
+    summary = of([2.0, 2.5, 2.2])
+    (comparison,) = summary.rankings[0].comparisons
+    mean = math.exp(sum(map(math.log, BLOCKS)) / 3)
+    wanted = estimate([2.0 * mean, 2.5 * mean, 2.2 * mean])
+    found = comparison.ratio.inverse
+    assert found.trials == 3
+    assert found.log_centre == pytest.approx(wanted.log_centre)
+    assert found.log_error == pytest.approx(wanted.log_error)
+    (times,) = sittings(summary.rows[0], summary.rankings[0])
+    assert times.apart is None and not times.differ  # the interval says it
+    assert summary.rows[0].cases[Column("torch", "cpu")].estimate("steady_step_ms").trials == 3  # type: ignore[union-attr]
+
+
+def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:
+    record = in_sittings([2.0, 2.5, 2.2, 9.0])
+    trials = [_disturbed(one) if one.sitting == 4 else one for one in record.trials]
+    (comparison,) = summarize(dataclasses.replace(record, trials=trials)).rankings[0].comparisons
+    assert comparison.ratio.trials == 3
+    assert comparison.ratio.inverse.value < 2.5
+
+
+def _disturbed(trial: TrialRecord) -> TrialRecord:
+    assert trial.measurement is not None
+    training = made.trained(trial.measurement)
+    slices = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices]
+    epochs = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.epochs]
+    return dataclasses.replace(
+        trial,
+        measurement=dataclasses.replace(
+            trial.measurement, training=dataclasses.replace(training, slices=slices, epochs=epochs)
+        ),
+    )

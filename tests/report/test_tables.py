@@ -17,7 +17,7 @@ from kerasbench.report.sections import EMPTY, NOTHING
 from kerasbench.report.tables import beside_published, each_sitting, epochs, what_busy_cores_cost, what_keras_costs
 from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
-from tests.analysis.test_sittings import run
+from tests.analysis.test_rankings import in_sittings
 from tests.report import table
 from tests.report.table import brief, cells_of, drawn
 
@@ -496,7 +496,7 @@ def test_each_machine_has_a_line_with_its_batch_and_precision(monkeypatch: pytes
 
 
 def test_each_sitting_s_ratios_are_shown_and_by_how_much_two_differ() -> None:
-    found = findings(run([2.0, 2.5]))
+    found = findings(in_sittings([2.0, 2.5]))
     said = drawn(each_sitting(found))
     header, line = table.rows(table.section(said, "Sittings"))
     assert header == ["scenario", "column", "against", "sitting 1", "sitting 2", "apart"]
@@ -504,6 +504,6 @@ def test_each_sitting_s_ratios_are_shown_and_by_how_much_two_differ() -> None:
     assert line[-1] == "25% ⚠"
     assert "Sitting 2: its rounds ended from 2026-01-02T00:00:00Z to 2026-01-02T00:02:00Z." in said
     assert "## Sittings" in document(found) and "## Sittings" in brief(found)
-    *_, line = table.rows(drawn(each_sitting(findings(run([2.0, 2.5, 2.2])))))
+    *_, line = table.rows(drawn(each_sitting(findings(in_sittings([2.0, 2.5, 2.2])))))
     assert line[-1] == "–"  # of three no two are compared
-    assert each_sitting(findings(run([2.0]))) is None
+    assert each_sitting(findings(in_sittings([2.0]))) is None
