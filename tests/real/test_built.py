@@ -31,20 +31,21 @@ PUBLISHED_SIZES = {
 SPARSE, ONE_HOT = "sparse_categorical_crossentropy", "categorical_crossentropy"
 FROM_LOGITS = "SparseCategoricalCrossentropy"
 CHECKPOINT = ["monitor", "save_best_only", "save_weights_only"]
-# Loss, from logits, optimizer, rate (Keras' own where none was published), checkpoint, [epochs, validation, test].
+# Loss, from logits, optimizer, rate (Keras' own where none was published), checkpoint,
+# [train, batch, epochs, validation, test].
 AS_PUBLISHED = {
-    "boston_mlp/default": ["mse", False, "Adam", 0.01, [], [10_000, 0, 127]],
-    "cifar100_dense/default": [ONE_HOT, False, "Adam", 0.001, [], [20, 7_500, 10_000]],
-    "cifar10_cnn/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
-    "cifar10_mlp/default": [SPARSE, False, "Adam", 0.001, [], [3, 0, 0]],
-    "iris_mlp/default": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 38]],
-    "mnist_dense/default": [SPARSE, False, "SGD", 0.01, [], [20, 9_000, 10_000]],
-    "mnist_linear/arrays": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
-    "mnist_linear/per_sample": [FROM_LOGITS, True, "SGD", 0.005, [], [30, 10_000, 10_000]],
-    "mnist_mlp/full_batch": [FROM_LOGITS, True, "Adam", 0.01, [], [100, 0, 17_500]],
-    "mnist_mlp/minibatch": [FROM_LOGITS, True, "Adam", 0.001, [], [15, 0, 10_000]],
-    "mnist_mlp/tiny": [FROM_LOGITS, True, "Adam", 0.01, [], [1_000, 0, 25]],
-    "tabular_conv1d/default": [ONE_HOT, False, "Adam", 0.001, CHECKPOINT, [10, 3_200, 4_000]],
+    "boston_mlp/default": ["mse", False, "Adam", 0.01, [], [379, 379, 10_000, 0, 127]],
+    "cifar100_dense/default": [ONE_HOT, False, "Adam", 0.001, [], [42_500, 32, 20, 7_500, 10_000]],
+    "cifar10_cnn/default": [SPARSE, False, "Adam", 0.001, [], [50_000, 32, 3, 0, 0]],
+    "cifar10_mlp/default": [SPARSE, False, "Adam", 0.001, [], [50_000, 32, 3, 0, 0]],
+    "iris_mlp/default": [FROM_LOGITS, True, "Adam", 0.01, [], [112, 112, 1_000, 0, 38]],
+    "mnist_dense/default": [SPARSE, False, "SGD", 0.01, [], [51_000, 32, 20, 9_000, 10_000]],
+    "mnist_linear/arrays": [FROM_LOGITS, True, "SGD", 0.005, [], [50_000, 128, 30, 10_000, 10_000]],
+    "mnist_linear/per_sample": [FROM_LOGITS, True, "SGD", 0.005, [], [50_000, 128, 30, 10_000, 10_000]],
+    "mnist_mlp/full_batch": [FROM_LOGITS, True, "Adam", 0.01, [], [52_500, 52_500, 100, 0, 17_500]],
+    "mnist_mlp/minibatch": [FROM_LOGITS, True, "Adam", 0.001, [], [60_000, 100, 15, 0, 10_000]],
+    "mnist_mlp/tiny": [FROM_LOGITS, True, "Adam", 0.01, [], [75, 75, 1_000, 0, 25]],
+    "tabular_conv1d/default": [ONE_HOT, False, "Adam", 0.001, CHECKPOINT, [12_800, 512, 10, 3_200, 4_000]],
 }
 
 
@@ -77,4 +78,4 @@ def built_on_jax() -> dict[str, dict[str, dict[str, Any]]]:
 def as_published(model: dict[str, Any], workload: WorkloadDescription) -> list[Any]:
     """Return what AS_PUBLISHED has of a model."""
     compiled = [model[name] for name in ("loss", "from_logits", "optimizer", "rate", "checkpoint")]
-    return [*compiled, [workload.epochs, workload.validation, workload.test]]
+    return [*compiled, [workload.train, workload.batch, workload.epochs, workload.validation, workload.test]]

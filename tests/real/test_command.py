@@ -1,4 +1,4 @@
-"""The whole command, as a user types it."""
+"""The whole command, as a user types it. tests/cli/test_interrupts.py has what happens to runs that are killed."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: 
     process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
     wait_for(lambda: any(_trials(file) for file in tmp_path.glob("*.jsonl")))
     children = psutil.Process(process.pid).children(recursive=True)
-    os.kill(process.pid, signal.SIGINT)  # tests/test_interrupts.py has the other signals
+    os.kill(process.pid, signal.SIGINT)
     tables, progress = process.communicate(timeout=60)
     assert process.returncode == 130, progress
     assert "go on: python -m kerasbench run --resume --results" in progress
@@ -57,44 +57,6 @@ def test_a_child_does_not_outlive_a_parent_that_was_killed(faults: Path, tmp_pat
     wait_for(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
     (journal,) = tmp_path.iterdir()
     assert load(journal).trials == []
-
-
-def kill_in_the_middle(folder: Path, after_s: float, *arguments: str) -> None:
-    """Start a run and kill it that long after one more trial was on disk, unless it has ended before."""
-    had = _journaled(folder)
-    process = kerasbench(folder, *arguments)
-    wait_for(lambda: _journaled(folder) > had or process.poll() is not None)
-    time.sleep(after_s)
-    process.kill()
-    process.communicate(timeout=60)
-
-
-def _journaled(folder: Path) -> int:
-    return max((_trials(file) for file in folder.glob("*.jsonl")), default=0)
-
-
-def test_a_run_that_was_killed_is_resumed_until_it_is_complete_and_gives_exit_code_0(
-    faults: Path, tmp_path: Path
-) -> None:
-    chosen = f"{faults / 'fine.py'},{faults / 'shouts.py'}"
-    arguments = ["--scenario", chosen, "--backend", "jax", "--quick"]
-    kill_in_the_middle(tmp_path, 0.7, *arguments)  # tests/test_interrupts.py kills a run 30 times
-    process = kerasbench(tmp_path, "--resume", "--scenario", chosen)
-    _, progress = process.communicate(timeout=300)
-    assert process.returncode == 0, progress
-    (data,) = tmp_path.glob("*.json")
-    record = load(data)
-    undisturbed = [trial.scenario for trial in record.trials if not trial.disturbed]
-    assert {trial.scenario for trial in record.trials} == {"fine", "shouts"}
-    assert len(undisturbed) == len(set(undisturbed))
-    assert list(tmp_path.glob("*.jsonl")) == []
-
-
-def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
-    process = kerasbench(tmp_path, "--resume")
-    _, complaint = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "no result files here" in complaint or "no run here was interrupted" in complaint
 
 
 def wait_for(condition: Callable[[], bool], at_most_s: float = 120) -> None:

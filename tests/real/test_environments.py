@@ -14,7 +14,7 @@ from kerasbench import backends
 from kerasbench.environments import interpreters
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
-from kerasbench.protocol.messages import Code, Failure, Inventory
+from kerasbench.protocol.messages import Inventory
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -72,33 +72,3 @@ def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Pa
     for name, one in found.items():
         assert one["probe"]["devices"][0]["platform"] == "cpu"
         assert one["probe"]["versions"][name].startswith(one["inventory"]["packages"][name].partition("+")[0])
-
-
-def too_old() -> Iterator[str]:
-    """Return the Pythons of this machine that kerasbench does not serve; pyenv's links in PATH may lead nowhere."""
-    for version in ("3.10", "3.9"):
-        for folder in (*Path.home().glob(f".pyenv/versions/{version}.*/bin"), *map(Path, os.get_exec_path())):
-            python = str(folder / f"python{version}")
-            if interpreters.runs(python) and subprocess.run([python, "-c", ""], check=False).returncode == 0:
-                yield python
-
-
-@pytest.fixture
-def old_python() -> str:
-    found = next(too_old(), None)
-    if found is None:
-        pytest.skip("no Python 3.9 or 3.10 is installed here")
-    return found
-
-
-def test_a_python_that_is_too_old_is_unavailable_and_says_why(old_python: str, tmp_path: Path) -> None:
-    for failure in (questions.probe("jax", old_python), questions.inventory("jax", old_python)):
-        assert isinstance(failure, Failure)
-        assert failure.code is Code.UNAVAILABLE
-        assert failure.cause.startswith(f"{old_python} is Python 3.".replace(str(Path.home()), "~"))
-        assert failure.remedy == "kerasbench needs an environment of Python 3.11 or newer"
-        cause = failure.cause
-    done = kerasbench(tmp_path, "env", "create", "--backend", "jax", "--interpreter", old_python)
-    assert done.returncode == 1
-    assert f"--interpreter {old_python}: {cause}; a Python 3.11 to 3.13 is needed" in done.stderr
-    assert list(tmp_path.iterdir()) == []

@@ -1,51 +1,96 @@
-"""Scenario files that go wrong, in real children: each is a failure with its code, and nothing is left behind."""
+"""Scenario files that go wrong in one way each: each is a failure that says why, and nothing is left of it."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 
+from kerasbench.processes.group import MARK
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
-from tests import stand_in
+from kerasbench.results.store import load
+from tests import stand_in, whole_command
 from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-CASES = [
-    ("raises_in_build", Code.ERROR, r"raises_in_build\.py, line 5: ValueError: no model today", "build"),
-    ("raises_in_data", Code.ERROR, r"raises_in_data\.py, line 5: KeyError: 'column'", "data"),
-    ("raises_in_fit", Code.ERROR, r"raises_in_fit\.py, line 8: ArithmeticError", "first step"),
-    ("exits_in_build", Code.CRASH, r"left with exit status 3 in phase 'build'", "build"),
-    ("leaves_in_build", Code.CRASH, r"left with exit status 0 in phase 'build'", "build"),
-    ("hangs_in_build", Code.TIMEOUT, r"stopped in phase 'build' by --timeout 10 s", "build"),
-    ("becomes_nan", Code.NONFINITE, r"the loss became (nan|inf)", ""),
-    ("miscounts", Code.INVALID, r"has 10 parameters, the scenario says 11", "build"),
-    ("not_compiled", Code.INVALID, r"must return a compiled Keras model", "build"),
-    ("stops_early", Code.INVALID, r"training was ended after \d slices, before enough were measured", ""),
-    ("runs_eagerly", Code.INVALID, r"run_eagerly or steps_per_execution cannot be measured", "build"),
-    ("uses_another_framework", Code.UNSUPPORTED, r"uses_another_framework\.py, line 5: imports \w+, which", "build"),
-]
+FAULTS = {
+    "raises_in_build": (Code.ERROR, r"raises_in_build\.py, line 5: ValueError: no model today"),
+    "raises_in_data": (Code.ERROR, r"raises_in_data\.py, line 5: KeyError: 'column'"),
+    "raises_in_fit": (Code.ERROR, r"raises_in_fit\.py, line 8: ArithmeticError"),
+    "raises_in_predict": (Code.ERROR, r"raises_in_predict\.py, line 7: LookupError: nothing to say"),
+    "has_the_wrong_shape": (Code.ERROR, r"incompatible shapes"),
+    "speaks_in_markup": (Code.ERROR, r"line 10: ValueError: </td><img src=x> \|   \*bold\* \?"),
+    "exits_in_build": (Code.CRASH, r"left with exit status 3 in phase 'build'"),
+    "leaves_in_build": (Code.CRASH, r"left with exit status 0 in phase 'build'"),
+    "segfaults_in_build": (Code.CRASH, r"died from SIGSEGV in phase 'build'"),
+    "is_killed_in_build": (Code.CRASH, r"killed by SIGKILL from outside in phase 'build'"),
+    "eats_memory": (Code.OOM, r"used 1\.\d+ GiB in phase 'build', the limit is 1 GiB"),
+    "becomes_nan": (Code.NONFINITE, r"the loss became (nan|inf)"),
+    "miscounts": (Code.INVALID, r"has 10 parameters, the scenario says 11"),
+    "not_compiled": (Code.INVALID, r"must return a compiled Keras model"),
+    "stops_early": (Code.INVALID, r"training was ended after \d slices, before enough were measured"),
+    "runs_eagerly": (Code.INVALID, r"run_eagerly or steps_per_execution cannot be measured"),
+    "forges_a_measurement": (Code.INVALID, r"other than kerasbench wrote to the result pipe in phase 'build'"),
+    "closes_the_pipe": (Code.INVALID, r"the result pipe was taken from kerasbench in phase 'build'"),
+    "uses_another_framework": (Code.UNSUPPORTED, r"uses_another_framework\.py, line 5: imports \w+, which"),
+}
+HARMLESS = {"fine", "shouts", "changes_its_surroundings"}
+LAST_WORDS = {
+    "segfaults_in_build": "Fatal Python error: Segmentation fault, in segfaults_in_build.py, line 7",
+    "is_killed_in_build": "good \\| \\<b\\>bye\\</b\\>",
+}
 
 
-@pytest.mark.parametrize(("name", "code", "cause", "phase"), CASES, ids=[case[0] for case in CASES])
-def test_a_fault_is_a_failure_with_its_code_and_cause(
-    faults: Path, name: str, code: Code, cause: str, phase: str
-) -> None:
-    outcome = trials.run(faults / f"{name}.py", "jax", timeout_s=10 if name == "hangs_in_build" else 120)
-    assert outcome.measurement is None
-    assert outcome.failure is not None
-    assert (outcome.failure.code, outcome.failure.phase) == (code, phase)
-    assert re.search(cause, outcome.failure.cause)
-    assert outcome.failure.remedy
-    assert name != "exits_in_build" or "I have had enough" in outcome.failure.detail
+# One test, and so one process of the tests, for all that is said of the run: it is made once.
+def test_every_fault_is_a_row_and_what_is_harmless_is_complete(faults: Path, tmp_path: Path) -> None:
+    chosen = ",".join(str(faults / f"{name}.py") for name in (*HARMLESS, *FAULTS))
+    options = ["--backend", "jax", "--quick", "--memory-limit", "1g", "--results", str(tmp_path)]
+    command = whole_command.command(tmp_path, "--scenario", chosen, *options)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    tables, progress = process.communicate(timeout=500)
+    assert process.returncode == 2, progress
+
+    (data,) = tmp_path.glob("*.json")
+    found = {trial.scenario: trial for trial in load(data).trials}
+    assert {name for name, trial in found.items() if trial.measurement} == HARMLESS
+    for name, (code, cause) in FAULTS.items():
+        failure = found[name].failure
+        assert failure is not None and failure.remedy, name
+        assert failure.code is code, (name, failure)
+        assert re.search(cause, failure.cause), failure
+        assert re.search(rf"^\| {name} .*\| \*{code}\*", tables, re.MULTILINE), name
+
+    begin = tables.split("\n\n## Failures")[0]
+    assert data.with_suffix(".md").read_text().startswith(begin)
+    for name, words in LAST_WORDS.items():
+        assert f"- {name} jax cpu said last: {words}\n" in tables
+    assert all(c.isprintable() or c == "\n" for c in tables + progress)
+    assert "\\</td\\>\\<img src=x\\>" in tables
+    assert left_by(process.pid) == []
+
+
+def left_by(parent: int) -> list[psutil.Process]:
+    """Return the processes that a run has started and that have not ended, by the mark in their environment."""
+    left = []
+    for process in psutil.process_iter():
+        try:
+            marked = process.environ().get(MARK, "").startswith(f"{parent}-")
+            if marked and process.status() != psutil.STATUS_ZOMBIE:
+                left.append(process)
+        except psutil.Error:
+            continue
+    return left
+
+
+def test_what_hangs_is_stopped_by_the_limit_of_time(faults: Path) -> None:
+    failure = trials.run(faults / "hangs_in_build.py", "jax", timeout_s=20).failure
+    assert failure is not None
+    assert (failure.code, failure.phase) == (Code.TIMEOUT, "build")
+    assert "stopped in phase 'build' by --timeout 20 s" in failure.cause
     assert psutil.Process().children(recursive=True) == []
-
-
-@pytest.mark.parametrize("name", ["shouts", "changes_its_surroundings"])
-def test_what_is_odd_but_harmless_is_measured(faults: Path, name: str) -> None:
-    assert trials.measured(trials.run(faults / f"{name}.py", "jax")).parameters == 10
 
 
 def test_a_daemon_that_a_scenario_starts_does_not_outlive_its_trial(faults: Path, tmp_path: Path) -> None:
@@ -69,29 +114,24 @@ def test_what_the_parent_holds_counts_for_no_limit_of_memory(faults: Path) -> No
     assert found.peak_rss_bytes < len(held)
 
 
-def test_a_file_that_changes_during_the_run_is_refused(
-    faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "fine.py"
-    file.write_text((faults / "fine.py").read_text())
+def test_a_file_that_changes_during_the_run_is_refused(faults: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "source_hash", lambda *path: "what it was before")
-    failure = trials.run(file, "jax").failure
+    failure = trials.run(faults / "fine.py", "jax").failure
     assert failure is not None
     assert (failure.code, "changed while the run was going on" in failure.cause) == (Code.INVALID, True)
 
 
-def test_tensorflow_s_silent_fall_back_to_the_cpu_is_never_a_row(faults: Path) -> None:
-    # TensorFlow runs on the CPU without a word where the GPU is not there.
-    outcome = trials.run(faults / "fine.py", "tensorflow", device=Device("cuda", 99), protocol=trials.STEPS_ALONE)
-    failure = outcome.failure
-    assert failure is not None
-    assert failure.code is Code.WRONG_DEVICE
-    assert failure.cause == "asked for cuda:99, but weights lived on cpu:0"
-
-
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_a_gpu_that_is_not_there_is_a_failure(faults: Path, backend: str) -> None:
-    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 99))
-    assert outcome.measurement is None
-    assert outcome.failure is not None
-    assert (outcome.failure.code, outcome.failure.phase) == (Code.UNAVAILABLE, "device")
+@pytest.mark.parametrize(
+    ("backend", "code", "cause"),
+    [
+        ("torch", Code.UNAVAILABLE, ""),
+        ("jax", Code.UNAVAILABLE, ""),
+        # TensorFlow runs on the CPU without a word where the GPU is not there.
+        ("tensorflow", Code.WRONG_DEVICE, "asked for cuda:99, but weights lived on cpu:0"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_never_a_row(faults: Path, backend: str, code: Code, cause: str) -> None:
+    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 99), protocol=trials.STEPS_ALONE)
+    assert outcome.measurement is None and outcome.failure is not None
+    assert outcome.failure.code is code
+    assert cause in outcome.failure.cause

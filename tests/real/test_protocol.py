@@ -67,16 +67,13 @@ def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
     ]
 
 
-def test_a_model_whose_random_numbers_cannot_be_switched_off_is_not_judged(faults: Path) -> None:
-    outcome = trials.run(faults / "distorts_pictures.py", "tensorflow", protocol=trials.STEPS_ALONE)
-    assert trials.measured(outcome).parity is None
-
-
-def test_a_second_model_that_cannot_be_built_leaves_what_was_measured(faults: Path) -> None:
-    assert trials.measured(trials.run(faults / "builds_once.py", "torch", protocol=trials.STEPS_ALONE)).parity is None
-
-
-def test_dropout_is_switched_off_once_in_the_trial_that_calibrates() -> None:
-    file = catalog.builtin_folder() / "tabular_conv1d.py"
-    later = dataclasses.replace(trials.STEPS_ALONE, steps_per_slice=1, warmup_slices=1)
-    assert trials.measured(trials.run(file, "jax", protocol=later)).parity is None
+@pytest.mark.parametrize(
+    ("file", "backend", "why"),
+    [
+        ("distorts_pictures.py", "tensorflow", "its random numbers cannot be switched off"),
+        ("builds_once.py", "torch", "a second model cannot be built"),
+    ],
+)
+def test_what_cannot_be_judged_is_measured_all_the_same(faults: Path, file: str, backend: str, why: str) -> None:
+    outcome = trials.run(faults / file, backend, protocol=trials.STEPS_ALONE)
+    assert trials.measured(outcome).parity is None, why

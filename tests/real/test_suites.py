@@ -9,7 +9,6 @@ from kerasbench.analysis import cases
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column
 from tests.real import trials
-from tests.untraced import untraced
 
 pytestmark = pytest.mark.real
 
@@ -38,10 +37,7 @@ scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch
 def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Path) -> None:
     file = tmp_path / "every_kind.py"
     file.write_text(EVERY_KIND)
-    with untraced():
-        found = {
-            name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()
-        }
+    found = {name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()}
     assert cases.judge({Column(name, "cpu"): ("cpu", one) for name, one in found.items()}) == {}
     for one in found.values():
         assert one.parity is not None
@@ -53,6 +49,5 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     catalog.begin_file(file)
-    with untraced():
-        found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
+    found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
     assert found.parameters == 79_510

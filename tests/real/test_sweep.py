@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Options
-from kerasbench.protocol.requests import Protocol
+from kerasbench.report.csv import document
 from kerasbench.results.store import load
 from tests import made
 from tests.real import trials
@@ -30,31 +31,21 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
         assert trial.measurement.prediction == [] and made.trained(trial.measurement).epochs == []
         assert trial.measurement.parity is not None
     assert "| fine       | 4 " in tables
-    page = data.with_suffix(".md").read_text()
-    assert "## Sweep" in page
-    report = kerasbench_report(data)
+    assert "## Sweep" in data.with_suffix(".md").read_text()
+    report = csv.DictReader(io.StringIO(document([summarize(record)])))
     steps = {row["batch"]: float(row["value"]) for row in report if row["metric"] == "steady_step_ms"}
     assert steps.keys() == {"1", "4"} and min(steps.values()) > 0
 
 
-def kerasbench_report(data: Path) -> list[dict[str, str]]:
-    from kerasbench.analysis.summary import summarize
-    from kerasbench.report.csv import document
-
-    return list(csv.DictReader(io.StringIO(document([summarize(load(data))]))))
-
-
 def test_a_width_widens_the_hidden_layers() -> None:
-    file = Path(__file__).parents[2] / "scenarios" / "mnist_dense.py"
-    protocol = Protocol(**(vars(trials.SHORTEST) | {"kind": "sweep"}))
-    found = trials.measured(trials.run(file, "jax", protocol=protocol, options=Options(batch=8, width=0.5)))
+    found = trials.measured(
+        trials.builtin("mnist_dense", "default", "jax", Options(batch=8, width=0.5), trials.STEPS_ALONE)
+    )
     assert found.parameters == 784 * 150 + 150 + 150 * 50 + 50 + 50 * 10 + 10
     assert found.batch.x == "float32[8, 28, 28]"
 
 
-def test_a_full_batch_is_cut_into_minibatches(faults: Path) -> None:
-    protocol = Protocol(**(vars(trials.SHORTEST) | {"kind": "sweep"}))
-    file = Path(__file__).parents[2] / "scenarios" / "iris_mlp.py"
-    found = trials.measured(trials.run(file, "jax", protocol=protocol, options=Options(batch=16)))
+def test_a_full_batch_is_cut_into_minibatches() -> None:
+    found = trials.measured(trials.builtin("iris_mlp", "default", "jax", Options(batch=16), trials.STEPS_ALONE))
     assert found.batch.x == "float32[16, 4]"
     assert made.trained(found).unit == "step"
