@@ -4,7 +4,6 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -133,18 +132,6 @@ def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
         kerasbench.run(backends="pytorch", results=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("asked", "complaint"),
-    [({"rounds": 0}, "--rounds takes a whole number from 1 on, not 0"), ({"seed": -1}, "--seed takes .* not -1")],
-)
-def test_what_no_child_could_do_is_refused_before_one_is_started(
-    asked: dict[str, Any], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kerasbench.runs.run.probe_all", lambda *_: pytest.fail("it started children"))
-    with pytest.raises(UsageError, match=complaint):
-        kerasbench.run(results=tmp_path, **asked)
-
-
 class Runs:
     """In place of whole runs: what each was asked for, and whether it would wait; all measure the same."""
 
@@ -217,15 +204,6 @@ def test_what_is_said_of_a_saved_model_is_said_in_each_function(runs: Runs) -> N
     ]
 
 
-def test_a_control_is_asked_for_by_itself_and_always_with_rigour(runs: Runs) -> None:
-    kerasbench.run("dense", control=True)
-    kerasbench.run("dense", rigorous=True)
-    kerasbench.sweep("dense", control=True)
-    kerasbench.run("dense", rounds=12)
-    assert [one.control for one in runs.config] == [True, True, True, False]
-    assert runs.config[1].effort.min_rounds == 12
-
-
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     found = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.config
@@ -249,11 +227,6 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     (data,), (one,) = found.to_data(), found.breakdowns
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]
-
-
-def test_an_explanation_becomes_a_figure_of_its_parts(runs: Runs) -> None:
-    pytest.importorskip("matplotlib")
-    assert "an epoch goes" in kerasbench.explain("dense", ["jax", "torch"], rounds=3).plot().get_suptitle()
 
 
 def test_an_explanation_of_which_every_case_failed_says_so(runs: Runs) -> None:
