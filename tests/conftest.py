@@ -81,9 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what asks the package index, unless it is named: ``-m index``."""
-    if "index" not in config.getoption("markexpr"):
-        items[:] = [item for item in items if item.get_closest_marker("index") is None]
+    """Leave out what runs weekly, unless it is named: ``-m weekly``."""
+    if "weekly" not in config.getoption("markexpr"):
+        items[:] = [item for item in items if item.get_closest_marker("weekly") is None]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Every extra can be installed where it is meant to be: uv resolves it, for each platform and Python, from wheels.
 
-Nothing is installed. The package index is asked, so these tests run weekly: ``python -m pytest -m index``.
+Nothing is installed. The package index is asked, so these tests run weekly: ``python -m pytest -m weekly``.
 """
 
 import os
@@ -50,7 +50,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return os.environ | OLDEST_MACOS | of_pip | {"UV_CACHE_DIR": str(tmp_path_factory.mktemp("uv"))}
 
 
-@pytest.mark.index
+@pytest.mark.weekly
 @pytest.mark.parametrize(("platform", "extra", "python"), CASES, ids=["-".join(case) for case in CASES])
 def test_an_extra_can_be_resolved(platform: str, extra: str, python: str, variables: dict[str, str]) -> None:
     command = [find_uv_bin(), "pip", "compile", "-q", "--only-binary", ":all:", "--no-annotate", "--no-header"]

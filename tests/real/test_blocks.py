@@ -12,7 +12,6 @@ from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement, Slice
-from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.scenario import content_hash
 from tests import made
@@ -53,16 +52,6 @@ def test_every_stage_is_measured_in_turn(faults: Path) -> None:
     for columns in zip(*map(stages, found), strict=True):
         took_turns(columns)
     assert all(phase.waited_ns > 0 for outcome in outcomes for phase in outcome.phases if phase.name == "train")
-
-
-def test_a_column_that_fails_leaves_and_the_others_go_on(faults: Path) -> None:
-    columns = (("fine.py", "torch"), ("raises_in_predict.py", "jax"), ("fine.py", "jax"))
-    outcomes = trials.together([entrant(faults / file, backend) for file, backend in columns])
-    codes = [outcome.failure and outcome.failure.code for outcome in outcomes]
-    assert codes == [None, Code.ERROR, None]
-    assert all(outcome.started_alone for outcome in outcomes)
-    # It failed in the first stage of prediction: in the last one the others are alone.
-    took_turns([stages(trials.measured(outcome))[-1] for outcome in (outcomes[0], outcomes[2])])
 
 
 def took_turns(columns: Sequence[Sequence[Slice]]) -> None:

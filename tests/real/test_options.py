@@ -30,9 +30,7 @@ def all_processors() -> Iterator[None]:
     ("backend", "dtype", "jit", "threads"),
     [
         ("tensorflow", "float64", True, None),
-        ("tensorflow", "mixed_bfloat16", False, 1),
         ("torch", "mixed_bfloat16", False, 1),
-        ("jax", "float64", True, None),
         ("jax", "mixed_bfloat16", False, 1),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench.results.store import load
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.weekly]
 
 ROOT = Path(__file__).parent.parent.parent
 
