@@ -1,4 +1,4 @@
 """From trials to statements: estimates, verdicts, metrics, summaries, findings. Pure: it prints and starts nothing.
 
-Imports results, quiet (for what was recorded), exchange and text.
+Imports results, host (for what was recorded), protocol and text.
 """

@@ -1,4 +1,4 @@
 """One interpreter for each backend: which ones a user has named, and how to make them.
 
-Imports children, machine, backends, results and below; never runs, report or commands.
+Imports processes, host, backends, results and below; never runs, report or cli.
 """

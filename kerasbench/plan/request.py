@@ -42,7 +42,7 @@ RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
 DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
-MORE_SIZES = 2  # inside the bracket of a crossover (METHOD): thirds of an octave
+MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of an octave
 
 
 def parse_batches(given: Sequence[str]) -> list[int]:
