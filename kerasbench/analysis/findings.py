@@ -1,8 +1,6 @@
-"""The published figures: what the authors of the scenarios measured, as data, and the ratios that they found.
+"""What follows from a run beyond its summary; several machines in one table; and what others have published.
 
-Several machines in one table: descriptive, because machines differ in too many ways for a verdict.
-
-What is said of a run beyond its summary: each statement computed once, and handed to every section that tells it.
+Each finding is computed once, and handed to every section that tells it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,10 +32,7 @@ OTHER_FIGURES = (
 
 @dataclass(frozen=True)
 class Side:
-    """One device's figures, each as it was published: ``[low, high]`` where the author gave a range.
-
-    ``flag`` says why a figure must not be believed.
-    """
+    """One device's figures, each as it was published: ``[low, high]`` where the author gave a range."""
 
     total_s: tuple[float, float] | None = None
     epochs: int | None = None
@@ -47,7 +42,7 @@ class Side:
     accuracy: float | None = None
     val_accuracy: float | None = None
     test_accuracy: float | None = None
-    flag: str = ""
+    flag: str = ""  # why a figure must not be believed
 
     def ms_per_step(self, steps_per_epoch: int) -> tuple[float, float] | None:
         """Return the time of a step, in ms, from the most exact figure that was published: total, epoch, step."""
@@ -60,10 +55,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Figure:
-    """What one publication said of one workload on one machine; a side is None where it gave no figure.
-
-    ``batch`` and ``precision`` are as published; None and empty where they are the workload's, and float32.
-    """
+    """What one publication said of one workload on one machine; a side is None where it gave no figure."""
 
     scenario: str
     workload: str
@@ -73,8 +65,8 @@ class Figure:
     cpu: Side | None
     gpu: Side | None
     note: str = ""
-    batch: int | None = None
-    precision: str = ""
+    batch: int | None = None  # None: the workload's
+    precision: str = ""  # empty: float32
 
     @property
     def sides(self) -> list[tuple[str, Side]]:
@@ -106,9 +98,8 @@ def figures() -> dict[tuple[str, str], list[Figure]]:
     """Return all figures by scenario and workload: inside the package in a wheel, in results/ in a checkout."""
     inside = PACKAGE_FOLDER / "published" / "figures.json"
     file = inside if inside.is_file() else PACKAGE_FOLDER.parent / "results" / "published" / "figures.json"
-    found = msgspec.json.decode(file.read_bytes(), type=list[Figure])
     known: dict[tuple[str, str], list[Figure]] = {}
-    for figure in found:
+    for figure in msgspec.json.decode(file.read_bytes(), type=list[Figure]):
         known.setdefault((figure.scenario, figure.workload), []).append(figure)
     return known
 
@@ -149,12 +140,12 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
         own: dict[MachineColumn, float] = {}
         for row in (row for row in summary.rows if row.label == label):
             for column in (one for one in summary.columns if one in row.cases):
-                found = row.cases[column].estimate(row.headline)
-                known = found or row.cases[column].failure
+                estimate = row.cases[column].estimate(row.headline)
+                known = estimate or row.cases[column].failure
                 if known is not None:
                     cases[name, column] = known
-                if found is not None:
-                    own[name, column] = found.value
+                if estimate is not None:
+                    own[name, column] = estimate.value
         first = _fastest(own)
         firsts += [first] if first else []
         times |= own
@@ -165,8 +156,8 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
     """Return the column with the shortest time among those that run Keras; None where there is none."""
-    competing = [one for one in times if one[1].competes]
-    return min(competing, key=lambda one: times[one], default=None)
+    competing = [(name, column) for name, column in times if column.competes]
+    return min(competing, key=lambda place: times[place], default=None)
 
 
 @dataclass(frozen=True)

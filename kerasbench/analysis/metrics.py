@@ -26,32 +26,30 @@ Read = Callable[[TrialRecord, Measurement], float | None]
 
 @dataclass(frozen=True)
 class Metric:
-    """``read`` returns a trial's value in ``unit``, None where it has none; ``sum_up`` makes an estimate of several.
-
-    ``difference``: a cost that is a difference of two readings, which noise can make negative.
-    """
+    """What is read off a trial."""
 
     name: str
     unit: str
     title: str
-    read: Read
+    read: Read  # a trial's value in the unit, None where it has none
     sum_up: Callable[[list[float]], Estimate] = estimate
-    difference: bool = False
+    difference: bool = False  # of two readings, which noise can make negative
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
         """Sum up a case's trials; None where none has a value. One trial has no interval.
 
         Where a run had three sittings or more, each of them counts as one value.
         """
-        found: dict[int, list[float]] = {}
+        sittings: dict[int, list[float]] = {}
         for trial, measurement in trials:
             if (value := self.read(trial, measurement)) is not None:
-                found.setdefault(trial.sitting, []).append(value)
-        if not found:
+                sittings.setdefault(trial.sitting, []).append(value)
+        if not sittings:
             return None
-        if len(found) >= MIN_TRIALS_FOR_INTERVAL:
-            found = {1: [statistics.fmean(values) for values in found.values()]}
-        values = [value for each in found.values() for value in each]
+        if len(sittings) >= MIN_TRIALS_FOR_INTERVAL:
+            values = [statistics.fmean(of_sitting) for of_sitting in sittings.values()]
+        else:
+            values = [value for of_sitting in sittings.values() for value in of_sitting]
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
 
 
@@ -74,7 +72,7 @@ def _predicted_s(measurement: Measurement) -> float | None:
 
 
 def _total_s(measurement: Measurement) -> float | None:
-    return measurement.published.total_ns / NS_PER_S if measurement.published else None
+    return _seconds(measurement.published.total_ns) if measurement.published else None
 
 
 def _last_log(measurement: Measurement, name: str) -> float | None:
@@ -119,10 +117,10 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
     """Return the metric of a percentile of calls, for trials with at least that many."""
 
     def read(trial: TrialRecord, measurement: Measurement) -> float | None:
-        found = of(measurement)
-        if found is None or len(found.calls_ns) < least:
+        latency = of(measurement)
+        if latency is None or len(latency.calls_ns) < least:
             return None
-        return percentile(found.ordered_ns, share) / NS_PER_MS
+        return percentile(latency.calls_ns, share) / NS_PER_MS
 
     return Metric(name, "ms", title, read)
 
@@ -142,10 +140,6 @@ def _device_mib(measurement: Measurement) -> float | None:
     return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
 
 
-def _train_step_ms(measurement: Measurement) -> float | None:
-    return None if epoch_ns(measurement) is None else _ms(step_ns(measurement))
-
-
 def _trained_per_s(measurement: Measurement) -> float | None:
     if measurement.training is None:
         return None
@@ -162,14 +156,19 @@ def _cold(read: Read) -> Read:
 
 
 METRICS = (
-    Metric("train_step_ms", "ms", "Training step", lambda t, m: _train_step_ms(m)),
+    Metric("train_step_ms", "ms", "Training step", lambda t, m: None if epoch_ns(m) is None else _ms(step_ns(m))),
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
     Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean, difference=True),
     Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
     Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
-    Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),
+    Metric(
+        "predicted_epoch_s",
+        "s",
+        "The same by a + b · steps",
+        lambda t, m: _predicted_s(m),
+    ),
     Metric("prediction_ratio", "", "Prediction / truth", lambda t, m: _prediction(m)),
     Metric("train_loss", "", "Training loss of the last epoch", lambda t, m: _last_log(m, "loss"), mean),
     Metric("train_accuracy", "", "Training accuracy of the last epoch", lambda t, m: _last_log(m, "accuracy"), mean),

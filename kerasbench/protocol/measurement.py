@@ -77,11 +77,6 @@ class Latency:
     calls_ns: list[int]  # in the order of the calls
     slices: list[Slice] = field(default_factory=list)  # which of them were made in one turn: each counts its calls
 
-    @cached_property
-    def ordered_ns(self) -> list[int]:
-        """The durations from the shortest to the longest."""
-        return sorted(self.calls_ns)
-
 
 @dataclass(frozen=True)
 class Throughput:
