@@ -178,15 +178,6 @@ def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, conte
     assert str(caught.value).startswith(f"{bad} cannot be used")
 
 
-def test_several_files_are_described_in_their_order(mine: Path) -> None:
-    other = mine.with_name("another.py")
-    other.write_text(SOURCE.replace("Mine.", "Another."))
-    assert [one.description.title for one in catalog.describe_all([mine, other], sys.executable)] == [
-        "Mine.",
-        "Another.",
-    ]
-
-
 @pytest.mark.real
 def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
