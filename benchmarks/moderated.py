@@ -1,0 +1,96 @@
+"""Do moderated intervals hold the truth, and are few verdicts false? By simulation, with the scatter of committed runs.
+
+    python benchmarks/moderated.py            some minutes
+    python benchmarks/moderated.py 200        fewer pages of each kind
+
+The variances of a page's ratios are drawn from a scaled inverse chi-square distribution (2.2 degrees of freedom around
+6.5 %, as the committed runs have it; 4 and 1.5 show what another machine would), each block's ratio from a normal
+distribution with that variance. Counted are: how many 95 % intervals hold the truth, by a ratio's own variance and
+moderated; on how many pages of equal columns a difference is called; which share of what is called different is not,
+where half of the columns are equal and half 20 % apart; and how many of those 20 % are found.
+"""
+
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, t_quantile, t_upper_tail
+from kerasbench.analysis.moderation import confidence_of, prior_of
+
+SCATTER = 0.065
+RATE = 0.05
+EDGE = math.log1p(MINIMAL_EFFECT)
+APART = math.log(1.2)
+
+
+@dataclass
+class Page:
+    """What one simulated page says of its ratios, against what is so."""
+
+    held: float  # share of 95 % intervals with the truth
+    half_width: float  # the median
+    false: int  # called different, or the other way round
+    called: int
+    found: float  # share of those that are apart
+
+
+def page(truth: Sequence[float], blocks: int, degrees: float, moderated: bool, rng: np.random.Generator) -> Page:
+    """Draw a page of ratios, and judge it."""
+    deviations = SCATTER * np.sqrt(degrees / rng.chisquare(degrees, len(truth)))
+    logs = np.array(truth) + rng.standard_normal((blocks, len(truth))) * deviations
+    centres, own = logs.mean(0), logs.var(0, ddof=1)
+    prior = prior_of([(float(variance), blocks - 1) for variance in own]) if moderated else None
+    errors, freedoms = [], []
+    for variance in own:
+        found, freedom = prior.moderate(float(variance), blocks - 1) if prior else (float(variance), blocks - 1)
+        errors.append(math.sqrt(found / blocks))
+        freedoms.append(round(freedom, 3))
+    reaches = [t_quantile(freedom) * error for freedom, error in zip(freedoms, errors, strict=True)]
+    p_values = [
+        2 * t_upper_tail(abs(abs(centre) - EDGE) / error, freedom)
+        for centre, error, freedom in zip(centres, errors, freedoms, strict=True)
+    ]
+    confidence = confidence_of(p_values, RATE)
+    different = [abs(centre) > EDGE and p <= 1 - confidence for centre, p in zip(centres, p_values, strict=True)]
+    false = [
+        one and (abs(true) <= EDGE or true * centre < 0)
+        for one, true, centre in zip(different, truth, centres, strict=True)
+    ]
+    apart = [one for one, true in zip(different, truth, strict=True) if abs(true) > EDGE]
+    return Page(
+        statistics.fmean(abs(c - t) < reach for c, t, reach in zip(centres, truth, reaches, strict=True)),
+        statistics.median(reaches),
+        sum(false),
+        sum(different),
+        statistics.fmean(apart) if apart else 0.0,
+    )
+
+
+def main(pages: int) -> None:
+    rng = np.random.default_rng(1)
+    print("| variances | intervals | ratios | blocks | hold the truth | half-width | pages | false | found |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for degrees in (2.2, 4.0, 1.5):
+        for moderated in (False, True):
+            for ratios in (6, 24, 60):
+                for blocks in (3, 5, 10):
+                    equal = [page([0.0] * ratios, blocks, degrees, moderated, rng) for _ in range(pages)]
+                    half = [0.0] * (ratios // 2) + [APART] * (ratios // 2)
+                    mixed = [page(half, blocks, degrees, moderated, rng) for _ in range(pages)]
+                    print(
+                        f"| {degrees:g} | {'moderated' if moderated else 'own'} | {ratios} | {blocks} "
+                        f"| {statistics.fmean(one.held for one in equal + mixed):.1%} "
+                        f"| {statistics.fmean(one.half_width for one in equal):.1%} "
+                        f"| {statistics.fmean(one.false > 0 for one in equal):.1%} "
+                        f"| {statistics.fmean(one.false / max(one.called, 1) for one in mixed):.1%} "
+                        f"| {statistics.fmean(one.found for one in mixed):.0%} |",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
