@@ -65,7 +65,7 @@ def called(found: Sequence[LogEstimate]) -> float:
 def false_tables(rng: random.Random, blocks: int, scatter: float) -> tuple[float, float]:
     """Return the share of tables with a false verdict, judged together and one by one; all ratios are at the edge."""
     tables = [[ratio(rng, blocks, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
-    together = statistics.fmean(any(one in DIFFERENT for one in judge_all(table)) for table in tables)
+    together = statistics.fmean(any(one.verdict in DIFFERENT for one in judge_all(table)) for table in tables)
     return together, statistics.fmean(any(judge(one) in DIFFERENT for one in table) for table in tables)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.moderation import Priors
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event
 from kerasbench.host.noise import Surroundings
@@ -54,7 +55,9 @@ class Quiet(MachineMonitor):
         return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
 
 
-def by_round(a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = ()) -> LogEstimate | None:
+def by_round(
+    a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = (), priors: Priors | None = None
+) -> LogEstimate | None:
     """In place of analysis.ratios.between, for trials without slices."""
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 

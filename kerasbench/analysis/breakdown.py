@@ -162,10 +162,11 @@ def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[
     """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
     candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cases]
     ratios = [one.left for of_case in candidates for one in of_case]
-    verdicts = iter(judge_all(ratios, summary.record.minimal_effect))
+    runs = [row.run for (row, _), of_case in zip(cases, candidates, strict=True) for _ in of_case]
+    judgements = iter(judge_all(ratios, summary.record.minimal_effect, runs))
     advice = []
     for of_case in candidates:
-        helpful = [one for one in of_case if next(verdicts) is Verdict.FASTER and one.is_worth_it]
+        helpful = [one for one in of_case if next(judgements).verdict is Verdict.FASTER and one.is_worth_it]
         advice.append(sorted(helpful, key=lambda one: one.left.value))
     return advice
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, Metric
+from kerasbench.analysis.moderation import Priors
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
@@ -104,6 +105,12 @@ class Row:
     origin: Origin  # its run
     size: Size | None = None
     own: bool = False  # the scenario is the user's own, not a built-in one of the same name
+    priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
+
+    @property
+    def run(self) -> str:
+        """What tells its run from others of the machine."""
+        return self.origin.started
 
     @property
     def label(self) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+from kerasbench.analysis.moderation import confidence_of
 
 CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
@@ -49,6 +51,7 @@ class LogEstimate:
     trials: int
     basis: Basis = "trials"  # the interval is over trials, or over the slices in which two columns took turns
     disturbed: bool = False  # other processes used so much of the machine that it decides nothing
+    confidence: float = CONFIDENCE  # of its interval: more where it is one of many that are judged together
 
     @property
     def value(self) -> float:
@@ -56,15 +59,18 @@ class LogEstimate:
 
     @property
     def low(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre - t_quantile(self.degrees) * self.log_error)
+        return None if self.log_error is None else math.exp(self.log_centre - self._reach(self.log_error))
 
     @property
     def high(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre + t_quantile(self.degrees) * self.log_error)
+        return None if self.log_error is None else math.exp(self.log_centre + self._reach(self.log_error))
 
     @property
     def half_width(self) -> float | None:
         return None if self.high is None else self.high / self.value - 1
+
+    def _reach(self, error: float) -> float:
+        return t_quantile(self.degrees, self.confidence) * error
 
     @property
     def has_interval(self) -> bool:
@@ -231,12 +237,18 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What a ratio speaks for, and how probable it would be if it were not so (one-sided; None: no interval)."""
+class Claim(NamedTuple):
+    """What a ratio speaks for, and how probable it would be if it were not so (two-sided; None: no interval)."""
 
     verdict: Verdict
     p: float | None
+
+
+class Judgement(NamedTuple):
+    """A ratio with the interval that decides, and its verdict."""
+
+    ratio: LogEstimate | None
+    verdict: Verdict
 
 
 def minimal_effect(on_battery: bool) -> float:
@@ -251,37 +263,54 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
 
 def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:
     """Say what a ratio of times means for A: its whole interval must lie beyond the minimal effect, or within it."""
-    return judge_all([a_over_b], effect)[0]
+    return judge_all([a_over_b], effect)[0].verdict
 
 
-def judge_all(ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT) -> list[Verdict]:
-    """Judge the ratios of one table together, corrected for their number."""
-    claims = [claim(ratio, effect) for ratio in ratios]
-    return [
-        one.verdict if is_sure else Verdict.INCONCLUSIVE
-        for one, is_sure in zip(claims, significant(claims), strict=True)
-    ]
+def judge_all(
+    ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
+) -> list[Judgement]:
+    """Judge ratios of one kind together: of what is called a difference, 5 % is none at most.
 
-
-def significant(claims: Sequence[Claim]) -> list[bool]:
-    """Tell which claims of one kind on a page are significant: at most one page in twenty shall hold a false one.
-
-    Corrected for their number: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
-    of Statistics 6 (1979). Each is one-sided, so half of the errors are left to the other side.
+    ``runs`` tells which run measured each: those of a run are judged together, so that no verdict depends on what else
+    a page shows. Where fewer are called, all intervals of the run are wider (see ``confidence_of``).
     """
+    claims = [claim(ratio, effect) for ratio in ratios]
+    judgements = [Judgement(ratio, Verdict.INCONCLUSIVE) for ratio in ratios]
+    for of_run in _by_run(runs or [None] * len(ratios)):
+        confidence = confidence_of([p for index in of_run if (p := claims[index].p) is not None], 1 - CONFIDENCE)
+        for index in of_run:
+            ratio, (verdict, p) = ratios[index], claims[index]
+            is_significant = p is not None and p <= 1 - confidence
+            judgements[index] = Judgement(
+                ratio and dataclasses.replace(ratio, confidence=confidence),
+                verdict if is_significant else Verdict.INCONCLUSIVE,
+            )
+    return judgements
+
+
+def significant(claims: Sequence[Claim], runs: Sequence[object]) -> list[bool]:
+    """Tell which claims are significant, those of a run judged together as by ``judge_all``."""
     are_significant = [False] * len(claims)
-    order = sorted((one.p, index) for index, one in enumerate(claims) if one.p is not None)
-    for rank, (p, index) in enumerate(order):
-        if p > (1 - CONFIDENCE) / 2 / (len(order) - rank):
-            break
-        are_significant[index] = True
+    for of_run in _by_run(runs):
+        confidence = confidence_of([p for index in of_run if (p := claims[index].p) is not None], 1 - CONFIDENCE)
+        for index in of_run:
+            p = claims[index].p
+            are_significant[index] = p is not None and p <= 1 - confidence
     return are_significant
+
+
+def _by_run(runs: Sequence[object]) -> list[list[int]]:
+    """Return the places of each run's ratios."""
+    places: dict[object, list[int]] = {}
+    for index, run in enumerate(runs):
+        places.setdefault(run, []).append(index)
+    return list(places.values())
 
 
 def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
     """Return what a ratio speaks for: a difference beyond the minimal effect, or none of that size.
 
-    A t test against the nearer edge of the effect; p at most 0.025 is the same as a 95 % interval wholly beyond it, or
+    A t test against the nearer edge of the effect; p at most 0.05 is the same as a 95 % interval wholly beyond it, or
     wholly within (two one-sided tests).
     """
     if a_over_b is None or a_over_b.log_error is None or a_over_b.disturbed:
@@ -292,7 +321,7 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
         return Claim(verdict, 0.0)
     from scipy.special import stdtr  # the probability of a smaller t
 
-    return Claim(verdict, float(stdtr(a_over_b.degrees, -abs(abs(centre) - edge) / error)))
+    return Claim(verdict, min(1.0, 2 * float(stdtr(a_over_b.degrees, -abs(abs(centre) - edge) / error))))
 
 
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
@@ -303,8 +332,9 @@ def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
     if a_over_b.log_error is None:
         return None
     deviation = a_over_b.log_error * math.sqrt(a_over_b.trials)
+    borrowed = max(0.0, a_over_b.degrees - (a_over_b.trials - 1)) if a_over_b.basis == "trials" else 0.0
     distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
-        if t_quantile(rounds - 1) * deviation / math.sqrt(rounds) <= distance:
+        if t_quantile(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= distance:
             return rounds
     return None

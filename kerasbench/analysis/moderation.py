@@ -9,7 +9,7 @@ Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simulation what t
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MIN_RATIOS = 6  # fewer say too little about how their variances are distributed
@@ -56,6 +56,25 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
     degrees = min(2 * inverse_trigamma(scatter - own), most) if scatter > own else most
     middle = statistics.fmean(logs) + MIDDLE_ERRORS * statistics.stdev(logs) / math.sqrt(len(logs))
     return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, len(samples))
+
+
+class Priors:
+    """How the ratios of one run scatter, by metric: each kind is estimated when it is first asked for.
+
+    Ratios of columns of one backend and device (a control, a version, a twin) scatter less than those of two: they are
+    apart. ``sample`` returns the variances and degrees of freedom of a metric's ratios of either kind.
+    """
+
+    def __init__(self, sample: Callable[[str, bool], Sequence[tuple[float, float]]]) -> None:
+        self._sample = sample
+        self._known: dict[tuple[str, bool], Prior | None] = {}
+
+    def of(self, metric: str, is_one_backend: bool) -> Prior | None:
+        """Return how such ratios scatter; None for too few of them."""
+        kind = (metric, is_one_backend)
+        if kind not in self._known:
+            self._known[kind] = prior_of(self._sample(*kind))
+        return self._known[kind]
 
 
 def inverse_trigamma(value: float) -> float:

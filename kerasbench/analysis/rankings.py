@@ -99,7 +99,7 @@ class Ranking:
 def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
     """Compare the fastest case of each row with each of its others.
 
-    All verdicts of the table are judged together, because their number matters.
+    All verdicts that a run has in the table are judged together, because their number matters.
     """
     controls = [control(row) for row in rows]
     pairs = [_over_others(row) for row in rows]
@@ -108,17 +108,18 @@ def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
         for repeated, (_, ratios) in zip(controls, pairs, strict=True)
         for ratio in ratios.values()
     ]
-    verdicts = iter(judge_all(judged, effect))
+    runs = [row.run for row, (_, ratios) in zip(rows, pairs, strict=True) for _ in ratios]
+    judgements = iter(judge_all(judged, effect, runs))
     few = all(row.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
     tentative = few and not any(ratio is not None and ratio.has_interval for ratio in judged)
     rankings = []
     for row, repeated, (fastest, ratios) in zip(rows, controls, pairs, strict=True):
-        comparisons = [
-            Comparison(
-                rival, ratio, next(verdicts), rounds_to_decide(ratio, effect), _by_means(row, fastest, rival, ratio)
-            )
-            for rival, ratio in ratios.items()
-        ]
+        comparisons = []
+        for rival, own in ratios.items():
+            judged_ratio, verdict = next(judgements)
+            ratio = judged_ratio or own
+            means = _by_means(row, fastest, rival, ratio)
+            comparisons.append(Comparison(rival, ratio, verdict, rounds_to_decide(ratio, effect), means))
         proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
         rankings.append(Ranking(fastest, comparisons, proven, tentative, repeated))
     return rankings
@@ -250,8 +251,12 @@ def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
 def _overheads(pairs: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Overhead]:
     """Return the overheads of those pairs that have a ratio, all verdicts judged together."""
     compared = [(*pair, ratio) for pair in pairs if (ratio := in_row(*pair)) is not None]
-    verdicts = judge_all([ratio if believed(row) else None for row, *_, ratio in compared], effect)
-    return [Overhead(*one, verdict) for one, verdict in zip(compared, verdicts, strict=True)]
+    ratios = [ratio if believed(row) else None for row, *_, ratio in compared]
+    judgements = judge_all(ratios, effect, [row.run for row, *_ in compared])
+    return [
+        Overhead(row, paying, free, metric, judged or ratio, verdict)
+        for (row, paying, free, metric, ratio), (judged, verdict) in zip(compared, judgements, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -289,8 +294,9 @@ def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
         for a, b in combinations(_measured(row), 2)
     ]
     claims = [_trade(claim(first, effect), claim(later, effect), believed(row)) for row, _, _, first, later in pairs]
+    are_significant = significant(claims, [row.run for row, *_ in pairs])
     found = []
-    for (row, a, b, first, later), trade, is_sure in zip(pairs, claims, significant(claims), strict=True):
+    for (row, a, b, first, later), trade, is_sure in zip(pairs, claims, are_significant, strict=True):
         b_first, b_later = row.cases[b].estimate(FIRST), row.cases[b].estimate(HEADLINE)
         if is_sure and first and later and b_first and b_later:
             extra_ms = b_first.value * (first.value - 1)
@@ -319,8 +325,12 @@ def speed_ups(rows: Sequence[Row], effect: float) -> list[SpeedUp]:
         if (ratio := in_row(row, cpu, gpu, HEADLINE)) is not None
     ]
     # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
-    verdicts = judge_all([ratio.inverse if believed(row) else None for row, _, _, ratio in pairs], effect)
-    return [SpeedUp(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
+    ratios = [ratio.inverse if believed(row) else None for row, _, _, ratio in pairs]
+    judgements = judge_all(ratios, effect, [row.run for row, *_ in pairs])
+    return [
+        SpeedUp(row, cpu, gpu, judged.inverse if judged else ratio, verdict)
+        for (row, cpu, gpu, ratio), (judged, verdict) in zip(pairs, judgements, strict=True)
+    ]
 
 
 def _measured(row: Row) -> list[Column]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
+from kerasbench.analysis.moderation import Prior, Priors
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles
 from kerasbench.results.record import TrialRecord
@@ -58,26 +59,31 @@ class Spread:
 
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
-    return between(row.cases[a], row.cases[b], metric, row.cases.values())
+    return between(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
 
 
-def between(a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = ()) -> LogEstimate | None:
+def between(
+    a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = (), priors: Priors | None = None
+) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
     Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
-    three. One block: its interval is that of its slices, widened by what blocks differ by (7 % for training steps).
-    Where the two did not fit into memory together, one of the ``others`` may have been beside each of them:
-    torch/tensorflow times tensorflow/jax. Where there is none they are paired by rounds, as are those that were
-    measured one process after another. The first of these ways that has three blocks or rounds is taken, or else the
-    first that there is.
+    three, moderated by what ``priors`` know of the run's other ratios. One block: its interval is that of its slices,
+    widened by what blocks differ by (7 % for training steps). Where the two did not fit into memory together, one of
+    the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
+    are paired by rounds, as are those that were measured one process after another. The first of these ways that has
+    three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
     pairs, known = _in_common(a, b), BY_NAME[metric]
-    direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric)) if pairs else None
+    direct = None
+    if pairs:
+        prior = priors.of(metric, _is_one_backend(pairs[0])) if priors else None
+        direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
-    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1)
+    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
     if _is_enough(indirect):
         return indirect
     by_round = by_rounds(a.by_round(known), b.by_round(known))
@@ -105,14 +111,14 @@ def _is_enough(ratio: LogEstimate | None) -> bool:
 
 
 def _by_way_of(
-    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int
+    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int, priors: Priors | None
 ) -> LogEstimate | None:
     """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
     products = []
     for c in others:
         if c is a or c is b or min(len(_in_common(a, c)), len(_in_common(c, b))) < least:
             continue
-        first, second = between(a, c, metric), between(c, b, metric)
+        first, second = between(a, c, metric, (), priors), between(c, b, metric, (), priors)
         if first is not None and second is not None:
             products.append(first.and_then(second))
     return max(products, key=lambda product: product.trials, default=None)
@@ -157,10 +163,11 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | N
     return estimate([ours / theirs for ours, theirs in pairs])
 
 
-def over_blocks(blocks: Sequence[BlockRatio], scatter: float) -> LogEstimate | None:
+def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
     """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
 
-    Disturbed blocks count only where there are no others.
+    From three blocks on it is their own variance, moderated by ``prior`` where there is one. Disturbed blocks count
+    only where there are no others.
     """
     if not blocks:
         return None
@@ -168,7 +175,7 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float) -> LogEstimate | N
     disturbed = not undisturbed
     counted = undisturbed or blocks
     if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
-        return dataclasses.replace(estimate([math.exp(one.log) for one in counted]), disturbed=disturbed)
+        return _moderated([one.log for one in counted], prior, disturbed)
     centre = statistics.fmean(one.log for one in counted)
     errors = [one.error for one in counted if one.error is not None]
     if len(errors) < len(counted):
@@ -178,7 +185,15 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float) -> LogEstimate | N
     return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
 
 
-def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float) -> LogEstimate | None:
+def _moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool) -> LogEstimate:
+    """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
+    own, degrees = variance(logs), len(logs) - 1
+    moderated, total = prior.moderate(own, degrees) if prior else (own, degrees)
+    error = math.sqrt(moderated / len(logs))
+    return LogEstimate(statistics.fmean(logs), error, total, len(logs), disturbed=disturbed)
+
+
+def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
     """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
 
     What differs between two days, all blocks of a day have in common.
@@ -187,7 +202,7 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float) -> 
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
         return estimate([math.exp(mean) for mean in means])
-    return over_blocks([one for blocks in sittings for one in blocks], scatter)
+    return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
 
 
 def scatter(metric: str) -> float:
@@ -196,10 +211,49 @@ def scatter(metric: str) -> float:
 
 
 def _scatter_of(pair: tuple[Trial, Trial], metric: str) -> float:
-    (a, _), (b, _) = pair
-    if (a.backend, a.device.label) != (b.backend, b.device.label):
+    if not _is_one_backend(pair):
         return scatter(metric)
-    return math.sqrt(2) * BETWEEN_PROCESSES.get(a.backend, BETWEEN_OTHERS)
+    return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
+
+
+def _is_one_backend(pair: tuple[Trial, Trial]) -> bool:
+    (a, _), (b, _) = pair
+    return (a.backend, a.device.label) == (b.backend, b.device.label)
+
+
+def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
+    """Return how the ratios of a run's rows scatter from block to block."""
+
+    def sample(metric: str, is_one_backend: bool) -> list[tuple[float, float]]:
+        """Return variance and degrees of freedom of each row's ratios, to its first column or its backend's first."""
+        samples = []
+        for cases in rows:
+            for pair in neighbours(cases, is_one_backend):
+                logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
+                if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
+                    samples.append((variance(logs), len(logs) - 1.0))
+        return samples
+
+    return Priors(sample)
+
+
+def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
+    """Return the ratio of two cases in each block that both had."""
+    return _blocks(_in_common(*pair), BY_NAME[metric])
+
+
+def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:
+    """Return the pairs of a row whose ratios do not follow from each other; what was slowed on purpose is in none."""
+    by_backend: dict[tuple[str, str], list[CaseSummary]] = {}
+    for case in cases:
+        if case.failure is None and case.trials:
+            trial, _ = case.trials[0]
+            if not trial.options.busy_cores:
+                by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
+    if is_one_backend:
+        return [(own[0], other) for own in by_backend.values() for other in own[1:]]
+    firsts = [own[0] for own in by_backend.values()]
+    return [(firsts[0], other) for other in firsts[1:]]
 
 
 def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> BlockRatio | None:

@@ -252,7 +252,7 @@ def signs(ratios: Sequence[LogEstimate], effect: float) -> list[int]:
     by_verdict = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
     return [
         by_verdict.get(verdict, 0) if ratio.has_interval else (ratio.value > 1) - (ratio.value < 1)
-        for ratio, verdict in zip(ratios, judge_all(ratios, effect), strict=True)
+        for ratio, (_, verdict) in zip(ratios, judge_all(ratios, effect), strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import TypeVar
@@ -11,6 +11,7 @@ from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, ju
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.rankings import Ranking, rank, sittings
+from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.measurement import Resolved, Slice
@@ -84,11 +85,21 @@ def summarize(record: Record) -> Summary:
         for workload in scenario.description.workloads
         for size, cases in _cases(record, scenario.description.name, workload.name)
     ]
+    rows = _with_priors(rows)
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.
     rankings = [*rank(published, record.minimal_effect), *rank(sized, record.minimal_effect)]
     return Summary(record, columns, [*published, *sized], rankings, _phases_s(record, columns), _terms(record))
+
+
+def _with_priors(rows: Sequence[Row]) -> list[Row]:
+    """Tell each row how the ratios of its run scatter."""
+    by_run: dict[str, list[Row]] = {}
+    for row in rows:
+        by_run.setdefault(row.run, []).append(row)
+    priors = {run: priors_of([list(row.cases.values()) for row in own]) for run, own in by_run.items()}
+    return [dataclasses.replace(row, priors=priors[row.run]) for row in rows]
 
 
 def _without_open_round(record: Record) -> Record:

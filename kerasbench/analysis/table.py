@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.metrics import METRICS, Metric
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Size
@@ -55,11 +56,11 @@ def observations(summaries: Iterable[Summary]) -> list[Observation]:
         for summary in summaries
         for row, ranking in summary.ranked
         for column in row.cases
-        for observation in _of_case(summary.record, row, column, ranking.fastest)
+        for observation in _of_case(summary.record, row, column, ranking)
     ]
 
 
-def _of_case(record: Record, row: Row, column: Column, fastest: Column | None) -> Iterator[Observation]:
+def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iterator[Observation]:
     case, size = row.cases[column], row.size or Size()
     empty = Observation(
         machine=record.machine.chip,
@@ -82,7 +83,7 @@ def _of_case(record: Record, row: Row, column: Column, fastest: Column | None) -
     for metric in METRICS:
         estimate = case.estimate(metric.name)
         if estimate is not None:
-            ratio, low, high = _over_fastest(row, column, fastest, metric)
+            ratio, low, high = _over_fastest(row, column, ranking, metric)
             yield dataclasses.replace(
                 empty,
                 metric=metric.name,
@@ -98,12 +99,14 @@ def _of_case(record: Record, row: Row, column: Column, fastest: Column | None) -
 
 
 def _over_fastest(
-    row: Row, column: Column, fastest: Column | None, metric: Metric
+    row: Row, column: Column, ranking: Ranking, metric: Metric
 ) -> tuple[float | None, float | None, float | None]:
     """Return the ratio with its interval; losses and accuracies, which have no unit, have none."""
+    fastest = ranking.fastest
     if fastest is None or not metric.unit:
         return None, None, None
     if column == fastest:
         return 1.0, None, None
-    ratio = in_row(row, column, fastest, metric.name)
+    judged = ranking.over_fastest(column) if metric.name == row.headline else None
+    ratio = judged or in_row(row, column, fastest, metric.name)
     return (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)

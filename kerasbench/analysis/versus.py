@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import HEADLINE, Row
-from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, estimate, judge_all, welch
+from kerasbench.analysis.estimates import Estimate, Judgement, LogEstimate, Verdict, estimate, judge_all, welch
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Control
 from kerasbench.analysis.ratios import in_row
@@ -188,8 +188,15 @@ def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Diff
     differences = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
     is_rate = BY_NAME[metric].unit == RATE
     costs = [None if one.withheld else (one.ratio.inverse if is_rate else one.ratio) for one in differences]
-    verdicts = judge_all(costs, effect)
-    return [dataclasses.replace(one, verdict=verdict) for one, verdict in zip(differences, verdicts, strict=True)]
+    judgements = judge_all(costs, effect, [one.pair.row.run for one in differences])
+    return [
+        dataclasses.replace(one, ratio=_of_judged(judged, is_rate) or one.ratio, verdict=verdict)
+        for one, (judged, verdict) in zip(differences, judgements, strict=True)
+    ]
+
+
+def _of_judged(cost: LogEstimate | None, is_rate: bool) -> LogEstimate | None:
+    return cost.inverse if cost is not None and is_rate else cost
 
 
 def _unjudged(pair: Pair, metric: str) -> Difference | None:
@@ -303,13 +310,17 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
     changes = [_change(case, before, after, is_one_machine) for case in before.cases if case in after.cases]
     effect = max(before.minimal_effect, after.minimal_effect)
-    verdicts = iter(judge_all([change.ratio for change in changes if not change.why], effect))
+    judgements = iter(judge_all([change.ratio for change in changes if not change.why], effect))
     return Comparison(
-        changes=[one if one.why else dataclasses.replace(one, verdict=next(verdicts)) for one in changes],
+        changes=[one if one.why else _with(one, next(judgements)) for one in changes],
         added=[case for case in after.cases if case not in before.cases],
         vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
         failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
     )
+
+
+def _with(change: Change, judgement: Judgement) -> Change:
+    return dataclasses.replace(change, ratio=judgement.ratio or change.ratio, verdict=judgement.verdict)
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,7 @@ def comparisons(cases: Sequence[Case]) -> int:
 def minimum_detectable_effect(rounds: int, scatter: float, effect: float, together: int = 1) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
-    It is one of so many that are judged together, and by Holm's method called at the latest where it would be by
-    Bonferroni's: by a t test at the level over their number.
+    It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
     """
     from scipy.special import nctdtrinc
 

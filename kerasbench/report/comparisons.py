@@ -24,7 +24,16 @@ from kerasbench.analysis.versus import (
 )
 from kerasbench.protocol.columns import AT
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report.figures import case_name, estimated, first_step, holm, paired, significant, times, with_interval
+from kerasbench.report.figures import (
+    case_name,
+    estimated,
+    first_step,
+    judged_together,
+    paired,
+    significant,
+    times,
+    with_interval,
+)
 from kerasbench.report.sections import EMPTY, NOTHING, Cell, Page, Section, Table, texts
 from kerasbench.text import blanked, count
 
@@ -224,7 +233,7 @@ def _notes(found: Versus) -> Iterator[str]:
         f"{paired([one.pair.row for one in steps])}, with its 95 % interval."
     )
     least = f"{100 * found.effect:.3g} %"
-    many = holm(len(steps))
+    many = judged_together(len(steps))
     yield f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
     yield (
         f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; smaller differences "

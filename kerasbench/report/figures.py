@@ -165,6 +165,7 @@ def _verdict_notes(summary: Summary) -> Iterator[str]:
         yield LEGEND
         yield f"×: the time over that of the fastest of the row. ±: the 95 % interval of it, {paired(summary.rows)}."
         yield f"Significant: by more than {summary.record.minimal_effect:.0%}{corrected(summary)}."
+        yield from moderated(summary)
         return
     rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
     yield (
@@ -184,11 +185,24 @@ def paired(rows: Sequence[Row]) -> str:
 def corrected(summary: Summary) -> str:
     """Return how many verdicts of a table were judged together."""
     made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
-    return holm(made)
+    return judged_together(made)
 
 
-def holm(verdicts: int) -> str:
-    return f" ({verdicts} verdicts corrected by Holm's method)" if verdicts > 1 else ""
+def judged_together(verdicts: int) -> str:
+    return f" ({verdicts} verdicts; of what is called different, 5 % may not be)" if verdicts > 1 else ""
+
+
+def moderated(summary: Summary) -> list[str]:
+    """Return how the ratios of the run scatter, where intervals borrow from that."""
+    row = next(iter(summary.rows), None)
+    prior = row.priors.of(row.headline, is_one_backend=False) if row is not None and row.priors else None
+    if prior is None:
+        return []
+    scatter = percent(math.sqrt(prior.variance))
+    return [
+        f"Intervals borrow from each other: from block to block the ratios of this run scatter by about {scatter} "
+        f"({prior.ratios} ratios, worth {prior.degrees:.2g} degrees of freedom)."
+    ]
 
 
 def first_step(summary: Summary) -> list[str]:

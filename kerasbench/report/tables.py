@@ -19,7 +19,7 @@ from kerasbench.report.figures import (
     corrected,
     estimated,
     first_step,
-    holm,
+    judged_together,
     metric_section,
     paired,
     percent,
@@ -87,7 +87,7 @@ def _compared(one: Comparison) -> list[Cell]:
     elif decides is None or decides > SCARCE_ROUNDS:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
     else:
-        rounds = number(max(decides, made + 1))  # one that Holm's correction took back needs more than it has
+        rounds = number(max(decides, made + 1))  # one that is not called beside the others needs more than it has
     return [Cell(one.rival.label), estimated(one.ratio), Cell(one.verdict), rounds]
 
 
@@ -194,7 +194,7 @@ def repaid(found: Findings) -> Section | None:
     ]
     explanation = (
         "Steps: the extra time of the first step, over the time that each later step saves. Only where both are "
-        "significant, corrected for the number of pairs by Holm's method."
+        "significant, all pairs judged together."
     )
     return Section("When compiling has paid", lines=lines, notes=[explanation])
 
@@ -319,7 +319,7 @@ def _meaning(overheads: Sequence[Overhead], effect: float) -> str:
     """Return what the verdicts say, or that there are none."""
     if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
-    least, many = f"{effect:.0%}", holm(len(overheads))
+    least, many = f"{effect:.0%}", judged_together(len(overheads))
     return f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
 
 
@@ -415,7 +415,7 @@ def sweep(found: Findings) -> Section | None:
     if any(len(pair.ratios) > 1 for series in found.sweeps for pair in series.duels):
         notes += [
             f"Crossovers: who is slower by more than {found.effect:.0%} is judged at each size, "
-            f"{paired(found.sized.rows)}, corrected for the number of sizes and pairs by Holm's method.",
+            f"{paired(found.sized.rows)}, all sizes and pairs together.",
             "A crossover lies between two sizes at which different columns are significantly faster. Its place: the "
             "ratio's logarithm, interpolated over log2 of the size.",
             "Its 95 % interval is by parametric bootstrap, and left out with too few rounds. It holds only for the "

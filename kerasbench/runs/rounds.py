@@ -416,7 +416,8 @@ class Run:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
         so_far = [trial for trial in row.trials if trial.round <= index]
-        row.widths.append(schedule.half_widths(so_far, self.between))
+        priors = ratios.priors_of([schedule.summaries(one.trials) for one in self.rows])
+        row.widths.append(schedule.half_widths(so_far, self.between, priors))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken else enough
 

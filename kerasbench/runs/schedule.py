@@ -5,11 +5,12 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from kerasbench.analysis.cases import CaseSummary, headline_of, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, median_error, minimal_effect, t_quantile
+from kerasbench.analysis.moderation import Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import STAGES, Slice, disturbed_cycles
@@ -147,7 +148,7 @@ PRECISION_ON_BATTERY = 0.05
 # 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
 NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
-Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary]], LogEstimate | None]
+Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary], Priors | None], LogEstimate | None]
 
 
 class StopReason(Enum):
@@ -194,21 +195,25 @@ def _gained(before: Sequence[float | None], after: Sequence[float | None], preci
     )
 
 
-def half_widths(trials: Sequence[TrialRecord], between: Between) -> list[float | None]:
-    """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
-
-    ``between`` is ``analysis.ratios.between``. None: too little is known.
-    """
+def summaries(trials: Iterable[TrialRecord]) -> list[CaseSummary]:
+    """Sum up a row's trials case by case."""
     of_case: dict[CaseKey, list[TrialRecord]] = {}
     for trial in trials:
         of_case.setdefault(trial.case, []).append(trial)
+    return [summarize_case(own) for own in of_case.values()]
+
+
+def half_widths(trials: Sequence[TrialRecord], between: Between, priors: Priors | None = None) -> list[float | None]:
+    """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
+
+    ``between`` is ``analysis.ratios.between``, ``priors`` what all rows know of the scatter. None: too little is known.
+    """
     metric = headline_of(trials)
-    summaries = [summarize_case(own) for own in of_case.values()]
-    measured = [summary for summary in summaries if summary.failure is None]
+    measured = [summary for summary in summaries(trials) if summary.failure is None]
     if len(measured) == 1:
         interval = measured[0].estimate(metric)
         return [interval.half_width if interval else None]
-    ratios = [between(one, other, metric, measured) for one, other in itertools.combinations(measured, 2)]
+    ratios = [between(one, other, metric, measured, priors) for one, other in itertools.combinations(measured, 2)]
     return [ratio.half_width if ratio else None for ratio in ratios]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
-from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, spread
+from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, priors_of, spread
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -349,3 +349,39 @@ def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -
     steps = made.measurement().full_steps_per_epoch - 2
     means = by_means(column(4, 30), column(1, 10))
     assert means == pytest.approx((30 + 4 * steps) / (10 + steps))
+
+
+def scattered(*scales: float) -> list[list[CaseSummary]]:
+    """Rows of two backends whose ratio, 2, scatters over three blocks by about so many percent each."""
+    rows = []
+    for scale in scales:
+        first = case(*[made.sliced([2.0 * math.exp(scale * each)] * 6) for each in (-1.0, 0.0, 1.0)])
+        rows.append([first, case(*[made.sliced([1.0] * 6)] * 3, backend="torch")])
+    return rows
+
+
+def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know() -> None:
+    rows = scattered(0.02, 0.05, 0.06, 0.07, 0.05, 0.12)
+    priors = priors_of(rows)
+    prior = priors.of(STEP, False)
+    assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
+    own = [known(between(a, b, STEP)) for a, b in rows]
+    moderated = [known(between(a, b, STEP, (), priors)) for a, b in rows]
+    assert [one.log_centre for one in moderated] == pytest.approx([one.log_centre for one in own])
+    assert {one.degrees for one in moderated} == {2 + prior.degrees}
+    before, after = ([one.log_error or 0.0 for one in found] for found in (own, moderated))
+    assert after[0] > 1.5 * before[0]  # by luck its three blocks agree
+    assert after[5] < before[5]
+
+
+def test_fewer_than_six_ratios_and_the_other_family_borrow_nothing() -> None:
+    assert priors_of(scattered(*[0.05] * 5)).of(STEP, False) is None
+    assert priors_of(scattered(*[0.05] * 6)).of(STEP, True) is None
+    own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]  # a column and its control
+    assert priors_of(own).of(STEP, True) is not None and priors_of(own).of(STEP, False) is None
+
+
+def test_two_blocks_borrow_nothing() -> None:
+    rows = scattered(*[0.05] * 6)
+    a, b = (dataclasses.replace(one, trials=one.trials[:2]) for one in rows[0])
+    assert between(a, b, STEP, (), priors_of(rows)) == between(a, b, STEP)

@@ -191,10 +191,11 @@ def test_a_sign_is_significantly_beyond_the_minimal_effect(values: Sequence[floa
 
 def test_signs_are_corrected_for_the_number_of_all_that_a_page_has() -> None:
     border = estimate([0.93 * (1 + 0.02 * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
+    unclear = estimate([1.0 + 0.1 * step for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
     assert signs([border], EFFECT) == [-1]
-    assert signs([border] * 20, EFFECT) == [0] * 20
+    assert signs([border, *[unclear] * 20], EFFECT) == [0] * 21
     clear = ratios({1: 2.0, 8: 0.5})
-    many = duels([Pair(A, B, clear), *[Pair(A, B, [(1.0, border)])] * 20], EFFECT)
+    many = duels([Pair(A, B, clear), *[Pair(A, B, [(1.0, unclear)])] * 20], EFFECT)
     assert [one.signs for one in many] == [[1, -1], *[[0]] * 20]
 
 

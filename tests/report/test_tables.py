@@ -392,7 +392,7 @@ def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:
 def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:
     text = costs(*twins(3.0, 2.0))
     assert "significantly, by more than 3%" in text and "Fewer than" not in text
-    assert "(2 verdicts corrected by Holm's method)" in text
+    assert "(2 verdicts; of what is called different, 5 % may not be)" in text
     assert "their first six losses agree" in text
 
 
