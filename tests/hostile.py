@@ -15,7 +15,7 @@ from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency, Published, Slice, Throughput
-from kerasbench.report import csv, html
+from kerasbench.report import html, pages
 from kerasbench.results.record import SCHEMA, Counted, Record, RunConfig, TrialRecord
 from tests import made
 from tests.report.table import brief
@@ -180,4 +180,4 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
 def draw(found: Record) -> str:
     """Make every page of a run but its plots."""
     known = findings(found)
-    return html.document([(found.machine.chip, known)]) + brief(known) + csv.document([known.summary])
+    return html.document([(found.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])

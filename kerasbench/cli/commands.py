@@ -231,13 +231,13 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
 def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     """Return what goes to stdout in one piece: csv, json or html."""
     from kerasbench.analysis.summary import summarize
-    from kerasbench.report import csv, html, pages
+    from kerasbench.report import html, pages
     from kerasbench.results import store
 
     if form == "html":
         return html.document(pages.named(pages.machines(places, tell)))
     records = [record for _, record in pages.among(places, tell)]
-    return csv.document([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
+    return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
 def _written(made: list[Path]) -> int:

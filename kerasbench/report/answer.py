@@ -34,42 +34,33 @@ CAUSES = {
 
 
 def answer(found: Findings) -> Section | None:
-    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios.
-
-    If no row has two columns to compare there are no ratios: the table of steps says all.
-    """
+    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
     lines = sentences(found)
     if not lines:
         return None
     if len(found.plain.rows) <= MOST_SENTENCES:
         return Section("Answer", lines=lines, chart=charts.ratios(found))
     of_sizes = lines[len(found.plain.rows) :]
-    if not charts.compared(found):
+    if not charts.compared(found):  # there are no ratios: the table of steps says all
         return Section("Answer", [overall(found)], lines=of_sizes)
-    table = _ratios(found)
+    columns, column_names = found.plain.columns, names(found.plain.columns)
+    rows = [
+        [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
+        for row, ranking in found.plain.ranked
+    ]
+    table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
         f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
         "with the 95 % interval."
     ]
-    column_names = names(found.plain.columns)
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
     ]
     if by_means:
         notes.append(f"By means instead of medians, where that lies outside the interval: {'; '.join(by_means)}.")
-    if any(cell.warned for row in table.rows for cell in row):
+    if any(cell.warned for row in rows for cell in row):
         notes.append(f"{WARNED}: see Warnings.")
     return Section("Answer", [overall(found)], table, of_sizes, notes, chart=charts.ratios(found))
-
-
-def _ratios(found: Findings) -> Table:
-    columns = found.plain.columns
-    column_names = names(columns)
-    rows = [
-        [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
-        for row, ranking in found.plain.ranked
-    ]
-    return Table(["scenario", "fastest", *column_names.values()], rows)
 
 
 def in_brief(ranking: Ranking, names: Names) -> list[str]:
@@ -102,9 +93,8 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
 
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
-    column_names = names(found.summary.columns)
-    cores = found.record.machine.cores
-    of_rows = [f"{row.label}: {of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
+    column_names, cores = names(found.summary.columns), found.record.machine.cores
+    of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [
         f"{series.label}: {_of_sizes(series, pair, column_names)}"
         for series in found.sweeps
@@ -151,7 +141,7 @@ def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
     return f"No two columns were measured in any of {count(len(rows), 'row')}: there is nothing to compare."
 
 
-def of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
+def _of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
     """Return the ranking of a row, then what disturbed it, which of its columns have warnings, and its failures."""
     parts = list(_ranked(row, ranking, names))
     if by_means := _by_means(ranking, names):
@@ -183,9 +173,13 @@ def _disturbed(row: Row, names: Names, cores: int) -> str:
 
 
 def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
-    """Yield who is fastest, or which are level, and by how much the others are slower."""
+    """Yield who is fastest, or which are level, and by how much the others are slower; or the time of each alone."""
     if ranking.fastest is None:
-        yield from _alone(row, names)
+        what = "prediction" if row.workload.predicts_only else "step"
+        for column, case in row.cases.items():
+            found = case.estimate(row.headline)
+            if found is not None and not column.options.control:
+                yield f"{names[column]} takes {significant(found.value)} {BY_NAME[row.headline].unit} a {what}."
         return
     fastest = names[ranking.fastest]
     compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
@@ -194,8 +188,7 @@ def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
     elif ranking.disturbed:
         yield f"{fastest} {_ahead(compared, names, 'looks fastest,')}."
     elif not ranking.proven:
-        words = {1: "one round", 2: "two rounds"}
-        rounds = words.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
+        rounds = {1: "one round", 2: "two rounds"}.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
         yield f"{fastest} {_ahead(compared, names, 'looks fastest,')} ({rounds}: not yet proven)."
     elif ranking.first is not None:
         yield f"{fastest} {_ahead(compared, names, 'is fastest,')}."
@@ -226,15 +219,6 @@ def _ahead(compared: list[Comparison], names: Names, verb: str) -> str:
     parts = [f"{times(first.ratio.inverse)} faster than {names[first.rival]}"]
     parts += [f"{times(one.ratio.inverse)} than {names[one.rival]}" for one in others]
     return f"{verb} {', '.join(parts)}"
-
-
-def _alone(row: Row, names: Names) -> Iterator[str]:
-    """Yield the time of each column that is compared with no other."""
-    what = "prediction" if row.workload.predicts_only else "step"
-    for column, case in row.cases.items():
-        found = case.estimate(row.headline)
-        if found is not None and not column.options.control:
-            yield f"{names[column]} takes {significant(found.value)} {BY_NAME[row.headline].unit} a {what}."
 
 
 def _failed(row: Row, names: Names) -> Iterator[str]:

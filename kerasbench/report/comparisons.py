@@ -34,7 +34,7 @@ from kerasbench.report.figures import (
     times,
     with_interval,
 )
-from kerasbench.report.sections import EMPTY, NOTHING, Cell, Page, Section, Table, texts
+from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, texts
 from kerasbench.text import blanked, count
 
 UNIT = BY_NAME[HEADLINE].unit
@@ -58,7 +58,6 @@ def changes(found: Comparison, old: str, new: str) -> Page:
 
 
 def _change(change: Change) -> list[Cell]:
-    verdict = NOTHING if change.verdict is None else str(change.verdict)
     beside = change.beside
     return [
         Cell(case_name(change.case), warned=change.source_changed),
@@ -66,8 +65,14 @@ def _change(change: Change) -> list[Cell]:
         estimated(change.new, UNIT),
         estimated(change.ratio),
         Cell(f"{significant(beside.ratio)} ({beside.column.label})", beside.ratio) if beside else EMPTY,
-        Cell(verdict, strong=change.verdict in DECIDED),
+        _verdict(change.verdict),
     ]
+
+
+def _verdict(verdict: Verdict | None, of_memory: bool = False) -> Cell:
+    """Return a verdict, bold where it is a difference; memory is neither slow nor fast."""
+    words = {Verdict.SLOWER: "more", Verdict.FASTER: "less"} if of_memory else {}
+    return EMPTY if verdict is None else Cell(words.get(verdict, verdict), strong=verdict in DECIDED)
 
 
 def _change_notes(found: Comparison) -> Iterator[str]:
@@ -89,20 +94,17 @@ def _change_notes(found: Comparison) -> Iterator[str]:
 def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
     """Return the training step of several machines or sets of results, each with its name, in one table."""
     columns, rows = abreast(summaries)
-    body = [[Cell(row.label), _winner(row), *(_abreast(row, column) for column in columns)] for row in rows]
+    body = []
+    for row in rows:
+        name, column = row.fastest or ("", None)
+        fastest = Cell(f"{name}: {column.label}") if column else EMPTY
+        body.append([Cell(row.label), fastest, *(_abreast(row, column) for column in columns)])
     headers = ["scenario", "fastest measured", *(f"{name}: {column.label}" for name, column in columns)]
     notes = [
         "Bold: the fastest measured in each set of results. ×: the time relative to the fastest of all.",
         "These ratios are descriptive: machines and days differ in too many ways for a verdict.",
     ]
     return Section("Training step, side by side", table=Table(headers, body), notes=notes)
-
-
-def _winner(row: MachineRow) -> Cell:
-    if row.fastest is None:
-        return EMPTY
-    name, column = row.fastest
-    return Cell(f"{name}: {column.label}")
 
 
 def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
@@ -117,7 +119,6 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
 
 OTHERS = (FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
 MANY = 12  # figures: more are too many for a terminal
-AMOUNTS = {Verdict.SLOWER: "more", Verdict.FASTER: "less"}  # of memory, which is neither slow nor fast
 SAYING = {
     HEADLINE: "a training step takes {} as long",
     FIRST_STEP: "the first step takes {} as long",
@@ -126,8 +127,6 @@ SAYING = {
     MEMORY: "the process takes {} the memory",
     DEVICE_MEMORY: "the device holds {} as much",
 }
-
-
 COLUMNS = (
     "scenario", "workload", "backend", "device", "options", "figure", "unit", "base", "head", "ratio", "low", "high",
     "verdict",
@@ -149,10 +148,9 @@ def versions(found: Findings, briefly: bool = False) -> Section | None:
 
     ``briefly``: of many figures only those that differ significantly.
     """
-    sections = [_versions(one, found.summary, briefly) for one in found.versus]
-    if not sections:
+    if not found.versus:
         return None
-    first, *others = sections
+    first, *others = (_versions(one, found.summary, briefly) for one in found.versus)
     return dataclasses.replace(first, parts=[*first.parts, *others])
 
 
@@ -162,16 +160,9 @@ def versions_in_brief(found: Findings) -> Section | None:
 
 def _versions(found: Versus, summary: Summary, briefly: bool) -> Section:
     answer, *details = sentences(found)
-    steps = _table(found.of(HEADLINE), found)
-    others = _others(found, summary, briefly)
-    return Section(
-        f"{found.head} against {found.base}",
-        [answer],
-        table=steps,
-        lines=details,
-        notes=list(_notes(found)) if steps else [],
-        parts=[others] if others else [],
-    )
+    steps, others = _table(found.of(HEADLINE), found), _others(found, summary, briefly)
+    notes, parts = list(_notes(found)) if steps else [], [others] if others else []
+    return Section(f"{found.head} against {found.base}", [answer], steps, details, notes, parts)
 
 
 def sentences(found: Versus) -> list[str]:
@@ -232,8 +223,7 @@ def _notes(found: Versus) -> Iterator[str]:
         f"head / base: the time with {AT}{found.head} over that with {AT}{found.base}, "
         f"{paired([one.pair.row for one in steps])}, with its 95 % interval."
     )
-    least = f"{100 * found.effect:.3g} %"
-    many = judged_together(len(steps))
+    least, many = f"{100 * found.effect:.3g} %", judged_together(len(steps))
     yield f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
     yield (
         f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; smaller differences "
@@ -249,14 +239,13 @@ def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
     shown = [one for one in every if one.verdict in DECIDED] if briefly and len(every) > MANY else every
     if not every:
         return None
+    left = len(every) - len(shown)
     notes = [
+        *([f"Not shown: {count(left, 'figure')} without a significant difference. The page has them."] if left else []),
         *first_step(summary),
         "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
         "three rounds.",
     ]
-    if left := len(every) - len(shown):
-        missing = f"Not shown: {count(left, 'figure')} without a significant difference. The page has them."
-        notes.insert(0, missing)
     table = _table(shown, found, kinds=True)
     return Section("First step, prediction and memory", table=table, notes=notes, folded=True)
 
@@ -266,8 +255,7 @@ def _table(shown: Sequence[Difference], found: Versus, kinds: bool = False) -> T
     rows = []
     for one in shown:
         metric = BY_NAME[one.metric]
-        of_memory = one.metric in (MEMORY, DEVICE_MEMORY)
-        verdict = AMOUNTS.get(one.verdict, one.verdict) if of_memory else one.verdict
+        verdict = _verdict(None if one.withheld else one.verdict, one.metric in (MEMORY, DEVICE_MEMORY))
         rows.append(
             [
                 *texts(one.pair.row.label, one.pair.name, *([metric.title] if kinds else [])),
@@ -275,7 +263,7 @@ def _table(shown: Sequence[Difference], found: Versus, kinds: bool = False) -> T
                 estimated(one.head, metric.unit),
                 estimated(one.ratio),
                 EMPTY if one.control is None else estimated(one.control.ratio),
-                EMPTY if one.withheld else Cell(str(verdict), strong=one.verdict in DECIDED),
+                verdict,
             ]
         )
     if not rows:

@@ -15,11 +15,6 @@ from kerasbench.results.record import Record
 from kerasbench.text import count, printable, whole_gib
 
 
-def title(found: Findings) -> str:
-    """Return what the page is called."""
-    return f"kerasbench on {found.record.machine.chip}"
-
-
 def heading(found: Findings) -> Section:
     """Return the machine, the run, the versions, and on which terms each column was measured."""
     rows = [texts(column.label, "; ".join(terms)) for column, terms in found.summary.terms.items()]
@@ -30,10 +25,8 @@ def heading(found: Findings) -> Section:
 def _run(summary: Summary) -> Iterator[str]:
     record = summary.record
     yield f"{_machine(record.machine)}."
-    resumed = ""
-    if record.resumed:
-        times = f"{len(record.resumed)} times, last " if len(record.resumed) > 1 else ""
-        resumed = f", resumed {times}{record.resumed[-1]}"
+    times = f"{len(record.resumed)} times, last " if len(record.resumed) > 1 else ""
+    resumed = f", resumed {times}{record.resumed[-1]}" if record.resumed else ""
     rounds = count(record.rounds_completed, "complete round")
     yield f"Started {record.started}{resumed}, {rounds}, seed {record.config.seed}."
     if record.stopped_because:
@@ -100,11 +93,9 @@ def _passed_through(summary: Summary) -> Iterator[str]:
     for row in summary.rows:
         variables = ", ".join(f"{name}={value}" for name, value in row.origin.keep_env.items())
         rows.setdefault(variables, []).append(row.label)
-    each = [
-        f"{variables} ({', '.join(labels)})" if len(rows) > 1 else variables
-        for variables, labels in rows.items()
-        if variables
-    ]
+    differ = len(rows) > 1
+    rows.pop("", None)
+    each = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
     if each:
         yield f"Passed through from the shell (--keep-env): {'; '.join(each)}."
 
@@ -145,6 +136,7 @@ def _labels(columns: Iterable[Column]) -> str:
 ENDED = frozenset({Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID})
 LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
+LONGEST = 200  # characters of a warning: two lines of a terminal
 FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
 # The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
 _FRAME = re.compile(
@@ -160,9 +152,8 @@ def failures(found: Findings) -> Section | None:
         explained = failure.code is not Code.CRASH and TRACEBACK in failure.detail
         if failure.code in ENDED and not explained and (output := last_output(failure.detail)):
             lines.append(f"{row.label} {column.label}: last output: {output}")
-    if not rows:
-        return None
-    return Section("Failures", table=Table(["scenario", "column", "code", "cause", "remedy"], rows), lines=lines)
+    table = Table(["scenario", "column", "code", "cause", "remedy"], rows)
+    return Section("Failures", table=table, lines=lines) if rows else None
 
 
 def last_output(detail: str) -> str:
@@ -180,9 +171,6 @@ def last_output(detail: str) -> str:
     else:
         end = " / ".join(lines[-LAST_LINES:])
     return end if len(end) <= LAST_CHARACTERS else f"…{end[1 - LAST_CHARACTERS :]}"
-
-
-LONGEST = 200  # characters of a line: two of a terminal
 
 
 def warnings(found: Findings) -> Section | None:

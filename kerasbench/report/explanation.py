@@ -19,17 +19,10 @@ WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts ar
 
 def section(breakdowns: Sequence[StepBreakdown]) -> Section | None:
     """Return a part for each case that was explained."""
-    if not breakdowns:
-        return None
     parts = [
         Section(f"{one.row.label}, {one.column.label}", lines=list(sentences(one)), folded=True) for one in breakdowns
     ]
-    return Section("Where the time goes", parts=parts, chart=charts.epoch_chart(breakdowns))
-
-
-def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
-    """Return the same as plain data, with the sentences."""
-    return [_data(one) for one in found]
+    return Section("Where the time goes", parts=parts, chart=charts.epoch_chart(breakdowns)) if parts else None
 
 
 @dataclass(frozen=True)
@@ -42,13 +35,15 @@ class Wording:
 
     def of(self, ms: Amount, above: str, a_step: str = "") -> str:
         """Return the sentence; ``above`` is the amount in words if it is above zero."""
-        match ms.sign:
-            case 1:
-                return self.above.format(above)
-            case 0:
-                return self.uncertain.format(_uncertain(ms, a_step))
-            case _:
-                return self.below.format(_duration(-ms))
+        if ms.sign == 1:
+            return self.above.format(above)
+        if ms.sign == -1:
+            return self.below.format(_duration(-ms))
+        if ms.low is None or ms.high is None:
+            known = f"{significant(ms.value)} ms{a_step}, in too few rounds for an interval"
+        else:
+            known = f"{significant(ms.low)} to {significant(ms.high)} ms{a_step}"
+        return self.uncertain.format(f"{NOT_ABOVE_ZERO} ({known})")
 
 
 ONCE = Wording(
@@ -109,10 +104,9 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
 
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
+    rival, repays = (paid.rival.label, "it") if paid.slow_start == one.column else ("it", paid.slow_start.label)
     extra, steps = significant(paid.extra_ms), whole_steps(paid.steps)
-    if paid.slow_start == one.column:
-        return f"Against {paid.rival.label}, it repays its longer first step ({extra} ms) after {steps}."
-    return f"Against it, {paid.slow_start.label} repays its longer first step ({extra} ms) after {steps}."
+    return f"Against {rival}, {repays} repays its longer first step ({extra} ms) after {steps}."
 
 
 def _advice(advice: Advice) -> str:
@@ -132,13 +126,6 @@ def _step(one: StepBreakdown, part: Amount) -> str:
     return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
-def _uncertain(ms: Amount, a_step: str) -> str:
-    """Say that an amount is not significantly above zero, with its interval if there is one."""
-    if ms.low is None or ms.high is None:
-        return f"{NOT_ABOVE_ZERO} ({significant(ms.value)} ms{a_step}, in too few rounds for an interval)"
-    return f"{NOT_ABOVE_ZERO} ({significant(ms.low)} to {significant(ms.high)} ms{a_step})"
-
-
 def _duration(ms: Amount) -> str:
     if ms.value < MS_PER_S:
         return f"{significant(ms.value)} ms{_within(ms, 1, ' ms')}"
@@ -150,6 +137,11 @@ def _within(found: Estimate, factor: float, unit: str) -> str:
     if found.low is None or found.high is None:
         return ""
     return f" ({significant(max(0.0, found.low) * factor)} to {significant(found.high * factor)}{unit})"
+
+
+def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
+    """Return the same as plain data, with the sentences."""
+    return [_data(one) for one in found]
 
 
 def _data(one: StepBreakdown) -> dict[str, Any]:

@@ -50,42 +50,32 @@ SECTIONS = (
     SectionSpec("epochs", tables.epochs, folded=True),
     SectionSpec("prediction", tables.prediction, folded=True),
     SectionSpec("cold_start", tables.cold_start, folded=True),
-    SectionSpec("repaid", tables.repaid, of_versions=False, folded=True),
     SectionSpec("learning", tables.learning, folded=True),
-    SectionSpec("phases", tables.phases, folded=True),
     SectionSpec("noise", tables.noise, folded=True),
 )
 BY_NAME = {spec.name: spec for spec in SECTIONS}
 CONDITIONS = ("failures", "warnings", "heading")  # what to know of a run beside its figures
 
 
-def section(name: str, found: Findings) -> Section | None:
-    """Return one section, None if it has nothing to say."""
-    return BY_NAME[name].build(found)
-
-
 def whole(found: Findings) -> Page:
     """Return the whole page: the answer, every table, what failed, what was measured on."""
-    return _page(conditions.title(found), found, SECTIONS)
+    return _page(found, SECTIONS, f"kerasbench on {found.record.machine.chip}")
 
 
 def screen(found: Findings) -> Page:
     """Return what a terminal shows: the answer, the headline, what failed, what was measured on."""
-    brief = (dataclasses.replace(spec, build=spec.brief or spec.build) for spec in SECTIONS if spec.screen)
-    return _page(conditions.title(found), found, brief)
+    brief = [dataclasses.replace(spec, build=spec.brief or spec.build) for spec in SECTIONS if spec.screen]
+    return _page(found, brief, f"kerasbench on {found.record.machine.chip}")
 
 
 def explained(found: Findings) -> Page:
     """Return what an explanation shows on a terminal: where the time goes, and what to know of the run."""
-    return _page("", found, [BY_NAME[name] for name in ("explained", *CONDITIONS)])
+    return _page(found, [BY_NAME[name] for name in ("explained", *CONDITIONS)])
 
 
 def beside(found: Findings) -> Page:
-    """Return what to say beside an explanation: what failed, what to doubt, and what was measured on.
-
-    If nothing could be explained, all that a terminal shows of a run.
-    """
-    return _page("", found, [BY_NAME[name] for name in CONDITIONS]) if found.breakdowns else screen(found)
+    """Return what to know of a run beside an explanation; all that a terminal shows where nothing was explained."""
+    return _page(found, [BY_NAME[name] for name in CONDITIONS]) if found.breakdowns else screen(found)
 
 
 def document(found: Findings, curves: str = "") -> str:
@@ -93,7 +83,7 @@ def document(found: Findings, curves: str = "") -> str:
     return markdown.file(whole(found), curves)
 
 
-def _page(title: str, found: Findings, specs: Iterable[SectionSpec]) -> Page:
+def _page(found: Findings, specs: Iterable[SectionSpec], title: str = "") -> Page:
     sections = []
     for spec in specs:
         if found.is_versus and not spec.of_versions:

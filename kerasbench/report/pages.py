@@ -1,17 +1,21 @@
-"""Pages made from result files: of each run, an index by machine, quotations in other pages; and plots.
+"""Pages made from result files: of each run, an index by machine, quotations in other pages; plots; and CSV.
 
-They are written again, or checked against their data, so that a table never disagrees with its data.
+Pages are written again, or checked against their data, so that a table never disagrees with its data.
 """
 
+import csv
 import dataclasses
 import gc
 import hashlib
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
@@ -23,9 +27,10 @@ from kerasbench.report.sections import NOTHING, Chart, Page
 from kerasbench.results.folder import Rank, Tell, by_machine, merge_outlined, outline, rank, records, refuse_damaged
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import Store, load, tables_file
-from kerasbench.text import MADE, label
+from kerasbench.text import MADE, blanked, label
 
 INDEX = "README.md"
+CURVES = ".svg"  # of the file with the chart of a sweep
 MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
 
 
@@ -41,11 +46,11 @@ class SavedReport:
 
     @property
     def interrupted(self) -> bool:
-        return self.found.summary.record.stopped_because == INTERRUPTED
+        return self.found.record.stopped_because == INTERRUPTED
 
 
 def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
-    """Sum up a run, and save its tables and its chart beside its data; ``unsaved`` says why these are not there."""
+    """Save a run's tables and its chart beside its data; ``unsaved`` says why there is none."""
     found = findings(record)  # once: the tables and the chart share what it takes to compute
     pages = {} if unsaved else _of_run(found, store.data)
     try:
@@ -53,13 +58,8 @@ def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
             replace(file, text.encode())
     except ResultsError as error:
         unsaved = str(error)  # the tables are shown all the same
-    plot = curves_file(store.data)
+    plot = store.data.with_suffix(CURVES)
     return SavedReport(found, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
-
-
-def curves_file(data: Path) -> Path:
-    """Return where the chart of a sweep lies."""
-    return data.with_suffix(".svg")
 
 
 def _of_run(found: Findings, data: Path) -> dict[Path, str]:
@@ -67,7 +67,8 @@ def _of_run(found: Findings, data: Path) -> dict[Path, str]:
     curves = charts.curves(found)
     if curves is None:
         return {tables_file(data): page.document(found)}
-    return {curves_file(data): svg.file(curves), tables_file(data): page.document(found, curves_file(data).name)}
+    file = data.with_suffix(CURVES)
+    return {file: svg.file(curves), tables_file(data): page.document(found, file.name)}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -127,7 +128,7 @@ class _MachineIndex:
     runs: list[str] = field(default_factory=list)
 
     def add(self, found: Findings, data: Path) -> None:
-        """Take the rows of a run, but for those that a run of a higher rank has measured."""
+        """Take the rows of a run that no run of a higher rank has measured."""
         link = f"[{data.stem}]({tables_file(data).name})"
         self.runs.append(link)
         column_names = names(found.summary.columns)
@@ -201,7 +202,7 @@ def _quotation(file: Path, data: str, sections: str) -> str:
 
 def quotable(name: str, found: Findings, level: int = 2) -> str:
     """Return a section as markdown below a heading of that level; empty if it has nothing to say."""
-    section = page.section(name, found)
+    section = page.BY_NAME[name].build(found)
     return "" if section is None else markdown.section(section, level)
 
 
@@ -231,23 +232,19 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     Raises:
         ResultsError: bad data, or a folder that cannot be written to.
     """
-    drawn: list[Path] = []
+    plots: dict[Path, Chart | None] = {}
     for name, found in machines(places, tell).items():
-        kinds: dict[str, Chart | None] = {
-            "ratios": charts.ratios(found),
-            "parts": charts.epoch_chart(found.breakdowns),
-            "sweep": charts.curves(found),
-        }
-        for kind, chart in kinds.items():
-            if chart is not None:
-                file = folder / f"{name}-{kind}.svg"
-                try:
-                    folder.mkdir(parents=True, exist_ok=True)
-                except OSError as error:
-                    raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
-                replace(file, svg.file(chart).encode())
-                drawn.append(file)
-    return drawn
+        plots[folder / f"{name}-ratios.svg"] = charts.ratios(found)
+        plots[folder / f"{name}-parts.svg"] = charts.epoch_chart(found.breakdowns)
+        plots[folder / f"{name}-sweep.svg"] = charts.curves(found)
+    drawn = {file: svg.file(chart) for file, chart in plots.items() if chart is not None}
+    for file, text in drawn.items():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
+        replace(file, text.encode())
+    return list(drawn)
 
 
 def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:
@@ -269,3 +266,20 @@ def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
         (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", one)
         for chip, (name, one) in zip(chips, found.items(), strict=True)
     ]
+
+
+def as_csv(summaries: Sequence[Summary]) -> str:
+    """Return everything that runs amount to as CSV, with a line of names above."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(NAMES)
+    writer.writerows(map(_csv_cell, dataclasses.astuple(one)) for one in observations(summaries))
+    return text.getvalue()
+
+
+def _csv_cell(value: str | float | None) -> str:
+    """Return a value of the CSV; text is no formula to a spreadsheet and has no control characters."""
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    printable = blanked(value)
+    return f"'{printable}" if printable[:1] in ("=", "+", "-", "@") else printable

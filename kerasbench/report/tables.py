@@ -30,7 +30,6 @@ from kerasbench.report.figures import (
     times,
     training_notes,
     value,
-    whole_steps,
     with_interval,
 )
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
@@ -41,10 +40,7 @@ SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
 def training(found: Findings) -> Section | None:
-    """Return the headline table: what a training step costs, its share of the epoch's overhead included.
-
-    For a model that is not trained it has a prediction. None where sizes of a sweep alone were measured.
-    """
+    """Return the headline table: steps, or predictions of untrained models; None if only a sweep was measured."""
     summary = found.plain
     what = timed_in(summary.rows)
     title = "Time of a prediction" if what == "prediction" else what.capitalize()
@@ -69,15 +65,13 @@ def verdicts(found: Findings) -> Section | None:
         if ranking.fastest is not None and ranking.proven
         for comparison in ranking.comparisons
     ]
-    if not rows:
-        return None
     table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     notes = [
         f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
         f"Faster: significantly, by more than {found.effect:.0%}. Same: significantly within {found.effect:.0%}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
     ]
-    return Section("Verdicts", table=table, notes=notes)
+    return Section("Verdicts", table=table, notes=notes) if rows else None
 
 
 def _compared(one: Comparison) -> list[Cell]:
@@ -92,7 +86,6 @@ def _compared(one: Comparison) -> list[Cell]:
 
 
 def controls(found: Findings) -> Section | None:
-    """Return each row's control against the column that it repeats."""
     summary = found.summary
     lines = []
     for row, ranking in summary.ranked:
@@ -100,14 +93,12 @@ def controls(found: Findings) -> Section | None:
             ratio = with_interval(ranking.control.ratio)
             off = "; this is not 1, so the row has no verdicts" if ranking.control.is_off else ""
             lines.append(f"{row.label}: {ranking.control.column.label} against itself: {ratio}{off}.")
-    if not lines:
-        return None
     notes = [
         "One column of each row was measured twice in every block. The ratio of the two should be 1; smaller "
         "differences than its interval cannot be distinguished here.",
         f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
     ]
-    return Section("A/A control: what this machine cannot distinguish", lines=lines, notes=notes)
+    return Section("A/A control: what this machine cannot distinguish", lines=lines, notes=notes) if lines else None
 
 
 def epochs(found: Findings) -> Section | None:
@@ -168,41 +159,21 @@ def prediction(found: Findings) -> Section | None:
     )
 
 
-MEMORY = (
-    "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: it copies "
-    "the arrays that fit is given, and JAX and torch do not."
-)
-
-
 def cold_start(found: Findings) -> Section | None:
     return metric_section(
         found.plain,
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
-        ["Start-up: from starting the process to a first operation on the device.", *first_step(found.plain), MEMORY],
+        [
+            "Start-up: from starting the process to a first operation on the device.",
+            *first_step(found.plain),
+            "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: "
+            "it copies the arrays that fit is given, and JAX and torch do not.",
+        ],
     )
-
-
-def repaid(found: Findings) -> Section | None:
-    """Return after how many steps a longer first step has paid, where that is significant."""
-    if not found.break_evens:
-        return None
-    lines = [
-        f"{one.row.label}: {one.slow_start.label} starts {significant(one.extra_ms / 1e3)} s slower than "
-        f"{one.rival.label}, and has made up for it after {whole_steps(one.steps)}."
-        for one in found.break_evens
-    ]
-    explanation = (
-        "Steps: the extra time of the first step, over the time that each later step saves. Only where both are "
-        "significant, all pairs judged together."
-    )
-    return Section("When compiling has paid", lines=lines, notes=[explanation])
 
 
 def devices(found: Findings) -> Section | None:
-    """Return CPU against GPU, for each backend that was measured on both."""
-    if not found.speed_ups:
-        return None
     rows = [
         [
             *texts(one.row.label, one.cpu.label),
@@ -214,7 +185,7 @@ def devices(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    return Section("CPU against GPU", table=table, notes=[note])
+    return Section("CPU against GPU", table=table, notes=[note]) if rows else None
 
 
 def learning(found: Findings) -> Section | None:
@@ -231,20 +202,6 @@ def learning(found: Findings) -> Section | None:
     )
 
 
-def phases(found: Findings) -> Section | None:
-    """Return where the time of a trial went, on average, by column."""
-    columns = found.summary.columns
-    rows = []
-    for name, by_column in found.summary.phases_s.items():
-        durations_s = [by_column.get(column) for column in columns]
-        rows.append([Cell(name), *(EMPTY if one is None else Cell(f"{one:.3f}", one) for one in durations_s)])
-    if not rows:
-        return None
-    table = Table(["phase (s)", *(column.label for column in columns)], rows)
-    notes = ["Mean over all trials that succeeded; before the first slice, over those that started alone."]
-    return Section("Where the time of a trial goes", table=table, notes=notes)
-
-
 def noise(found: Findings) -> Section | None:
     """Return what disturbed trials: each signal with how many trials had it, one of the worst, and what helps."""
     trials = found.record.trials
@@ -252,8 +209,6 @@ def noise(found: Findings) -> Section | None:
     for trial in trials:
         for signal in trial.noise:
             signals.setdefault(signal.name, []).append((trial, signal))
-    if not signals:
-        return None
     rows = []
     for name, disturbed in signals.items():
         badly = [each for each in disturbed if each[1].severity is Severity.INVALID]
@@ -266,20 +221,14 @@ def noise(found: Findings) -> Section | None:
         f"Of {len(trials)} trials. The data file has the signals of each.",
         "No trial is repeated or left out for its noise: the others of its block had it too.",
     ]
-    return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes)
-
-
-TITLES = {"steady_step_ms": "step inside an epoch", "epoch_s": "epoch"}
+    return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes) if rows else None
 
 
 def what_keras_costs(found: Findings) -> Section | None:
-    """Return each model's time over that of its native twin, of a step and of an epoch."""
-    rows = [
-        [*texts(one.row.label, one.paying.label, TITLES[one.metric]), *_overhead(one, one.paying, one.free)]
-        for one in found.prices
-    ]
-    if not rows:
-        return None
+    rows = []
+    for one in found.prices:
+        what = "epoch" if one.metric == "epoch_s" else "step inside an epoch"
+        rows.append([*texts(one.row.label, one.paying.label, what), *_overhead(one, one.paying, one.free)])
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
     agreeing = "; their first six losses agree" if steady else ""
@@ -290,23 +239,20 @@ def what_keras_costs(found: Findings) -> Section | None:
         _meaning(found.prices, found.effect),
         "docs/method.md says what is equal and what is not.",
     ]
-    return Section("What Keras costs", table=Table(headers, rows), notes=notes)
+    return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
 
 
 def what_busy_cores_cost(found: Findings) -> Section | None:
-    """Return each column's time while processors were kept busy over that without."""
     rows = [
         [*texts(one.row.label, one.paying.label), *_overhead(one, one.free, one.paying)] for one in found.busy_cores
     ]
-    if not rows:
-        return None
     headers = ["scenario", "column", "undisturbed", "beside busy cores", "times as long", "it is"]
     notes = [
         "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
         "The undisturbed column takes turns with it.",
         _meaning(found.busy_cores, found.effect),
     ]
-    return Section("What busy cores cost", table=Table(headers, rows), notes=notes)
+    return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
 
 
 def _overhead(one: Overhead, first: Column, second: Column) -> list[Cell]:
@@ -316,7 +262,6 @@ def _overhead(one: Overhead, first: Column, second: Column) -> list[Cell]:
 
 
 def _meaning(overheads: Sequence[Overhead], effect: float) -> str:
-    """Return what the verdicts say, or that there are none."""
     if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
     least, many = f"{effect:.0%}", judged_together(len(overheads))
@@ -334,8 +279,6 @@ def beside_published(found: Findings) -> Section | None:
             rows.append([Cell(row.label), *_published(figure, row.workload.steps), *measured])
             if figure.remarks:
                 lines.append(f"{row.label}: {'; '.join(figure.remarks)}.")
-    if not rows:
-        return None
     headers = ["scenario", "published CPU", "published GPU", "GPU / CPU", "their machine"]
     table = Table([*headers, *(column.label for column in found.plain.columns)], rows)
     notes = [
@@ -343,19 +286,15 @@ def beside_published(found: Findings) -> Section | None:
         "epoch is divided by its steps.",
         "GPU / CPU above 1: the author's GPU was the slower one. ⚠ at a published figure: it cannot be right.",
     ]
-    return Section("Published figures", table=table, lines=lines, notes=notes)
+    return Section("Published figures", table=table, lines=lines, notes=notes) if rows else None
 
 
 def _published(figure: Figure, steps: int) -> list[Cell]:
     ratio = figure.gpu_over_cpu(steps)
     batch = "" if figure.batch is None else f"batch {figure.batch}"
     machine = "; ".join(filter(None, (figure.hardware, figure.software, batch, figure.precision)))
-    return [
-        _side(figure.cpu, steps),
-        _side(figure.gpu, steps),
-        EMPTY if ratio is None else Cell(f"{ratio:.2f}", ratio),
-        Cell(machine),
-    ]
+    over = EMPTY if ratio is None else Cell(f"{ratio:.2f}", ratio)
+    return [_side(figure.cpu, steps), _side(figure.gpu, steps), over, Cell(machine)]
 
 
 def _side(side: Side | None, steps: int) -> Cell:
@@ -394,12 +333,6 @@ def each_sitting(found: Findings) -> Section | None:
     return Section("Sittings", table=Table(headers, rows), notes=notes)
 
 
-STEADY_STEP = (
-    "A step inside an epoch (steady_step_ms): feeding the batch, the step, its metrics. What an epoch costs once is "
-    "not in it."
-)
-
-
 def sweep(found: Findings) -> Section | None:
     """Return the time of a step: a line for each size, a column for each backend, device and options."""
     if not found.sized.rows:
@@ -411,7 +344,11 @@ def sweep(found: Findings) -> Section | None:
             if size is not None:
                 place = f"{series.axis} {size_along(series.axis, size)}"
                 lines.append(f"{series.label} {column.label}: out of memory at {place}; the series ends there.")
-    notes = list(training_notes(found.sized, STEADY_STEP))
+    step = (
+        "A step inside an epoch (steady_step_ms): feeding the batch, the step, its metrics. What an epoch costs once "
+        "is not in it."
+    )
+    notes = list(training_notes(found.sized, step))
     if any(len(pair.ratios) > 1 for series in found.sweeps for pair in series.duels):
         notes += [
             f"Crossovers: who is slower by more than {found.effect:.0%} is judged at each size, "
@@ -444,7 +381,6 @@ def _at(row: Row, axis: Axis) -> Cell:
 
 
 def costs(found: Findings) -> Section | None:
-    """Return overhead and cost per sample of each series over batches."""
     rows = []
     for series in found.sweeps:
         for column, model in series.costs.items():
@@ -452,30 +388,25 @@ def costs(found: Findings) -> Section | None:
             parameters = [_parameter(model.overhead), _parameter(model.per_sample, 1e3)]
             fits = Cell("yes" if model.fits else "no")
             rows.append([*texts(series.label, column.label), *parameters, deviation, fits])
-    if not rows:
-        return None
     figures = ["overhead (ms)", "cost per sample (µs)", "largest deviation", "explains the series"]
     notes = [
         "Step = overhead + cost per sample · batch: a line by least squares, weighted by the sizes' intervals; in "
         "brackets 95 % intervals.",
         f"yes: every size is within {FIT_TOLERANCE:.0%} of the line or within its own interval.",
     ]
-    return Section("Overhead and cost per sample", table=Table(["scenario", "column", *figures], rows), notes=notes)
+    table = Table(["scenario", "column", *figures], rows)
+    return Section("Overhead and cost per sample", table=table, notes=notes) if rows else None
 
 
 def _parameter(found: Parameter, factor: float = 1.0) -> Cell:
     value, low, high = (significant(one * factor) for one in (found.value, found.low, found.high))
-    match sign(found.value, found.low, found.high):
-        case 1:
-            return Cell(f"{value} ({low} to {high})", found.value * factor)
-        case 0:
-            return Cell(f"{NOT_ABOVE_ZERO} ({low} to {high})")
-        case _:
-            return Cell(f"{BELOW_ZERO} ({low} to {high})")
+    above = sign(found.value, found.low, found.high)
+    if above == 1:
+        return Cell(f"{value} ({low} to {high})", found.value * factor)
+    return Cell(f"{BELOW_ZERO if above else NOT_ABOVE_ZERO} ({low} to {high})")
 
 
 def by_size(found: Findings) -> Section | None:
-    """Return what else was measured at each size."""
     return metric_section(
         found.sized,
         "Throughput and memory by size",

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Options
-from kerasbench.report.csv import document
+from kerasbench.report.pages import as_csv
 from kerasbench.results.store import load
 from tests import made
 from tests.real import trials
@@ -32,7 +32,7 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
         assert trial.measurement.parity is not None
     assert "| fine       | 4 " in tables
     assert "## Sweep" in data.with_suffix(".md").read_text()
-    report = csv.DictReader(io.StringIO(document([summarize(record)])))
+    report = csv.DictReader(io.StringIO(as_csv([summarize(record)])))
     steps = {row["batch"]: float(row["value"]) for row in report if row["metric"] == "steady_step_ms"}
     assert steps.keys() == {"1", "4"} and min(steps.values()) > 0
 

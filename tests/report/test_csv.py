@@ -6,17 +6,17 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.report.csv import document
+from kerasbench.report.pages import as_csv
 from kerasbench.results.record import TrialRecord
 from tests import made
 
 
 def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(document([summarize(made.record(*trials, rounds=rounds))]))))
+    return list(csv.DictReader(io.StringIO(as_csv([summarize(made.record(*trials, rounds=rounds))]))))
 
 
 def test_the_columns_are_the_contract() -> None:
-    assert document([]) == (
+    assert as_csv([]) == (
         "machine,scenario,workload,backend,device,status,metric,value,low,high,unit,trials,options,"
         "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment,host\n"
     )
@@ -24,7 +24,7 @@ def test_the_columns_are_the_contract() -> None:
 
 def test_runs_of_the_same_cells_are_told_apart() -> None:
     runs = [made.record(made.trial()), dataclasses.replace(made.record(made.trial()), started="2026-01-03T00:00:00Z")]
-    found = csv.DictReader(io.StringIO(document([summarize(run) for run in runs])))
+    found = csv.DictReader(io.StringIO(as_csv([summarize(run) for run in runs])))
     assert {row["started"] for row in found} == {run.started for run in runs}
 
 
@@ -34,7 +34,7 @@ def test_machines_of_one_chip_are_told_apart() -> None:
         for own in ("aaa", "bbb", "node-7", "")
         for trials in ([made.trial()], [made.trial(failure=made.FAILURE)])
     ]
-    found = list(csv.DictReader(io.StringIO(document([summarize(run) for run in runs]))))
+    found = list(csv.DictReader(io.StringIO(as_csv([summarize(run) for run in runs]))))
     assert list(dict.fromkeys(row["host"] for row in found)) == ["aaa", "bbb", "node-7", ""]
     assert {row["machine"] for row in found} == {"Chip 9"}
 
@@ -81,7 +81,7 @@ def test_options_are_told_apart() -> None:
 
 
 def test_no_cell_is_a_formula_or_holds_a_control_character() -> None:
-    text = document([summarize(made.record(made.trial(backend="=cmd\x1b")))])
+    text = as_csv([summarize(made.record(made.trial(backend="=cmd\x1b")))])
     assert "'=cmd " in text
     assert "\x1b" not in text
 

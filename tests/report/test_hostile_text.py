@@ -16,8 +16,8 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import comparisons, html, listing
-from kerasbench.report import csv as report_csv
 from kerasbench.report.page import document
+from kerasbench.report.pages import as_csv
 from kerasbench.results.record import Record
 from tests import hostile
 from tests.report.table import brief, drawn
@@ -99,8 +99,8 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
 @example("=1+1")
 @example("\t=1+1")
 def test_no_text_of_a_file_changes_the_rows_of_the_csv_or_is_a_formula(text: str) -> None:
-    lines = list(csv.reader(io.StringIO(report_csv.document([summarize(record(text))]))))
-    expected = list(csv.reader(io.StringIO(report_csv.document([summarize(record("z"))]))))
+    lines = list(csv.reader(io.StringIO(as_csv([summarize(record(text))]))))
+    expected = list(csv.reader(io.StringIO(as_csv([summarize(record("z"))]))))
     assert [len(line) for line in lines] == [len(line) for line in expected]
     texts = [cell for line in lines for cell in (*line[:7], line[10], line[12])]
     assert all(cell.isprintable() and not cell.startswith(("=", "+", "-", "@")) for cell in texts)

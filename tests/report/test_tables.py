@@ -9,7 +9,6 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host.noise import Signal
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section, timed, value
 from kerasbench.report.page import document, explained, screen
@@ -269,18 +268,9 @@ def test_a_run_without_a_trial_says_so_in_place_of_a_table() -> None:
 GPU = Device("cuda", 0, "NVIDIA H200")
 
 
-def with_first_step(step_ms: float, first_step_ms: int = 300) -> Measurement:
-    usual = made.measurement(step_ms)
-    return dataclasses.replace(
-        usual, training=dataclasses.replace(made.trained(usual), first_step_ns=first_step_ms * made.MS)
-    )
-
-
-def three_of(
-    step_ms: float, backend: str = "torch", device: Device = made.CPU, first_ms: int = 300
-) -> list[TrialRecord]:
+def three_of(step_ms: float, backend: str = "torch", device: Device = made.CPU) -> list[TrialRecord]:
     return [
-        made.trial(index, backend=backend, device=device, found=with_first_step(step_ms * (1 + index / 1000), first_ms))
+        made.trial(index, backend=backend, device=device, found=made.measurement(step_ms * (1 + index / 1000)))
         for index in (1, 2, 3)
     ]
 
@@ -328,23 +318,11 @@ def test_a_section_has_the_figures_of_each_column(title: str, expected: dict[str
     assert [figures[figure] for figure in expected] == [[value, value] for value in expected.values()]
 
 
-@pytest.mark.parametrize(("first_ms", "said"), [(3_000, True), (300, False)])
-def test_a_longer_first_step_is_repaid_where_later_ones_are_shorter(first_ms: int, said: bool) -> None:
-    text = page_of(*three_of(1.0, "jax", first_ms=first_ms), *three_of(2.0))
-    assert ("jax cpu starts 2.70 s slower than torch cpu, and has made up for it after 2,690 steps" in text) is said
-    assert ("## When compiling has paid" in text) is said
-
-
 def test_a_backend_on_both_devices_is_compared_with_itself() -> None:
     text = page_of(*three_of(1.0, "jax"), *three_of(0.1, "jax", GPU), *three_of(2.0))
     (row,) = table.rows(table.section(text, "CPU against GPU"))[1:]
     assert row == ["dense", "jax cpu", "jax gpu, NVIDIA H200", "5.50 ±0.1 %", "GPU faster"]
     assert "## CPU against GPU" not in page_of(*three_of(1.0, "jax"), *three_of(0.1, "torch", GPU))
-
-
-def test_the_time_of_a_trial_is_the_mean_of_its_phases() -> None:
-    rows = table.rows(table.section(page_of(made.trial()), "Where the time of a trial goes"))
-    assert rows == [["phase (s)", "torch cpu"], ["spawn", "0.001"], ["import", "0.003"]]
 
 
 def test_a_signal_has_its_trials_and_an_example() -> None:
