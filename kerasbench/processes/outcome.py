@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kerasbench import backends
-from kerasbench.processes import process
 from kerasbench.processes.process import Exit, Task
 from kerasbench.processes.variables import clean, for_scratch, share_datasets
 from kerasbench.protocol.measurement import Measurement
@@ -49,6 +48,7 @@ DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 72
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0
 LEAST_TIMEOUT_S = 60.0
+LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(
@@ -169,7 +169,8 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
     else:
         cause = f"left with exit status {ended.status} {where} without a result"
         failure = Failure(Code.CRASH, cause, "the scenario must not end the process")
-    return shown(dataclasses.replace(failure, phase=phase, detail=process.last_lines(ended)))
+    printed = ended.stderr.strip() or ended.stdout.strip()
+    return shown(dataclasses.replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
 
 
 def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:

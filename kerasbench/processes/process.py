@@ -76,14 +76,10 @@ def shortage(before: Kills, after: Kills, left_share: float) -> str:
     ``left_share`` is how much of the machine's memory was available at the last look, at most a second before. It
     stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
-
-    def rose(before: int | None, after: int | None) -> bool:
-        return before is not None and after is not None and after > before
-
-    if rose(before.group, after.group):
-        return "the kernel killed a process of its control group, whose memory was used up"
-    if rose(before.machine, after.machine):
-        return "the kernel killed a process of this machine, whose memory was used up"
+    counts = {"its control group": (before.group, after.group), "this machine": (before.machine, after.machine)}
+    for place, (earlier, later) in counts.items():
+        if earlier is not None and later is not None and later > earlier:
+            return f"the kernel killed a process of {place}, whose memory was used up"
     return f"{left_share:.1%} of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 
 
@@ -348,21 +344,12 @@ class Listener:
 
 
 def run(
-    python: str,
-    environment: Mapping[str, str],
-    request: bytes,
-    timeout_s: float,
-    on_line: Callable[[bytes], bool],
-    on_tick: Callable[[], None] = lambda: None,
-    worker: Path = WORKER,
-    poll_s: float = POLL_S,
+    task: Task, on_line: Callable[[bytes], bool], on_tick: Callable[[], None] = lambda: None, poll_s: float = POLL_S
 ) -> Exit:
     """Run the worker on one request that is no trial, and return how it ended.
 
-    The callbacks are those of Child and Listener. Whatever is raised meanwhile (KeyboardInterrupt) stops the child and
-    everything that it started.
+    Whatever is raised meanwhile (KeyboardInterrupt) stops the child and everything that it started.
     """
-    task = Task(python, environment, request, timeout_s, worker=worker)
     with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
         child.begin()
         listener.add(child)
@@ -391,9 +378,3 @@ def _spawn(task: Task, mark: str) -> tuple["subprocess.Popen[bytes]", IO[bytes]]
     finally:
         os.close(write_end)
     return process, messages
-
-
-def last_lines(exit_: Exit, count: int = 40) -> str:
-    """Return the end of what the child printed: stderr, or stdout where stderr is empty."""
-    printed = exit_.stderr.strip() or exit_.stdout.strip()
-    return "\n".join(printed.splitlines()[-count:])

@@ -144,8 +144,8 @@ def _ask(
             if isinstance(request, FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
-            take, poll_s = received.take, process.QUICK_POLL_S
-            ended = process.run(python, environment, line, timeout_s, take, on_tick, poll_s=poll_s)
+            child = process.Task(python, environment, line, timeout_s)
+            ended = process.run(child, received.take, on_tick, process.QUICK_POLL_S)
     except OSError as error:
         return not_started(error, python)
     message = received.answer or Message()

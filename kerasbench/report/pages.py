@@ -24,7 +24,7 @@ from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import names
 from kerasbench.report.sections import NOTHING, Chart, Page
-from kerasbench.results.folder import Rank, Tell, by_machine, merge_outlined, outline, rank, records, refuse_damaged
+from kerasbench.results.folder import Rank, Tell, merge_by_machine, rank, records, refuse_damaged
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import Store, load, tables_file
 from kerasbench.text import MADE, blanked, label
@@ -221,9 +221,8 @@ def slug(machine: Machine) -> str:
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
     """Return what each machine's runs amount to, by a name for it; raise ResultsError for bad data."""
-    groups = by_machine([outline(record, file) for file, record in among(places, tell)])
-    merged = (merge_outlined(group, lambda one: load(one.file)) for group in groups)
-    return {slug(group[0].machine): findings(record) for group, record in zip(groups, merged, strict=True)}
+    merged = merge_by_machine(record for _, record in among(places, tell))
+    return {slug(record.machine): findings(record) for record in merged}
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:

@@ -1,12 +1,11 @@
 """Folders of result files, which report foreign and damaged ones; several runs of one machine as one record."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.errors import ResultsError
-from kerasbench.host import Machine
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord
@@ -71,14 +70,16 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
 Rank = tuple[bool, bool, bool, str]
 
 
-@dataclass(frozen=True)
-class Outline:
-    """What decides which rows are taken from a run, without the run itself."""
+def rank(record: Record, group: Group) -> Rank:
+    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
 
-    file: Path  # where the run is
-    machine: Machine
-    started: str
-    ranks: dict[Group, Rank]
+    What counts is, in this order: the group's own protocol, a run of its own (not an explanation or a comparison of
+    versions), default columns, and the date.
+    """
+    config = record.config
+    fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
+    has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
+    return (fits, not (config.explain or config.versus), has_defaults, record.started)
 
 
 @dataclass
@@ -96,73 +97,61 @@ class Merged(Record):
         return self.merged
 
 
-def outline(record: Record, file: Path = Path()) -> Outline:
-    groups = dict.fromkeys(trial.group for trial in record.trials)
-    return Outline(file, record.machine, record.started, {group: rank(record, group) for group in groups})
-
-
-def rank(record: Record, group: Group) -> Rank:
-    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
-
-    What counts is, in this order: the group's own protocol, a run of its own (not an explanation or a comparison of
-    versions), default columns, and the date.
-    """
-    config = record.config
-    fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
-    has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
-    return (fits, not (config.explain or config.versus), has_defaults, record.started)
-
-
-def by_machine(outlines: Sequence[Outline]) -> list[list[Outline]]:
-    """Group runs by the machine that they ran on, in the order in which the machines first appear."""
-    machines: dict[object, list[Outline]] = {}
-    for run in outlines:
-        machines.setdefault(run.machine.identity, []).append(run)
-    return list(machines.values())
-
-
 def merge(records: Sequence[Record]) -> Record:
-    """Return one record of one machine's runs (see ``merge_outlined``)."""
-    outlines = [outline(record) for record in records]
-    by_outline = {id(run): record for run, record in zip(outlines, records, strict=True)}
-    return merge_outlined(outlines, lambda run: by_outline[id(run)])
+    """Return one record of one machine's runs, of which there is one at least (see ``merge_by_machine``)."""
+    machine = _Machine(records[0])
+    for record in records:
+        machine.add(record)
+    return machine.merged()
+
+
+def merge_by_machine(records: Iterable[Record]) -> list[Record]:
+    """Return one record for each machine: each group is that of the run with the highest ``rank``.
+
+    A group is taken whole from one run, because its cases were paired there round by round. A run that nothing is taken
+    from is not held in memory.
+    """
+    machines: dict[object, _Machine] = {}
+    for record in records:
+        machines.setdefault(record.machine.identity, _Machine(record)).add(record)
+    return [machine.merged() for machine in machines.values()]
 
 
 Share = tuple[Record, set[Group]]  # a run, and what is taken from it
 
 
-def merge_outlined(outlines: Sequence[Outline], read: Callable[[Outline], Record]) -> Record:
-    """Return one record of one machine's runs: each group is that of the run with the highest ``rank``.
+@dataclass
+class _Machine:
+    """The runs of one machine that something is taken from."""
 
-    A group is taken whole from one run, because its cases were paired there round by round. Only runs that something is
-    taken from are read.
+    newest: Record
+    best: dict[Group, tuple[Rank, Record]] = field(default_factory=dict)
 
-    Raises:
-        ValueError: there is nothing to merge.
-    """
-    if not outlines:
-        raise ValueError("nothing to merge")
-    newest_first = sorted(outlines, key=lambda run: run.started, reverse=True)
-    best: dict[Group, Outline] = {}
-    for run in newest_first:
-        for group, own in run.ranks.items():
-            if group not in best or own > best[group].ranks[group]:
-                best[group] = run
-    taken = [(run, {group for group, chosen in best.items() if chosen is run}) for run in newest_first]
-    used = [(run, groups) for run, groups in taken if groups] or taken[:1]
-    shares = [(read(run), groups) for run, groups in used]
-    newest = shares[0][0]
-    return Merged(
-        **{each.name: getattr(newest, each.name) for each in dataclasses.fields(Record)}
-        | {
-            "scenarios": _scenarios(shares),
-            "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
-            "flops": _flops(shares),
-            "minimal_effect": max(record.minimal_effect for record, _ in shares),
-        },
-        origins={group: record.origin(group) for record, groups in shares for group in groups},
-        merged=len(shares),
-    )
+    def add(self, record: Record) -> None:
+        if record.started > self.newest.started:
+            self.newest = record
+        for group in dict.fromkeys(trial.group for trial in record.trials):
+            own = rank(record, group)
+            if group not in self.best or own > self.best[group][0]:
+                self.best[group] = own, record
+
+    def merged(self) -> Record:
+        taken: dict[int, Share] = {}
+        for group, (_, record) in self.best.items():
+            taken.setdefault(id(record), (record, set()))[1].add(group)
+        shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(self.newest, set())]
+        newest = shares[0][0]
+        return Merged(
+            **{each.name: getattr(newest, each.name) for each in dataclasses.fields(Record)}
+            | {
+                "scenarios": _scenarios(shares),
+                "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
+                "flops": _flops(shares),
+                "minimal_effect": max(record.minimal_effect for record, _ in shares),
+            },
+            origins={group: record.origin(group) for record, groups in shares for group in groups},
+            merged=len(shares),
+        )
 
 
 def _flops(shares: Sequence[Share]) -> list[Counted]:

@@ -46,8 +46,8 @@ class Run:
         self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", poll_s: float = process.POLL_S
     ) -> process.Exit:
         self._script.write_text(HEAD + body)
-        given = (sys.executable, os.environ, request, timeout_s, self._take)
-        return process.run(*given, worker=self._script, poll_s=poll_s)
+        task = process.Task(sys.executable, os.environ, request, timeout_s, worker=self._script)
+        return process.run(task, self._take, poll_s=poll_s)
 
     @contextmanager
     def child(
@@ -223,7 +223,7 @@ def test_a_message_without_an_end_ends_the_child(run: Run, monkeypatch: pytest.M
 def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:
     before = psutil.Process().num_fds()
     with pytest.raises(FileNotFoundError):
-        process.run("/no/such/python", os.environ, b"", 1, lambda line: True)
+        process.run(process.Task("/no/such/python", os.environ, b"", 1), lambda line: True)
     assert psutil.Process().num_fds() == before
 
 

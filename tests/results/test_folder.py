@@ -1,6 +1,9 @@
 """Folders of result files, and several runs as one: what is taken from which, and what is said of its origin."""
 
 import dataclasses
+import gc
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +16,7 @@ from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
 from kerasbench.results import record as run_records
-from kerasbench.results.folder import (
-    Outline,
-    UnreadableFile,
-    merge,
-    merge_outlined,
-    outline,
-    records,
-    refuse_damaged,
-)
+from kerasbench.results.folder import UnreadableFile, merge, merge_by_machine, records, refuse_damaged
 from kerasbench.results.record import Counted, Record
 from kerasbench.results.store import Store
 from tests import made
@@ -107,19 +102,28 @@ def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
     assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
 
 
-def test_only_runs_that_something_is_taken_from_are_read() -> None:
-    swept = run(9.0, options=BATCH, effort=SWEEP)
-    by_path = {Path("old"): run(1.0), Path("new"): run(2.0, day=2), Path("swept"): swept}
-    outlines = [outline(record, file) for file, record in by_path.items()]
-    read: list[Path] = []
+def test_each_machine_has_a_record_of_its_own_and_a_run_that_is_outranked_is_let_go() -> None:
+    other = run(4.0, day=3)
+    other.machine = dataclasses.replace(other.machine, chip="another")
+    old = run(1.0)
+    is_let_go = weakref.ref(old)
+    runs = [old, run(2.0, day=2), other]
+    del old
 
-    def load(one: Outline) -> Record:
-        read.append(one.file)
-        return by_path[one.file]
+    def one_by_one() -> Iterator[Record]:
+        yield runs.pop(0)
+        yield runs.pop(0)
+        gc.collect()
+        assert is_let_go() is None
+        yield runs.pop(0)
 
-    merge_outlined(outlines, load)
-    assert read == [Path("new"), Path("swept")]
-    assert merge([made.record()]).trials == []
+    merged = merge_by_machine(one_by_one())
+    assert [record.started for record in merged] == ["2026-01-02", "2026-01-03"]
+
+
+def test_of_runs_without_trials_the_newest_stands() -> None:
+    empty = [dataclasses.replace(made.record(), started=day) for day in ("2026-01", "2026-02")]
+    assert (merge(empty).trials, merge(empty).started) == ([], "2026-02")
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:

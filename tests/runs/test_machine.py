@@ -253,7 +253,7 @@ def test_a_child_s_processor_time_is_that_of_all_that_it_started(tmp_path: Path)
 
     def trial() -> Outcome:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        ended = process.run(sys.executable, os.environ, b"", 60, lambda line: True, worker=script)
+        ended = process.run(process.Task(sys.executable, os.environ, b"", 60, worker=script), lambda line: True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         usual.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return Outcome([], ended.wall_ns, left_cpu_s=ended.left_cpu_s)

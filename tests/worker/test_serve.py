@@ -158,7 +158,7 @@ def served(request: Request) -> tuple[list[Message], process.Exit]:
         lines.append(said)
         return True
 
-    ended = process.run(sys.executable, os.environ, line, 60, take)
+    ended = process.run(process.Task(sys.executable, os.environ, line, 60), take)
     assert all(said.startswith(TOKEN + b" ") for said in lines)
     return [msgspec.json.decode(said.removeprefix(TOKEN), type=Message) for said in lines], ended
 
