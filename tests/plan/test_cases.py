@@ -240,3 +240,40 @@ def test_a_model_that_is_not_trained_has_no_step_to_be_taken_apart() -> None:
     failure = plan_cases.refusal(Selected(made.entry(), dataclasses.replace(made.workload(), predicts_only=True)))
     assert failure is not None
     assert failure.cause == "dense is not trained, so it has no step to be taken apart"
+
+
+TF32 = Options(fp32="tf32")
+TWIN = Options(native=True)
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "options", "reason"),
+    [
+        ("torch", made.CPU, TF32, "TF32 is a mode of NVIDIA GPUs, not of cpu"),
+        ("torch", Device("mps"), TF32, "not of mps"),
+        ("torch", CUDA, TF32, None),
+        ("torch", Device("mps"), Options(dtype="float64"), "no float64"),
+        ("torch", made.CPU, Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
+        ("torch", made.CPU, Options(threads=10_000), "10000 threads were asked for"),
+        ("torch", made.CPU, Options(busy_cores=2), None),
+        ("torch", made.CPU, Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
+        ("torch", made.CPU, Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
+        ("torch", made.CPU, Options(native=True, jit=False), "is compiled as its framework does"),
+        ("torch", made.CPU, Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),
+        ("jax", made.CPU, TWIN, "dense has no twin in plain jax"),
+        ("jax", made.CPU, Options(), None),
+    ],
+)
+def test_what_means_nothing_in_a_column_is_unsupported_before_it_is_tried(
+    backend: str, device: Device, options: Options, reason: str | None
+) -> None:
+    entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
+    failure = plan_cases.unsupported(plan_cases.Case(Selected(entry, made.workload()), backend, device, options), 2)
+    assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
+
+
+def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:
+    entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
+    workload = dataclasses.replace(made.workload(), keras_only="a pipeline of its own")
+    failure = plan_cases.unsupported(plan_cases.Case(Selected(entry, workload), "torch", made.CPU, TWIN), 2)
+    assert failure is not None and "dense has a pipeline of its own" in failure.cause

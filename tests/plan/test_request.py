@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.plan import request
-from kerasbench.protocol.columns import DEFAULT, Options, Size
+from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
 from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, RunConfig, exactly
@@ -273,3 +273,73 @@ def test_a_sweep_is_of_one_workload() -> None:
 def test_a_width_needs_a_scenario_that_scales() -> None:
     with pytest.raises(UsageError, match="dense has no --width"):
         request.require_sweepable([made.selected()], [Options(batch=8), Options(width=2.0)])
+
+
+def test_options_are_crossed_and_taken_once() -> None:
+    assert request.options_of([], [], [], []) == [DEFAULT]
+    assert request.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
+        Options(jit=True, dtype="float32", threads=1),
+        Options(jit=False, dtype="float32", threads=1),
+    ]
+
+
+def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
+    found = request.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
+    assert [one.label for one in found] == [
+        "",
+        "native=on",
+        "busy-cores=1",
+        "native=on busy-cores=1",
+        "busy-cores=2",
+        "native=on busy-cores=2",
+    ]
+    assert [one for one in found if Column("jax", "cpu", one).competes] == [DEFAULT]
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Settings(jit=["yes"]), "value of --jit 'yes'"),
+        (Settings(dtype=["bf16"]), r"value of --dtype 'bf16'.*bfloat16"),
+        (Settings(fp32=["tf23"]), "did you mean 'tf32'"),
+        *((Settings(threads=[text]), "--threads takes whole numbers from 1 on") for text in ("0", "two")),
+        *((Settings(busy_cores=[text]), "--busy-cores takes whole numbers from 1 on") for text in ("0", "-1", "all")),
+        (Settings(busy_cores=["1"], protocol="published"), "--protocol published takes none"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(said: Settings, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        request.run(said)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2m ", 120)])
+def test_durations(text: str, seconds: float) -> None:
+    assert request.parse_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "10 minutes", "-5m", "0", "1e9"])
+def test_other_words_are_no_durations(text: str) -> None:
+    with pytest.raises(UsageError, match="not a duration"):
+        request.parse_duration_s(text)
+
+
+@pytest.mark.parametrize("timeout_s", [float("inf"), float("nan"), 0.0, -1.0])
+def test_what_is_no_time_is_refused(timeout_s: float) -> None:
+    with pytest.raises(UsageError, match="--timeout takes a number of seconds above 0, not"):
+        request.require_time(timeout_s)
+    request.require_time(None)
+    request.require_time(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("4g", 4 << 30), ("4G", 4 << 30), ("500m", 500 << 20), ("1.5GiB", 3 << 29), (" 2gb ", 2 << 30)],
+)
+def test_sizes_of_memory_are_read(text: str, size_bytes: int) -> None:
+    assert request.parse_size_bytes(text) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "4", "g", "-1g", "0g", "4t", "4g4", "1e3m", "٤g"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"not a size of memory: .*; say 500m or 4g"):
+        request.parse_size_bytes(text)
