@@ -111,18 +111,6 @@ def test_without_pandas_it_is_said_what_to_install(tmp_path: Path, monkeypatch: 
         kerasbench.load(stored(tmp_path, 2.0)).to_dataframe()
 
 
-def test_what_is_no_result_is_passed_over_and_a_damaged_one_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stored(tmp_path, 2.0)
-    (tmp_path / "package.json").write_text("{}")
-    assert len(kerasbench.load(tmp_path).records) == 1
-    assert "package.json: not a kerasbench result file" in capsys.readouterr().err
-    (tmp_path / "2026-01-09T000000.json").write_text("{}")
-    with pytest.raises(ResultsError, match=f"000000.json: .*; move it out of {tmp_path} to go on without it"):
-        kerasbench.load(tmp_path)
-
-
 def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="no result files"):
         kerasbench.load(tmp_path)

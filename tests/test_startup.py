@@ -10,18 +10,8 @@ import pytest
 pytestmark = pytest.mark.processes
 
 # What measures, what starts processes, what computes, and what only some of the commands need.
-SLOW = {
-    "concurrent",
-    "filelock",
-    "keras",
-    "msgspec",
-    "numpy",
-    "psutil",
-    "pydantic",
-    "rich",
-    "scipy",
-    "tomlkit",
-}
+SLOW = {"concurrent", "filelock", "msgspec", "numpy", "psutil", "pydantic", "rich", "scipy", "tomlkit"}
+SLOW |= {"keras", "jax", "tensorflow", "torch"}
 ROOMS = {"analysis", "environments", "host", "native", "processes", "results", "runs", "worker"}
 OF_LIST = {"platformdirs", "tabulate"}
 LOADED = """
@@ -53,14 +43,7 @@ OWN = {f"kerasbench.{room}" for room in ROOMS}
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str, tmp_path: Path) -> None:
     found = loaded(argument, tmp_path)
-    rest = {
-        "kerasbench.api",
-        "kerasbench.backends",
-        "kerasbench.plan",
-        "kerasbench.report",
-        "kerasbench.scenario",
-        "kerasbench.protocol",
-    }
+    rest = {f"kerasbench.{name}" for name in ("api", "backends", "plan", "protocol", "report", "scenario")}
     assert "click" in found
     assert not found & (SLOW | OF_LIST | OWN | rest)
 

@@ -1,8 +1,6 @@
 """What follows from a run is computed once, however many sections tell it."""
 
-import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -91,15 +89,6 @@ def test_a_workload_may_have_figures_of_several_machines() -> None:
     assert metal.gpu is not None and metal.gpu.step_ms == pytest.approx((128 / 0.140, 128 / 0.140), rel=1e-3)
 
 
-def test_figures_of_other_networks_say_where_they_are_from() -> None:
-    file = Path(catalog.builtin_folder()).parent / "results" / "published" / "others.json"
-    found = json.loads(file.read_text("utf-8"))
-    assert len(found) > 50
-    for one in found:
-        assert {"model", "task", "batch", "precision", "hardware", "software", "source", "unit", "value"} == set(one)
-        assert one["value"] > 0 and one["batch"] >= 1 and one["source"]
-
-
 @pytest.mark.parametrize(
     ("side", "steps", "span"),
     [
@@ -128,13 +117,6 @@ def test_a_step_is_derived_from_the_most_exact_figure(side: Side, steps: int, sp
 def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, ratio: float | None) -> None:
     (figure,) = figures()[key]
     assert figure.gpu_over_cpu(steps) == pytest.approx(ratio)
-
-
-def test_other_published_figures_are_remarks() -> None:
-    known = {key: figures[0] for key, figures in figures().items()}
-    assert known["tabular_conv1d", "default"].remarks[0] == "predict in s, CPU / GPU: 0.07378 / 0.2596"
-    assert known["cifar100_dense", "default"].remarks[0] == "validation accuracy 0.2052 / 0.2105"
-    assert known["iris_mlp", "default"].remarks == []
 
 
 def test_the_run_that_never_learned_is_flagged() -> None:

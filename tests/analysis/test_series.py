@@ -199,12 +199,6 @@ def test_signs_are_corrected_for_the_number_of_all_that_a_page_has() -> None:
     assert [one.signs for one in many] == [[1, -1], *[[0]] * 20]
 
 
-def test_the_same_data_have_the_same_interval() -> None:
-    found: list[SeriesComparison] = [duel(ratios({1: 2.0, 4: 0.5}, 0.1)) for _ in range(2)]
-    assert found[0] == found[1]
-    assert found[0].crossings[0].interval == found[1].crossings[0].interval
-
-
 @pytest.mark.parametrize(
     ("values", "place"),
     [([1, -1], 0.5), ([3, -1, -2], 0.75), ([2, 1, 1], 2), ([-1, -1, -2], 0), ([1, -1, 1, -1], 1.5)],

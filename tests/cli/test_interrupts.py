@@ -51,33 +51,19 @@ def test_ctrl_c_waits_for_no_child_before_anything_is_measured(command: Command,
     begin(command)
     stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
     children = stand_in.hung(command.folder)
+    assert _progress(command).startswith("asking jax, torch what they see\n" if answer == "probe-jax" else "")
     assert command.ended(signal.SIGINT) == 130
     assert all(stand_in.is_gone(child) for child in children)
     assert "Traceback" not in command.output()[1]
     assert not command.results.exists()
 
 
-def test_what_goes_on_before_the_first_trial_is_said_while_it_does(command: Command) -> None:
-    stand_in.hang(command.folder, "probe-jax")
-    begin(command)
-    stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
-    assert _progress(command) == "asking jax, torch what they see\n"
-    command.ended(signal.SIGINT)
-
-
-def test_a_run_waits_for_another_one_and_ctrl_c_ends_that(command: Command) -> None:
+def test_a_run_that_waits_can_be_ended_and_is_measured_when_the_other_has_ended(command: Command) -> None:
     with machine_lock(command.folder / "lock"):
-        begin(command, "--backend", "torch", "--rounds", "1", "--wait")
-        stand_in.wait_for(lambda: f"(process {os.getpid()}, since" in _progress(command))
-        assert command.ended(signal.SIGINT) == 130
-    assert command.output()[1].count("\n") == 1
-    assert not command.results.exists()
-
-
-def test_a_run_that_waited_is_measured_when_the_other_has_ended(command: Command) -> None:
-    with machine_lock(command.folder / "lock"):
-        begin(command, "--backend", "torch", "--rounds", "1", "--wait")
-        stand_in.wait_for(lambda: "waiting for another kerasbench run" in _progress(command))
+        for ends in (True, False):
+            begin(command, "--backend", "torch", "--rounds", "1", "--wait")
+            stand_in.wait_for(lambda: f"(process {os.getpid()}, since" in _progress(command))
+            assert not ends or command.ended(signal.SIGINT) == 130
         assert not command.results.exists()
     assert command.ended() == 0
     assert _journaled(command) == 1

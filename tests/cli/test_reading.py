@@ -53,7 +53,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("steps_ms", "verdict", "code"),
-    [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0), ((2.0, 2.01, 1.99), "same", 0)],
+    [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0)],
 )
 def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_asked_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
@@ -117,7 +117,6 @@ def test_a_side_of_two_machines_is_refused(
         (["old"], "compare takes two or more"),
         (["old", "old", "--fail-on", "anything"], "--fail-on takes regression, not 'anything'"),
         (["old", "old", "old", "--fail-on", "regression"], "--fail-on needs two sets of results"),
-        (["old", "gone"], "gone: cannot be read"),
     ],
 )
 def test_compare_refuses_what_it_cannot_compare(
@@ -143,16 +142,6 @@ def test_a_page_that_differs_from_its_data_is_named_and_updated(old: Path, capsy
     assert main.main(["report", str(old)]) == 0
     assert capsys.readouterr().out == f"{tables}\n"
     assert main.main(["report", str(old), "--check"]) == 0
-
-
-def test_a_run_that_was_not_finished_is_read_from_its_journal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.begin(dataclasses.replace(made.record(made.trial()), stopped_because=""))
-    assert main.main(["report", str(tmp_path), "--format", "json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert len(found["trials"]) == 1
 
 
 def test_pictures_and_what_is_printed_are_asked_for_one_after_the_other(

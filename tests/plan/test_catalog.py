@@ -281,25 +281,14 @@ def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
         ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
         ("x = 1", "this one has none"),
         ("import sys; sys.exit(3)", "left with exit status 3"),
-        ("import os; os._exit(0)", "left with exit status 0"),
-        ("import os; os.abort()", "died from SIGABRT"),
-        ("import ctypes; ctypes.string_at(0)", "died from SIGSEGV"),
         ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL from outside"),
         ("import os; os.closerange(3, 256)", "the result pipe was taken from kerasbench"),
-        (
-            "import os, sys; fd = int(sys.argv[1]); os.dup2(os.open('/dev/null', os.O_WRONLY), fd)",
-            "the result pipe was taken from kerasbench",
-        ),
         ("raise ValueError('\\x1b[31mno \\udcff text')", r"line 1: ValueError: no \? text"),
         (
             "import os, sys\n"
             'os.write(int(sys.argv[1]), b\'{"failure": {"code": "oom", "cause": "c", "remedy": "r"}}\\n\')\n'
             "os._exit(0)",
             "something other than kerasbench wrote to the result pipe",
-        ),
-        (
-            "import os\nfor d in range(3, 256):\n    try: os.write(d, b'hello\\n')\n    except OSError: pass",
-            "result pipe",
         ),
     ],
 )
@@ -309,11 +298,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
     with pytest.raises(UnusableScenario, match=complaint) as caught:
         catalog.describe(file, sys.executable)
     assert str(file) in str(caught.value)
-
-
-def test_a_file_that_raises_at_import_is_refused_with_the_line(faults: Path) -> None:
-    with pytest.raises(UnusableScenario, match=r"raises_at_import\.py, line 1: RuntimeError: not even a scenario"):
-        catalog.describe(faults / "raises_at_import.py", sys.executable)
 
 
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,10 +329,6 @@ def test_a_suite_is_a_folder_of_scenarios() -> None:
     files = {suite: [file.stem for file in catalog.suite_files(suite)] for suite in catalog.suites()}
     assert [name for names in files.values() for name in names] == [file.stem for file in catalog.builtin_files()]
     assert len(set(map(str, catalog.builtin_files()))) == len({file.stem for file in catalog.builtin_files()})
-    assert {"resnet8", "ds_cnn", "autoencoder", "mobilenet", "lstm", "small_cnn", "tiny_transformer"} == {
-        *files["tiny"]
-    }
-    assert {"resnet50", "mobilenet_v2", "efficientnet_v2_b0", "bert", "gpt2", "vit"} == {*files["modern"]}
 
 
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
@@ -401,14 +381,6 @@ def test_the_file_is_a_commented_scenario_of_about_thirty_lines(tmp_path: Path) 
     assert max(map(len, lines)) <= 120
     (workload,) = catalog.describe(file, sys.executable).description.workloads
     assert (workload.name, workload.batch, workload.large) == ("default", 64, False)
-
-
-def test_a_file_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "my_model.py"
-    file.write_text("mine")
-    with pytest.raises(UsageError, match="already exists, and was left as it is"):
-        catalog.begin_file(file)
-    assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize(

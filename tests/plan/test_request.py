@@ -63,12 +63,6 @@ def test_a_word_that_means_nothing_is_refused_whatever_is_asked_for(
         request_of(said)
 
 
-def test_numbers_and_words_of_a_budget_and_of_memory_mean_the_same() -> None:
-    assert request.run(Settings(budget="10m", memory_limit="1g")) == request.run(
-        Settings(budget=600.0, memory_limit=1 << 30)
-    )
-
-
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
     asked = request.run(Settings(memory_limit=4e9, budget=600, timeout=60))
     assert asked == request.run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
@@ -111,11 +105,6 @@ def test_a_suite_is_asked_for_in_place_of_scenarios() -> None:
     assert request.run(Settings(suite="tiny")) == RunConfig(suite="tiny")
     with pytest.raises(UsageError, match="--suite and --scenario exclude each other"):
         request.run(Settings(["resnet8"], suite="tiny"))
-
-
-def test_names_are_taken_once() -> None:
-    assert request.parse_backends(["torch", "jax", "torch"], ["jax", "torch"]) == ["torch", "jax"]
-    assert request.parse_devices(["gpu:0", "gpu", "cpu:0", "gpu:1"]) == ["gpu", "cpu", "gpu:1"]
 
 
 def test_a_sweep_is_a_command_and_no_protocol_of_a_run() -> None:

@@ -1,1 +1,0 @@
-raise RuntimeError("not even a scenario")
