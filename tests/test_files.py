@@ -12,14 +12,6 @@ from kerasbench.errors import ResultsError
 from kerasbench.text import MADE
 
 
-def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
-    file = tmp_path / "x.json"
-    file.write_bytes(b"a longer text than the new one")
-    files.replace(file, b"new")
-    assert file.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [file]
-
-
 @pytest.mark.parametrize("fails", ["os.fsync", "pathlib.Path.replace"])
 def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
     file = tmp_path / "x.json"
@@ -43,11 +35,12 @@ def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path: Pa
 def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that comes in the middle of writing finds the old whole."""
     file = tmp_path / "x.json"
-    file.write_bytes(b"old")
+    file.write_bytes(b"old and longer")
     seen: list[bytes] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))
     files.replace(file, b"new")
-    assert (seen, file.read_bytes()) == ([b"old"], b"new")
+    assert (seen, file.read_bytes()) == ([b"old and longer"], b"new")
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None:

@@ -24,10 +24,6 @@ def never() -> None:
     pytest.fail("the step was run")
 
 
-def test_the_backends_are_the_modules_of_the_folder() -> None:
-    assert backends.names() == ["jax", "tensorflow", "torch"]
-
-
 def test_a_module_of_the_folder_that_is_no_backend_is_no_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,9 +98,9 @@ def test_the_environment_shows_one_device(name: str, device: Device, expected: d
     assert expected.items() <= backends.get(name).environment(device, DEFAULT, "/caches").items()
 
 
-@pytest.mark.parametrize("variable", ["TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH"])
-def test_torch_compiles_into_the_trial_s_own_folder(variable: str) -> None:
-    assert backends.get("torch").environment(CPU, DEFAULT, "/caches")[variable] == "/caches"
+def test_torch_compiles_into_the_trial_s_own_folder() -> None:
+    caches = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH"}
+    assert dict.fromkeys(caches, "/caches").items() <= torch.environment(CPU, DEFAULT, "/caches").items()
 
 
 @pytest.mark.parametrize(("name", "variable"), [("torch", "OMP_NUM_THREADS"), ("jax", "NPROC")])
@@ -124,17 +120,6 @@ def test_threads_are_limited_only_where_that_was_asked_for(name: str, variable: 
 )
 def test_jit_is_what_the_backend_normally_does(name: str, device: Device, jit: bool) -> None:
     assert backends.get(name).jit_default(device) is jit
-
-
-def test_no_framework_was_imported_for_all_this() -> None:
-    for name in backends.names():
-        backends.get(name).environment(CPU, DEFAULT, "")
-    assert not {"jax", "tensorflow", "torch", "keras"} & sys.modules.keys()
-
-
-@pytest.mark.parametrize("name", ["jax", "tensorflow"])
-def test_backends_that_tell_of_no_fallback_run_no_step_for_it(name: str) -> None:
-    assert backends.get(name).fallbacks(never) == {}
 
 
 @dataclass(frozen=True)
@@ -330,6 +315,6 @@ def test_the_switch_reaches_trials_on_the_apple_gpu_alone(
     assert torch.FALLBACK not in torch.environment(Device(platform), DEFAULT, "")
 
 
-def test_memory_grows_on_a_gpu() -> None:
+def test_memory_always_grows_with_torch() -> None:
     assert torch.memory_grows(Device("cuda")) is True
     assert torch.memory_grows(Device("cpu")) is None

@@ -57,8 +57,31 @@ def step_ms(row: Row) -> float:
     return round(found.value, 1)
 
 
-def test_of_two_runs_the_newer_is_taken() -> None:
-    assert step_ms(rows(run(1.0), run(2.0, day=2))["dense"]) == 2.0
+def comparison(step_ms: float) -> Record:
+    """Return a newer comparison of versions."""
+    record = run(step_ms, day=2)
+    return dataclasses.replace(record, config=dataclasses.replace(record.config, versus=["old", "new"]))
+
+
+SWEPT = run(9.0, options=BATCH, effort=SWEEP)
+EXPLAINED = run(7.0, options=BATCH, explain=True, day=2)
+PUBLISHED = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
+
+
+@pytest.mark.parametrize(
+    ("runs", "steps_ms"),
+    [
+        ([run(1.0), run(2.0, day=2)], {"dense": 2.0}),  # the newer
+        ([run(1.0), comparison(2.0)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, explain=True, day=2)], {"dense": 1.0}),
+        ([run(1.0), PUBLISHED], {"dense": 1.0, "conv": 5.0}),
+        ([run(1.0), SWEPT], {"dense": 1.0, "dense batch=128": 9.0}),
+        ([SWEPT, EXPLAINED], {"dense batch=128": 9.0}),
+        ([EXPLAINED], {"dense batch=128": 7.0}),
+    ],
+)
+def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Record], steps_ms: dict[str, float]) -> None:
+    assert {label: step_ms(row) for label, row in rows(*runs).items()} == steps_ms
 
 
 def test_default_columns_go_before_newer_options() -> None:
@@ -66,34 +89,10 @@ def test_default_columns_go_before_newer_options() -> None:
     assert list(found["dense"].cases) == [Column("jax", "cpu"), Column("torch", "cpu")]
 
 
-def test_a_run_goes_before_a_newer_comparison_of_versions() -> None:
-    versus = run(2.0, options=Options(environment="new"), day=2)
-    versus.config = dataclasses.replace(versus.config, versus=["old", "new"])
-    assert step_ms(rows(run(1.0), versus)["dense"]) == 1.0
-    (alone,) = summarize(merge([versus])).rows
-    assert alone.origin.versus == ("old", "new")
-
-
-def test_a_run_goes_before_a_newer_explanation() -> None:
-    assert step_ms(rows(run(1.0), run(2.0, explain=True, day=2))["dense"]) == 1.0
-
-
-def test_what_has_been_published_in_full_is_taken_where_nothing_else_is() -> None:
-    published = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
-    found = rows(run(1.0), published)
-    assert set(found) == {"dense", "conv"}
-    assert found["conv"].origin.protocol == "published"
-
-
-def test_a_sweep_does_not_take_the_place_of_what_was_measured_at_the_published_size() -> None:
-    found = rows(run(1.0), run(9.0, options=BATCH, effort=SWEEP, day=2))
-    assert {label: step_ms(row) for label, row in found.items()} == {"dense": 1.0, "dense batch=128": 9.0}
-
-
-def test_an_explanation_s_larger_batch_does_not_take_the_place_of_a_sweep() -> None:
-    swept, explained = run(9.0, options=BATCH, effort=SWEEP), run(7.0, options=BATCH, explain=True, day=2)
-    assert step_ms(rows(swept, explained)["dense batch=128"]) == 9.0
-    assert step_ms(rows(explained)["dense batch=128"]) == 7.0
+def test_a_row_tells_the_run_that_it_comes_from() -> None:
+    found = rows(run(1.0), PUBLISHED)
+    assert {label: row.origin.protocol for label, row in found.items()} == {"dense": "steady", "conv": "published"}
+    assert rows(comparison(2.0))["dense"].origin.versus == ("old", "new")
 
 
 def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:

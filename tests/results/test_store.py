@@ -30,10 +30,13 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
     assert not store.journal.exists()
 
 
-def test_a_journal_holds_every_trial_that_was_added(store: Store) -> None:
+def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = made.record(made.trial(1), rounds=0)
     store.begin(record)
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
     store.add([made.trial(1, backend="jax"), made.trial(2)])
+    assert len(synced) == 1  # a block is written at once
     found = load(store.journal)
     assert [(trial.round, trial.backend) for trial in found.trials] == [(1, "torch"), (1, "jax"), (2, "torch")]
     assert (found.rounds_completed, found.machine) == (1, made.MACHINE)
@@ -84,27 +87,15 @@ def test_a_first_round_is_complete_when_it_has_every_case_that_was_planned(store
     assert load(store.journal).rounds_completed == 1
 
 
-def test_a_block_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.begin(made.record(made.trial(1, backend="tensorflow"), rounds=0))
-    synced: list[int] = []
-    monkeypatch.setattr("os.fsync", synced.append)
-    store.add([made.trial(1), made.trial(1, backend="jax")])
-    assert len(synced) == 1
-    assert len(load(store.journal).trials) == 3
-
-
 def test_the_tables_lie_beside_the_data(store: Store, tmp_path: Path) -> None:
     assert store.data == tmp_path / "2026-01-02T030405.json"
     assert store.tables == tmp_path / "2026-01-02T030405.md"
 
 
-def test_two_runs_of_one_second_have_files_of_their_own(tmp_path: Path) -> None:
-    assert len({Store.create(tmp_path, STARTED).data for _ in range(3)}) == 3
-
-
-def test_a_finished_run_of_the_same_second_is_not_written_over(store: Store, tmp_path: Path) -> None:
+def test_runs_of_one_second_have_files_of_their_own_whether_they_are_over_or_not(store: Store, tmp_path: Path) -> None:
+    second = Store.create(tmp_path, STARTED)
     store.finish(made.record())
-    assert Store.create(tmp_path, STARTED).data != store.data
+    assert len({store.data, second.data, Store.create(tmp_path, STARTED).data}) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
@@ -246,17 +237,12 @@ def workload(content: Any) -> Any:
     ("edit", "complaint"),
     [
         (of_first("slices", [], "measurement", "training"), "a list is empty"),
-        (of_first("epochs", [], "measurement", "training"), "a list is empty"),
         (of_first("parts", parts(bare=[]), "measurement", "training"), "a list is empty"),
         (of_first("passes_ns", [], "measurement", "throughput"), "a list is empty"),
         (of_first("published", published(history={"loss": []}), "measurement"), "a list is empty"),
         (of_first("published", published(epochs_ns=[]), "measurement"), "a list is empty"),
         (of_first("slices", [{"count": 0, "ns": 5}], "measurement", "training"), "count is out of range"),
-        (of_first("epochs", [{"count": 1, "ns": -5}], "measurement", "training"), "ns is out of range"),
-        (of_first("slices", [slice_(count=0)], "measurement", "prediction", 0), "count is out of range"),
         (of_first("slices", [slice_(), slice_(ns=0)], "measurement", "throughput"), "ns is out of range"),
-        (of_first("parts", parts(ready=[slice_(ns=-1)]), "measurement", "training"), "ns is out of range"),
-        (of_first("parts", parts(peak_flops=0.0), "measurement", "training"), "peak_flops is out of range"),
         (of_first("parts", parts(peak_flops=1e308), "measurement", "training"), "peak_flops is out of range"),
         (of_first("calls_ns", [5, 0, 7], "measurement", "prediction", 0), "calls_ns is out of range"),
         (of_first("again_ns", [0], "measurement", "training"), "again_ns is out of range"),
@@ -265,7 +251,6 @@ def workload(content: Any) -> Any:
         (of_first("published", published(history={"loss": [1e308]}), "measurement"), "history is out of range"),
         (of_first("peak_rss_bytes", -1, "measurement"), "peak_rss_bytes is out of range"),
         (of_first("steps_per_epoch", 0, "measurement"), "steps_per_epoch is out of range"),
-        (of_first("full_steps_per_epoch", -1, "measurement"), "full_steps_per_epoch is out of range"),
         (of_first("full_steps_per_epoch", 10**6, "measurement"), "more full steps than steps"),
         (of_first("wall_ns", 0, "measurement", "usage"), "its steps took no time"),
         (lambda content: content.update(flops=[flops(1e308)]), "operations is out of range"),
