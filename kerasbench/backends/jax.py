@@ -22,8 +22,11 @@ PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "ja
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
+    # The first is the default. The CPU stands behind a GPU, as where JAX chooses: callbacks (jax/_src/callback.py),
+    # keras.device("cpu") and Keras' sparse batches look for a CPU device, and fail where the list has none.
+    platforms = CPU if device.platform == CPU else f"{device.platform},{CPU}"
     variables = cuda_visibility(device) | {
-        "JAX_PLATFORMS": _platforms(device),
+        "JAX_PLATFORMS": platforms,
         PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
     }
@@ -108,7 +111,7 @@ def placement(tensor: Any) -> str:
 def runtime_view() -> list[str]:
     """Return the default platform's devices, and where a new array lies: a scenario may have set another default.
 
-    The CPU client that a trial on a GPU has beside it (``_platforms``) is in neither.
+    The CPU client that a trial on a GPU has beside it (``environment``) is in neither.
     """
     import jax
 
@@ -189,15 +192,6 @@ def versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return versions | {"jax-wheel": ", ".join(plugin for plugin in PLUGINS if plugin in versions) or "CPU"}
-
-
-def _platforms(device: Device) -> str:
-    """Return JAX's list of platforms, the first of which is its default.
-
-    A GPU's has the CPU behind it, as everywhere else where JAX runs: callbacks (jax/_src/callback.py),
-    ``keras.device("cpu")`` and Keras' sparse batches look for a CPU device and fail where the list has none.
-    """
-    return CPU if device.platform == CPU else f"{device.platform},{CPU}"
 
 
 def _selector(device: Any) -> str:

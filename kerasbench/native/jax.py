@@ -10,6 +10,7 @@ import numpy as np
 
 from kerasbench.native import BaseLoop, Logs, Optimizer, Start, Stops, batches, take
 
+ZEROS = np.float32(0), np.int32(0)  # the sum of losses, and how many are right
 INDEX = "int32"  # JAX's own; of int64 it would make int32 at each step
 
 
@@ -67,7 +68,7 @@ class Loop(BaseLoop):
         return jnp.asarray(x), jnp.asarray(y)
 
     def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
-        samples, totals = 0, _zeros()
+        samples, totals = 0, ZEROS
         for step, rows in enumerate(batches(len(x), batch, shuffle, INDEX)):
             if stops(step):
                 break
@@ -76,7 +77,7 @@ class Loop(BaseLoop):
         return self._logs(float(totals[0]), int(totals[1]), samples)
 
     def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
-        totals = _zeros()
+        totals = ZEROS
         for rows in batches(len(x), batch, False, INDEX):
             totals = self._test(self._state[0], totals, x, y, rows)
         return self._logs(float(totals[0]), int(totals[1]), len(x))
@@ -112,7 +113,3 @@ class Loop(BaseLoop):
     def _count(self, totals: Any, loss: Any, logits: Any, y: Any) -> Any:
         losses, right = totals
         return losses + loss * len(y), right + (jnp.sum(logits.argmax(1) == y) if self._accuracy else 0)
-
-
-def _zeros() -> tuple[Any, Any]:
-    return np.float32(0), np.int32(0)

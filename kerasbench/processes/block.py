@@ -82,9 +82,6 @@ def measure(
     ``alone``: each starts while no other runs, for cold figures. ``kept`` are the variables of the shell that are
     passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they have
     started, the parked ones too.
-
-    Raises:
-        UsageError: there is no place for the data sets that are asked for.
     """
     with ExitStack() as stack:
         try:

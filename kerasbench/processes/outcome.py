@@ -69,18 +69,10 @@ def trial_limits(
 def task_of(
     python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
 ) -> Task:
-    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through.
-
-    Raises:
-        UsageError: there is no place for the data sets that it asks for.
-    """
+    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
     backend = backends.get(request.backend)
-    variables = (
-        clean(python, kept)
-        | for_scratch(scratch)
-        | backend.ALWAYS
-        | backend.environment(request.device, request.options, scratch)
-    )
+    own = backend.ALWAYS | backend.environment(request.device, request.options, scratch)
+    variables = clean(python, kept) | for_scratch(scratch) | own
     if request.data == "real":
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits.timeout_s, limits.memory_bytes)

@@ -102,19 +102,13 @@ def _is_one(name: str, patterns: Sequence[str]) -> bool:
 
 
 def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:
-    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once.
-
-    Raises:
-        UsageError: there is no such folder and it cannot be made.
-    """
-    home = inherited.get("KERAS_HOME") or "~/.keras"
-    shared = Path(home).expanduser() / "datasets"
+    """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once."""
+    shared = Path(inherited.get("KERAS_HOME") or "~/.keras").expanduser() / "datasets"
     try:
         shared.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"{shared}: no place for data sets: {error.strerror}; set KERAS_HOME to another folder"
-        ) from None
+        why = f"no place for data sets: {error.strerror}; set KERAS_HOME to another folder"
+        raise UsageError(f"{shared}: {why}") from None
     Path(folder, "datasets").symlink_to(shared.resolve())
 
 

@@ -75,11 +75,7 @@ def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -
 
 
 def parse_label(text: str) -> tuple[str, int]:
-    """Split ``cpu``, ``gpu`` or ``gpu:1`` into kind and index.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """Split ``cpu``, ``gpu`` or ``gpu:1`` into kind and index; raise ValueError for another text."""
     match = LABEL.fullmatch(text)
     if match is None:
         raise ValueError(f"no device label: {text!r}")
@@ -118,7 +114,6 @@ class Size:
         return (self.batch or 0, self.width or 0.0)
 
     def along(self, axis: Axis) -> float | None:
-        """Return the batch, or the width."""
         return self.batch if axis == "batch" else self.width
 
     def exceeds(self, other: "Size") -> bool:

@@ -173,11 +173,7 @@ Data = TypeVar("Data")
 
 
 def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
-    """Rebuild a dataclass from what ``dataclasses.asdict`` made of it; those inside it may stand alone or in lists.
-
-    Raises:
-        TypeError: a field is not known, or is missing.
-    """
+    """Rebuild a dataclass from what ``dataclasses.asdict`` made of it; raise TypeError for a field that it lacks."""
     hints = get_type_hints(kind)
     return kind(**{name: _rebuilt(hints.get(name), value) for name, value in fields.items()})
 

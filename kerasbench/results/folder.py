@@ -43,10 +43,7 @@ def say_passed_over(unread: UnreadableFile) -> None:
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Record]]:
     """Read the result files of a folder one by one, oldest first, or the one file that is named.
 
-    ``tell`` gets what cannot be read in a folder.
-
-    Raises:
-        ResultsError: there are none, or the one that is named cannot be read.
+    ``tell`` gets what cannot be read in a folder. Where nothing can be read, ResultsError is raised.
     """
     if not place.is_dir():
         yield place, load(place)
@@ -181,11 +178,11 @@ def _scenarios(shares: Sequence[Share]) -> list[ScenarioRecord]:
             if own:
                 newest.setdefault(name, scenario)
                 workloads[name] = own | workloads.get(name, {})
-    return [_with_workloads(newest[name], workloads[name]) for name in sorted(newest)]
-
-
-def _with_workloads(scenario: ScenarioRecord, workloads: dict[str, WorkloadDescription]) -> ScenarioRecord:
-    """Return a scenario with these workloads, its own in its own order and before all others."""
-    own = [workload.name for workload in scenario.description.workloads if workload.name in workloads]
-    ordered = [workloads[name] for name in dict.fromkeys([*own, *workloads])]
-    return dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, workloads=ordered))
+    scenarios = []
+    for name, scenario in sorted(newest.items()):
+        # Those that it describes itself stand in its order, before all others.
+        own = [workload.name for workload in scenario.description.workloads if workload.name in workloads[name]]
+        ordered = [workloads[name][workload] for workload in dict.fromkeys([*own, *workloads[name]])]
+        description = dataclasses.replace(scenario.description, workloads=ordered)
+        scenarios.append(dataclasses.replace(scenario, description=description))
+    return scenarios

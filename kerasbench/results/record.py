@@ -4,7 +4,7 @@ Tables are derived from it. A trial has the hash of the code that measured it.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -269,13 +269,9 @@ def measuring_code(package: Path = PACKAGE) -> str:
     It is the same wherever that code is installed, and stays when nothing but reports has changed.
     """
     digest = hashlib.sha256()
-    for name, file in sorted((file.relative_to(package).as_posix(), file) for file in _files(package)):
+    files = [file for folder in MEASURES for file in (package / folder).rglob("*.py")]
+    files += [package / name for name in SCENARIOS_IMPORT]
+    for name, file in sorted((file.relative_to(package).as_posix(), file) for file in files):
         content = file.read_bytes()
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:CODE_LENGTH]
-
-
-def _files(package: Path) -> Iterator[Path]:
-    for folder in MEASURES:
-        yield from (package / folder).rglob("*.py")
-    yield from (package / name for name in SCENARIOS_IMPORT)

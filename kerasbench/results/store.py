@@ -38,11 +38,7 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, started: str) -> "Store":
-        """Make the folder and reserve the names.
-
-        Raises:
-            ResultsError: the folder cannot be made or written to. Nothing has been measured yet.
-        """
+        """Make the folder and reserve the names; raise ResultsError, before anything is measured, if that fails."""
         stamp = started.replace(":", "").replace("Z", "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,18 +72,14 @@ class Store:
 
 
 def tables_file(data: Path) -> Path:
-    """Return where the tables of a result file lie."""
     return data.with_suffix(".md")
 
 
 def result_files(place: Path) -> list[Path]:
-    """Return the result files of a folder, oldest first, or the one file itself.
+    """Return the result files of a folder, oldest first, or the one file itself; raise ResultsError if there is none.
 
     A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
     killed before it had begun.
-
-    Raises:
-        ResultsError: there are none.
     """
     if not place.is_dir():
         return [place]

@@ -79,15 +79,6 @@ def test_a_guardian_stands_by_in_a_session_of_its_own_and_holds_nothing_of_ours(
     assert guardians() == []
 
 
-def test_what_was_not_taken_back_is_killed_at_the_end_though_the_parent_lives() -> None:
-    command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
-    with untraced(), subprocess.Popen(command, start_new_session=True) as child:
-        with guarded() as tell:
-            tell(f"+{child.pid}")
-            child.send_signal(signal.SIGSTOP)
-        assert child.wait() == -signal.SIGKILL
-
-
 def test_one_that_somebody_has_killed_disturbs_nothing() -> None:
     with guarded() as tell:
         (guardian,) = guardians()
@@ -103,11 +94,6 @@ def test_one_that_ends_before_it_stands_by_is_an_error(tmp_path: Path) -> None:
     python.chmod(0o700)
     with pytest.raises(OSError, match="guardian"), guarded(str(python)):
         pass
-
-
-def test_an_interpreter_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(FileNotFoundError), guarded("/no/such/python"):
-        pytest.fail("it stands by")
 
 
 NAME = "KERASBENCH_TEST_MARK"

@@ -62,12 +62,6 @@ def program(folder: Path, content: bytes) -> str:
     return str(file)
 
 
-def test_an_interpreter_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
-    found = questions.inventory("jax", str(tmp_path / "python"))
-    assert isinstance(found, Failure)
-    assert found.code is Code.UNAVAILABLE and "python" in found.cause
-
-
 def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
     python = program(tmp_path, b"\x7fELF")
     found = questions.inventory("jax", python)
