@@ -181,8 +181,9 @@ def _scenarios(shares: Sequence[Share]) -> list[ScenarioRecord]:
     scenarios = []
     for name, scenario in sorted(newest.items()):
         # Those that it describes itself stand in its order, before all others.
-        own = [workload.name for workload in scenario.description.workloads if workload.name in workloads[name]]
-        ordered = [workloads[name][workload] for workload in dict.fromkeys([*own, *workloads[name]])]
+        taken_of = workloads[name]
+        first = [workload.name for workload in scenario.description.workloads if workload.name in taken_of]
+        ordered = [taken_of[workload] for workload in dict.fromkeys([*first, *taken_of])]
         description = dataclasses.replace(scenario.description, workloads=ordered)
         scenarios.append(dataclasses.replace(scenario, description=description))
     return scenarios
