@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
-from kerasbench.analysis.estimates import Amount
 from kerasbench.analysis.rankings import BreakEven
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
@@ -15,24 +14,20 @@ ROW = summarize(made.record(made.trial())).rows[0]
 MINE: Column = Column("torch", "cpu")
 
 
-def exactly(value: float) -> Amount:
-    return made.amount(value)
-
-
 BREAKDOWN = StepBreakdown(
     row=ROW,
     column=MINE,
     steps=100,
     epoch_ms=made.amount(2_000.0, 100.0, 3),
-    overhead_ms=exactly(500.0),
-    feeding_ms=exactly(3.0),
-    framework_ms=exactly(2.0),
+    overhead_ms=made.amount(500.0),
+    feeding_ms=made.amount(3.0),
+    framework_ms=made.amount(2.0),
     computation_ms=made.amount(10.0, 1.0, 3),
     later=made.estimate(1.0, 1.0, 3),
     rate=None,
     peak=None,
     compile_ms=None,
-    warming_ms=exactly(120.0),
+    warming_ms=made.amount(120.0),
     repaid=[],
     advice=[],
 )
@@ -72,12 +67,14 @@ def test_a_twentieth_of_a_step_is_not_spoken_of(times: float) -> None:
 
 
 def test_a_rate_is_told_with_the_peak_that_it_is_a_share_of() -> None:
-    assert "computes 32.0 GFLOP/s, 25 % of the 128 that" in about("GFLOP", rate=exactly(32e9), peak=exactly(128e9))
-    assert not any("GFLOP" in one for one in said(rate=exactly(32e9)))
+    assert "computes 32.0 GFLOP/s, 25 % of the 128 that" in about(
+        "GFLOP", rate=made.amount(32e9), peak=made.amount(128e9)
+    )
+    assert not any("GFLOP" in one for one in said(rate=made.amount(32e9)))
 
 
 def test_compiling_is_spoken_of_where_it_was_measured() -> None:
-    assert "takes 1.20 s longer than the same call later" in about("compiling", compile_ms=exactly(1_200.0))
+    assert "takes 1.20 s longer than the same call later" in about("compiling", compile_ms=made.amount(1_200.0))
     assert not any("compiling" in one for one in said())
 
 
@@ -110,11 +107,6 @@ def test_each_kind_of_help_is_told_with_what_is_left(what: Help, column: Column,
     assert not any("Nothing that was measured" in one for one in found)
 
 
-def test_every_kind_of_help_has_a_sentence() -> None:
-    found = said(advice=[Advice(what, MINE, HALF) for what in Help])
-    assert len(found) == 5 + len(Help)
-
-
 def test_a_page_has_a_paragraph_for_each_cell() -> None:
     other = dataclasses.replace(BREAKDOWN, column=Column("jax", "gpu:1", Options(jit=True)))
     text = drawn(section([BREAKDOWN, other]))
@@ -124,24 +116,12 @@ def test_a_page_has_a_paragraph_for_each_cell() -> None:
     assert drawn(section([])) == ""
 
 
-def test_a_name_is_made_harmless_once_on_the_page_and_not_in_the_data() -> None:
-    odd: Column = Column("jax", "cpu", Options(dtype="*x*"))
-    one = dataclasses.replace(BREAKDOWN, repaid=[BreakEven(ROW, MINE, odd, 300.0, 77.5)])
-    assert "Against jax cpu dtype=\\*x\\*, it" in drawn(section([one]))
-    assert any(sentence.startswith("Against jax cpu dtype=*x*, it") for sentence in as_data([one])[0]["sentences"])
-
-
 def test_the_data_have_every_figure_as_it_was_measured() -> None:
     (found,) = as_data([dataclasses.replace(BREAKDOWN, advice=[Advice(Help.JIT, MINE, HALF)])])
     assert (found["scenario"], found["workload"], found["backend"], found["device"], found["options"]) == (
         "dense", "default", "torch", "cpu", "",
     )  # fmt: skip
-    assert found["epoch_ms"] == {
-        "value": 2_000.0,
-        "low": pytest.approx(1_900),
-        "high": pytest.approx(2_100),
-        "trials": 3,
-    }
+    assert found["epoch_ms"] == pytest.approx({"value": 2_000, "low": 1_900, "high": 2_100, "trials": 3})
     assert "rate" not in found and "compile_ms" not in found
     assert found["advice"][0]["what"] is Help.JIT
     assert found["sentences"] == said(advice=[Advice(Help.JIT, MINE, HALF)])

@@ -45,17 +45,3 @@ def test_a_cell_stays_in_its_column_whatever_it_holds() -> None:
     drawn = draw_table(["a", "b"], [["1,230", escape("x|y")], ["007", "1e5"]])
     assert len({line.replace("\\|", "").count("|") for line in drawn.splitlines()}) == 1
     assert table.rows(drawn)[2] == ["007", "1e5"]  # no number is written anew
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ("a|b", "a\\|b"),
-        ("<script>", "\\<script\\>"),
-        ("two\nlines\r\x1b[31m", "two lines \\[31m"),
-        ("mnist_dense", "mnist_dense"),
-        ("`code` *bold*", "\\`code\\` \\*bold\\*"),
-    ],
-)
-def test_text_from_elsewhere_cannot_break_a_table(text: str, escaped: str) -> None:
-    assert escape(text) == escaped

@@ -9,13 +9,25 @@ from kerasbench.analysis.findings import findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.report.pages import INDEX, made_from, named, pages_with_quotations, quoted, slug, stale, write
+from kerasbench.report import pages as report_pages
+from kerasbench.report.pages import (
+    INDEX,
+    draw,
+    made_from,
+    named,
+    pages_with_quotations,
+    quoted,
+    save_report,
+    slug,
+    stale,
+    write,
+)
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import SWEEP, Effort, Record, RunConfig
+from kerasbench.results.record import INTERRUPTED, SWEEP, Effort, Record, RunConfig
 from kerasbench.results.store import Store
 from tests import made
+from tests.report.test_sweep import CROSSING, swept
 
-ROOT = Path(__file__).parents[2]
 MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
@@ -217,13 +229,6 @@ def test_what_is_no_page_cannot_be_checked(
     assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])
 
 
-def test_a_folder_without_results_is_an_error_that_says_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["report", str(tmp_path)]) == 1
-    assert "no result files here" in capsys.readouterr().err
-
-
 def test_machines_have_names_of_their_own() -> None:
     assert slug(made.MACHINE).startswith("chip-9-")
     assert slug(OTHER).startswith("chip-10-b-")
@@ -270,3 +275,44 @@ def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_
         write(made_from([tmp_path]))
     assert all(f"{file}: left as it is" in str(caught.value) for file in mine)
     assert {file: file.read_text() for file in mine} == mine
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Store:
+    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
+
+
+def refuse(*_: object) -> None:
+    raise ResultsError("no space left")
+
+
+def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
+    drawn = save_report(made.record(made.trial()), empty)
+    assert "## Training step" in drawn.tables.read_text()
+    assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (empty.data, None, "", False)
+    interrupted = made.record(made.trial())
+    interrupted.stopped_because = INTERRUPTED
+    assert save_report(interrupted, empty).interrupted
+
+
+def test_tables_that_the_disk_refuses_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_pages, "replace", refuse)
+    drawn = save_report(made.record(made.trial()), empty)
+    assert (drawn.unsaved, drawn.found.record) == ("no space left", made.record(made.trial()))
+
+
+def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(empty: Store) -> None:
+    assert save_report(made.record(made.trial()), empty, "no space left").unsaved == "no space left"
+    assert not empty.tables.exists()
+
+
+def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:
+    saved = save_report(swept(**CROSSING), empty)
+    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
+    assert f"]({saved.plot.name})" in saved.tables.read_text()
+
+
+def test_report_draws_into_a_folder(tmp_path: Path) -> None:
+    store(tmp_path, swept(**CROSSING))
+    (file,) = draw([tmp_path], tmp_path / "plots")
+    assert file.name.startswith("chip-9-") and file.name.endswith("-sweep.svg")
