@@ -35,9 +35,7 @@ def by_turns(first: int, factor: float = 1.0) -> list[Record]:
     runs = [run(factor * each) for each in SCATTER]
     return [
         dataclasses.replace(
-            one,
-            started=str(first + 2 * index),
-            trials=[dataclasses.replace(trial, code="a") for trial in one.trials],
+            one, started=str(first + 2 * index), trials=[dataclasses.replace(trial, code="a") for trial in one.trials]
         )
         for index, one in enumerate(runs)
     ]

@@ -20,10 +20,7 @@ def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Record:
     """Backends by their steps, in ms, at each of BATCHES, give or take a thousandth."""
     trials = [
         made.trial(
-            index,
-            backend=backend,
-            found=made.measurement(step_ms * (1 + index / 1000)),
-            options=Options(batch=batch),
+            index, backend=backend, found=made.measurement(step_ms * (1 + index / 1000)), options=Options(batch=batch)
         )
         for backend, steps in series.items()
         for batch, step_ms in zip(BATCHES, steps, strict=False)

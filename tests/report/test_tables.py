@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.analysis.findings import Figure, Findings, Side, findings
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.protocol.columns import Device, Options
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
 from kerasbench.report.page import document, explained
@@ -70,9 +70,6 @@ def test_an_explanation_says_what_was_disturbed_and_how_it_was_measured() -> Non
     trials = [made.trial(index, found=made.with_parts(), noise=(made.DISTURBED,)) for index in (1, 2, 3)]
     titles = [section.title for section in explained(findings(made.record(*trials, rounds=3))).sections]
     assert titles == ["Where the time goes", "Warnings", "How this was measured"]
-
-
-JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 
 
 def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
