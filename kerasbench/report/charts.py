@@ -10,8 +10,8 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.series import Crossing, SizeSeries
-from kerasbench.protocol.columns import Axis, Column
+from kerasbench.analysis.series import SizeSeries
+from kerasbench.protocol.columns import Column
 from kerasbench.report.figures import about, failed, names, percent, significant, timed_in, times
 from kerasbench.report.sections import (
     LEVEL,
@@ -173,13 +173,11 @@ def _panel(series: SizeSeries) -> Panel:
         Line(named[column], seen[column].colour, steps_ms[column], column.backend, seen[column].opacity)
         for column in measured
     ]
-    crossovers = [_crossover(series.axis, crossing) for duel in series.duels for crossing in duel.crossings]
-    return Panel(series.label, series.axis, lines, crossovers)
-
-
-def _crossover(axis: Axis, crossing: Crossing) -> Crossover:
-    text = f"crossover at about {axis} {about(axis, crossing.at)}"
-    if crossing.interval is not None:
-        low, high = crossing.interval
-        text += f" ({about(axis, low)}–{about(axis, high)})"
-    return Crossover(crossing.at, crossing.interval, text)
+    axis, crossovers = series.axis, []
+    for crossing in itertools.chain.from_iterable(duel.crossings for duel in series.duels):
+        text = f"crossover at about {axis} {about(axis, crossing.at)}"
+        if crossing.interval is not None:
+            low, high = crossing.interval
+            text += f" ({about(axis, low)}–{about(axis, high)})"
+        crossovers.append(Crossover(crossing.at, crossing.interval, text))
+    return Panel(series.label, axis, lines, crossovers)

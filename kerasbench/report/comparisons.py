@@ -144,10 +144,7 @@ def rows(found: Versus) -> Iterator[list[str | float | None]]:
 
 
 def versions(found: Findings, briefly: bool = False) -> Section | None:
-    """Return the answer and the training step, and as a part what else differs.
-
-    ``briefly``: of many figures only those that differ significantly.
-    """
+    """Return the answer and the training step, and in parts what else differs; ``briefly``: few of many figures."""
     if not found.versus:
         return None
     first, *others = (_versions(one, found.summary, briefly) for one in found.versus)

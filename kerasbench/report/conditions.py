@@ -101,10 +101,7 @@ def _passed_through(summary: Summary) -> Iterator[str]:
 
 
 def _versions(record: Record) -> Iterator[str]:
-    """Yield the versions that the children really ran, by package, in one line.
-
-    If interpreters have labels: what is the same in all columns in one line, and what differs in another.
-    """
+    """Yield the versions that the children ran: if interpreters have labels, what is the same and what differs."""
     columns: dict[str, dict[str, list[Column]]] = {}  # by package and version
     for trial in record.trials:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():

@@ -90,10 +90,7 @@ SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow"}  # torch writes itself in s
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
-    """Return how sentences call each column: ``JAX``, ``torch on the GPU``, ``TensorFlow @keras-3.14 with jit=on``.
-
-    Devices are named if there are several.
-    """
+    """Return how sentences call each column: ``JAX``, ``torch on the GPU`` if there are several devices."""
     unique = list(columns)
     several = len({column.device for column in unique}) > 1
     return {column: _name(column, several) for column in unique}
@@ -225,16 +222,11 @@ def metric_section(
         for name in metrics:
             values = [value(row, column, name) for column in summary.columns]
             if any(cell != EMPTY for cell in values):
-                lines.append([*texts(row.label, title_of(name)), *values])
-    if not lines:
-        return None
+                metric = BY_NAME[name]
+                title_of = f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+                lines.append([*texts(row.label, title_of), *values])
     table = Table(["scenario", "figure", *(column.label for column in summary.columns)], lines)
-    return Section(title, table=table, notes=notes)
-
-
-def title_of(name: str) -> str:
-    metric = BY_NAME[name]
-    return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+    return Section(title, table=table, notes=notes) if lines else None
 
 
 def value(row: Row, column: Column, name: str, unit: str = "") -> Cell:
@@ -253,10 +245,7 @@ def estimated(found: Estimate, unit: str = "") -> Cell:
 
 
 def timed(row: Row, column: Column, ranking: Ranking) -> Cell:
-    """Return the step of a case with its marks: ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others.
-
-    A case that is compared with no other has its own interval.
-    """
+    """Return the step of a case with its marks: ``2.45 ms`` for the fastest, ``8.62 ms, 3.52× ±2 %`` for the others."""
     case = row.cases.get(column)
     found = case.estimate(row.headline) if case else None
     if found is None:
@@ -264,7 +253,7 @@ def timed(row: Row, column: Column, ranking: Ranking) -> Cell:
     unit, ratio = BY_NAME[row.headline].unit, ranking.over_fastest(column)
     if column == ranking.fastest and ranking.comparisons:
         text = f"{significant(found.value)} {unit}"
-    elif ratio is None:
+    elif ratio is None:  # it is compared with no other
         text = with_interval(found, unit)
     else:
         text = f"{significant(found.value)} {unit}, {factor(ratio)}"

@@ -72,8 +72,9 @@ def _of_run(found: Findings, data: Path) -> dict[Path, str]:
 
 
 def default_places(folder: Path) -> list[Path]:
-    """Return what ``report`` works on by default: results/, and the project's pages that quote from it."""
-    return [folder / "results", *pages_with_quotations(folder)]
+    """Return what ``report`` works on by default: results/, and the pages of the project that quote from it."""
+    candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
+    return [folder / "results", *(file for file in candidates if MARKER.search(_text(file) or ""))]
 
 
 def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
@@ -84,13 +85,9 @@ def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple
 
 
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
-    """Return the text of every page that the given folders, result files and markdown pages should have.
+    """Return the text of every page that these places should have; ``tell`` hears of what cannot be read in a folder.
 
-    A folder has the pages of its runs and an index, a result file has its own, and a markdown page (its
-    name ends in .md) has quotations between markers. ``tell`` hears of what cannot be read in a folder.
-
-    Raises:
-        ResultsError: data that cannot be read, or a folder without any. UsageError: a marker that names no section.
+    A folder has the pages of its runs and an index, a result file has its own, and a markdown page has quotations.
     """
     pages: dict[Path, str] = {}
     gc.disable()  # it would look for cycles among a million objects that have none
@@ -172,18 +169,8 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def pages_with_quotations(folder: Path) -> list[Path]:
-    """Return the markdown pages of a project that quote tables: README.md, and those in docs/."""
-    candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
-    return [file for file in candidates if MARKER.search(_text(file) or "")]
-
-
 def quoted(file: Path) -> str:
-    """Return a markdown page with its quotations updated; paths in markers count from the page's project.
-
-    Raises:
-        ResultsError: the page or the data cannot be read. UsageError: a marker that names no section.
-    """
+    """Return a markdown page with its quotations updated; paths in markers count from the page's project."""
     text = _text(file)
     if text is None:
         raise ResultsError(f"{file}: no such page")
@@ -220,17 +207,13 @@ def slug(machine: Machine) -> str:
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
-    """Return what each machine's runs amount to, by a name for it; raise ResultsError for bad data."""
+    """Return what each machine's runs amount to, by a name for it."""
     merged = merge_by_machine(record for _, record in among(places, tell))
     return {slug(record.machine): findings(record) for record in merged}
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
-    """Draw each machine's plots into a folder and return them.
-
-    Raises:
-        ResultsError: bad data, or a folder that cannot be written to.
-    """
+    """Draw each machine's plots into a folder and return them."""
     plots: dict[Path, Chart | None] = {}
     for name, found in machines(places, tell).items():
         plots[folder / f"{name}-ratios.svg"] = charts.ratios(found)

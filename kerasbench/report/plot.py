@@ -8,7 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from kerasbench.report.sections import BarChart, Chart, LineChart, Panel, round_numbers
+from kerasbench.report.sections import BarChart, Chart, Panel, round_numbers
 from kerasbench.report.svg import number
 from kerasbench.text import one_line
 
@@ -38,7 +38,10 @@ def figure(chart: Chart) -> NotebookFigure:
         if isinstance(chart, BarChart):
             _bars(drawn, chart)
         else:
-            _lines(drawn, chart)
+            drawn.set_size_inches(WIDTH_IN, PANEL_IN * len(chart.panels) + 0.5)
+            drawn.suptitle(textwrap.fill(chart.caption, WRAPPED), fontsize=9)
+            for axes, panel in zip(drawn.subplots(len(chart.panels), squeeze=False)[:, 0], chart.panels, strict=True):
+                _panel(axes, panel)
     return drawn
 
 
@@ -73,14 +76,6 @@ def _bars(figure: Figure, chart: BarChart) -> None:
     if chart.legend:
         keys = [Patch(color=colour) for _, colour in chart.legend]
         figure.legend(keys, [name for name, _ in chart.legend], loc="outside lower center", ncols=len(keys))
-
-
-def _lines(figure: Figure, chart: LineChart) -> None:
-    figure.set_size_inches(WIDTH_IN, PANEL_IN * len(chart.panels) + 0.5)
-    figure.suptitle(textwrap.fill(chart.caption, WRAPPED), fontsize=9)
-    rows: list[Axes] = list(figure.subplots(len(chart.panels), squeeze=False)[:, 0])
-    for axes, panel in zip(rows, chart.panels, strict=True):
-        _panel(axes, panel)
 
 
 def _panel(axes: "Axes", panel: Panel) -> None:

@@ -1,6 +1,6 @@
 """The tables of a page: steps, verdicts, epochs, prediction, devices, twins, sittings, noise, and those of a sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict, sign
@@ -101,62 +101,48 @@ def controls(found: Findings) -> Section | None:
     return Section("A/A control: what this machine cannot distinguish", lines=lines, notes=notes) if lines else None
 
 
-def epochs(found: Findings) -> Section | None:
-    return metric_section(
-        found.plain,
-        "Epoch",
-        ("train_step_ms", "epoch_s", "epoch_overhead_ms", "steady_step_ms", "train_samples_per_s"),
-        [
-            "An epoch of the published length is its overhead plus its steps. Overhead: starting the input pipeline, "
-            "validation, a partial last batch.",
-            "The overhead and the steps are not measured in turn: where the machine's speed changes in between, the "
-            "overhead is off by that share of a short epoch. Ratios are not.",
-            "Where an epoch is one step, the two cannot be told apart.",
-        ],
-    )
+def _of_metrics(title: str, metrics: str, *notes: str, needed: str = "") -> Callable[[Findings], Section | None]:
+    """Return what builds a section of these metrics."""
+    return lambda found: metric_section(found.plain, title, metrics.split(), notes, needed)
 
 
-def full_epochs(found: Findings) -> Section | None:
-    return metric_section(
-        found.plain,
-        "All published epochs",
-        ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s"),
-        ["Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch."],
-        needed="total_s",
-    )
-
-
-def predicted(found: Findings) -> Section | None:
-    return metric_section(
-        found.plain,
-        "Real epochs and a + b · steps",
-        ("later_epoch_s", "predicted_epoch_s", "prediction_ratio"),
-        [
-            "Measured: the mean of all epochs after the first, which compiles. Predicted: a + b · steps, where a is "
-            "what an epoch costs once and b the time of a step. They are measured seconds apart."
-        ],
-        needed="total_s",
-    )
-
-
-def prediction(found: Findings) -> Section | None:
-    return metric_section(
-        found.plain,
-        "Prediction",
-        (
-            "predict_p50_ms",
-            "predict_p90_ms",
-            "predict_p99_ms",
-            "predict_batch_p50_ms",
-            "predict_batch_p90_ms",
-            "predict_samples_per_s",
-        ),
-        [
-            "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the "
-            "whole data set, or if the publication used 32).",
-            "Throughput: predict over the test samples.",
-        ],
-    )
+epochs = _of_metrics(
+    "Epoch",
+    "train_step_ms epoch_s epoch_overhead_ms steady_step_ms train_samples_per_s",
+    "An epoch of the published length is its overhead plus its steps. Overhead: starting the input pipeline, "
+    "validation, a partial last batch.",
+    "The overhead and the steps are not measured in turn: where the machine's speed changes in between, the overhead "
+    "is off by that share of a short epoch. Ratios are not.",
+    "Where an epoch is one step, the two cannot be told apart.",
+)
+full_epochs = _of_metrics(
+    "All published epochs",
+    "total_s epoch_s train_loss train_accuracy val_accuracy predict_s",
+    "Run in full, shuffled, as published. The first epoch, which compiles, is in the total and in the epoch.",
+    needed="total_s",
+)
+predicted = _of_metrics(
+    "Real epochs and a + b · steps",
+    "later_epoch_s predicted_epoch_s prediction_ratio",
+    "Measured: the mean of all epochs after the first, which compiles. Predicted: a + b · steps, where a is what an "
+    "epoch costs once and b the time of a step. They are measured seconds apart.",
+    needed="total_s",
+)
+prediction = _of_metrics(
+    "Prediction",
+    "predict_p50_ms predict_p90_ms predict_p99_ms predict_batch_p50_ms predict_batch_p90_ms predict_samples_per_s",
+    "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the whole data "
+    "set, or if the publication used 32).",
+    "Throughput: predict over the test samples.",
+)
+learning = _of_metrics(
+    "Learning",
+    "final_loss final_accuracy",
+    "After the same few steps from the same weights on the same batches: near-equal figures mean that the backends "
+    "computed the same thing.",
+    "They say nothing of the model at the end of its training.",
+    "On samples that were not trained on, where the publication had any.",
+)
 
 
 def cold_start(found: Findings) -> Section | None:
@@ -186,20 +172,6 @@ def devices(found: Findings) -> Section | None:
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
     return Section("CPU against GPU", table=table, notes=[note]) if rows else None
-
-
-def learning(found: Findings) -> Section | None:
-    return metric_section(
-        found.plain,
-        "Learning",
-        ("final_loss", "final_accuracy"),
-        [
-            "After the same few steps from the same weights on the same batches: near-equal figures mean that the "
-            "backends computed the same thing.",
-            "They say nothing of the model at the end of its training.",
-            "On samples that were not trained on, where the publication had any.",
-        ],
-    )
 
 
 def noise(found: Findings) -> Section | None:

@@ -1,10 +1,12 @@
 """Runs, machines and versions side by side."""
 
 import dataclasses
+import io
 
 import pytest
+from rich.console import Console
 
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import compare
 from kerasbench.events import RoundEnded, RunStarted
@@ -64,12 +66,6 @@ def test_of_one_run_a_side_there_is_a_ratio_without_an_interval_and_one_beside_a
     assert "beside: the ratio to another column of the same run" in page
 
 
-def test_between_machines_no_verdict_is_explained() -> None:
-    page = drawn(comparisons.changes(compare([run()], [dataclasses.replace(run(), machine=OTHER)]), "a", "b"))
-    assert rows(page)[1][5] == NOTHING
-    assert "Welch" not in page and "without verdicts" in page
-
-
 def test_what_fails_now_is_named_with_its_cause() -> None:
     failed = made.record(made.trial(failure=dataclasses.replace(made.FAILURE, cause="died | *hard*")))
     page = drawn(comparisons.changes(compare([run()], [failed]), "a", "b"))
@@ -104,25 +100,12 @@ def test_what_one_machine_has_not_measured_is_left_open_and_what_failed_is_named
     assert found["conv"] == ["box: torch cpu", NOTHING, "**2.10 ms**"]
 
 
-def test_a_sweep_s_sizes_stand_in_lines_of_their_own_by_the_step_inside_an_epoch() -> None:
-    sized = run(options=Options(batch=8))
-    assert rows(drawn(comparisons.side_by_side([("m1", summarize(sized))])))[1] == [
-        "dense batch=8",
-        "m1: torch cpu",
-        "**2.00 ms ±0.2 %**",
-    ]
-
-
 WORSE = SLOWER | {NEW: {"step_ms": 2.2, "first_ms": 600, "mib": 1024, "rate": 0.5}}
 TITLE = "new against old"
 
 
-def of(found: Record) -> Findings:
-    return findings(found)
-
-
 def test_the_answer_counts_and_names_what_is_worse() -> None:
-    text = drawn(page.screen(of(record(*trials(WORSE), *trials(ALIKE, "jax")))))
+    text = drawn(page.screen(findings(record(*trials(WORSE), *trials(ALIKE, "jax")))))
     answer = section(text, TITLE)
     assert "Training step of new against old, 2 rows: slower in 1, the same in 1; geometric mean" in answer
     said = [line for line in answer.splitlines() if line.startswith("- ")]
@@ -137,7 +120,7 @@ def test_the_answer_counts_and_names_what_is_worse() -> None:
 
 
 def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
-    text = drawn(page.screen(of(record(*trials(WORSE)))))
+    text = drawn(page.screen(findings(record(*trials(WORSE)))))
     head, line = rows(section(text, TITLE))
     assert head == ["scenario", "column", "@old", "@new", "head / base", "base / base", "verdict"]
     assert line[:2] == ["dense", "torch cpu"] and line[-1] == "**slower**"
@@ -153,28 +136,28 @@ def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
 
 
 def test_every_backend_has_its_own_mean() -> None:
-    one = comparisons.sentences(of(record(*trials(WORSE), *trials(ALIKE, name="conv"))).versus[0])[0]
+    one = comparisons.sentences(findings(record(*trials(WORSE), *trials(ALIKE, name="conv"))).versus[0])[0]
     assert "geometric mean of the ratios 1.0" in one and "(" not in one
-    two = comparisons.sentences(of(record(*trials(WORSE), *trials(ALIKE, "jax"))).versus[0])[0]
+    two = comparisons.sentences(findings(record(*trials(WORSE), *trials(ALIKE, "jax"))).versus[0])[0]
     assert two.endswith(("(torch cpu 1.096, jax cpu 1.000).", "(jax cpu 1.000, torch cpu 1.096)."))
 
 
 def test_a_terminal_shows_of_many_figures_those_that_differ() -> None:
     names = ("dense", "conv", "deep", "wide")
-    many = of(record(*trials(WORSE), *(one for name in names[1:] for one in trials(ALIKE, name=name))))
+    many = findings(record(*trials(WORSE), *(one for name in names[1:] for one in trials(ALIKE, name=name))))
     title = "First step, prediction and memory"
     brief = section(drawn(page.screen(many)), title)
     assert [one[0] for one in rows(brief)[1:]] == ["dense"] * 3
     assert "Not shown: 13 figures without a significant difference." in brief
     whole = section(drawn(page.whole(many)), title)
     assert len(rows(whole)) == 1 + 16 and "Not shown" not in whole
-    alike = of(record(*(one for name in names for one in trials(ALIKE, name=name))))
+    alike = findings(record(*(one for name in names for one in trials(ALIKE, name=name))))
     none = section(drawn(page.screen(alike)), title)
     assert "|" not in none and "Not shown: 16 figures" in none
 
 
 def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> None:
-    text = drawn(page.screen(of(record(*trials(SLOWER), *trials(ALIKE | {AGAIN: {"step_ms": 2.5}}, "jax")))))
+    text = drawn(page.screen(findings(record(*trials(SLOWER), *trials(ALIKE | {AGAIN: {"step_ms": 2.5}}, "jax")))))
     head, jax, torch = rows(section(text, TITLE))
     place = head.index("base / base")
     assert (jax[place], jax[-1]) == ("1.24 ±0.0 %", "–")
@@ -185,7 +168,7 @@ def test_the_control_is_printed_beside_each_ratio_and_takes_verdicts_away() -> N
 
 
 def test_a_threshold_and_few_rounds_are_said() -> None:
-    text = drawn(page.whole(of(record(*trials(ALIKE, blocks=1), threshold=0.05))))
+    text = drawn(page.whole(findings(record(*trials(ALIKE, blocks=1), threshold=0.05))))
     notes = section(text, TITLE)
     assert "by more than 5 %. Same: significantly within 5 %." in notes
     assert "Fewer than three rounds" in notes
@@ -200,7 +183,7 @@ def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> N
         for one in trials(ALIKE)
     ]
     failed = made.trial(1, backend="jax", failure=made.FAILURE, options=OLD)
-    found = of(record(*changed, failed, made.trial(1, backend="jax", options=NEW)))
+    found = findings(record(*changed, failed, made.trial(1, backend="jax", options=NEW)))
     said = comparisons.sentences(found.versus[0])
     assert said[0] == "No training step was measured with both versions."
     assert said[1].startswith("dense torch cpu: new computes something else than old: the loss of step 2 is 2, ")
@@ -210,16 +193,12 @@ def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> N
 
 def test_a_head_that_fails_is_said_with_its_cause() -> None:
     kept = [one for one in trials(ALIKE) if one.options != NEW]
-    found = of(record(*kept, made.trial(1, failure=made.FAILURE, options=NEW)))
+    found = findings(record(*kept, made.trial(1, failure=made.FAILURE, options=NEW)))
     (line,) = comparisons.worse(found.versus[0])
     assert line.startswith("dense torch cpu: new fails, old does not: crash: ")
 
 
 def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
-    import io
-
-    from rich.console import Console
-
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=300))
     run = dataclasses.replace(record(*trials(SLOWER)), stopped_because="")
@@ -230,15 +209,11 @@ def test_after_a_round_the_answer_is_that_of_the_versions() -> None:
 
 
 def test_figures_become_data() -> None:
-    found = of(record(*trials(SLOWER)))
+    found = findings(record(*trials(SLOWER)))
     first, *_ = comparisons.rows(found.versus[0])
     line = dict(zip(comparisons.COLUMNS, first, strict=True))
-    assert (line["scenario"], line["backend"], line["options"], line["figure"]) == (
-        "dense",
-        "torch",
-        "",
-        "train_step_ms",
-    )
+    known = {"scenario": "dense", "backend": "torch", "options": "", "figure": "train_step_ms"}
+    assert known.items() <= line.items()
     assert line["verdict"] == "slower" and isinstance(line["low"], float)
 
 
@@ -247,5 +222,5 @@ def test_a_hostile_label_moves_no_cursor() -> None:
     hostile = {odd: {"step_ms": 2.0}, NEW: {"step_ms": 2.0}}
     run = record(*trials(hostile))
     asked = dataclasses.replace(run.config, versus=[odd.environment, "new"])
-    text = drawn(page.whole(of(dataclasses.replace(run, config=asked))))
+    text = drawn(page.whole(findings(dataclasses.replace(run, config=asked))))
     assert "\x1b" not in text

@@ -12,10 +12,10 @@ from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report import pages as report_pages
 from kerasbench.report.pages import (
     INDEX,
+    default_places,
     draw,
     made_from,
     named,
-    pages_with_quotations,
     quoted,
     save_report,
     slug,
@@ -164,6 +164,8 @@ def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.
     for place in (tmp_path / "x.json", tmp_path):
         assert main(["report", str(place)]) == 1
     assert "no result files here that can be read" in capsys.readouterr().err
+    assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
+    assert "--format takes markdown, csv" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -181,7 +183,7 @@ def page(tmp_path: Path) -> Path:
 
 
 def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Path) -> None:
-    assert pages_with_quotations(page.parent) == [page]
+    assert default_places(page.parent) == [page.parent / "results", page]
     pages = made_from([page])
     assert stale(pages) == [page]
     assert write(pages) == [page]
@@ -204,17 +206,6 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
         made_from([page])
     with pytest.raises(ResultsError, match="no such page"):
         made_from([page.parent / "GONE.md"])
-
-
-def test_csv_and_json_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store(tmp_path)
-    assert main(["report", str(tmp_path), "--format", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("machine,scenario,workload,")
-    assert main(["report", str(tmp_path), "--format", "json"]) == 0
-    assert '"chip": "Chip 9"' in capsys.readouterr().out
-    assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
-    assert "--format takes markdown, csv" in capsys.readouterr().err
-    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 
 @pytest.mark.parametrize("arguments", [["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot"]])

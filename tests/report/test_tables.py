@@ -335,6 +335,7 @@ def published(monkeypatch: pytest.MonkeyPatch, *figures: Figure, name: str = "de
 
 
 def test_both_devices_their_ratio_and_what_is_measured_stand_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert published(monkeypatch, FIGURE, name="mine") == published(monkeypatch) == ""
     text = published(monkeypatch, FIGURE)
     lines = [line.replace("\\|", "/") for line in text.splitlines()]
     header, line = table.rows("\n".join(lines))
@@ -363,11 +364,6 @@ def test_what_else_was_published_is_one_remark_for_each_row(monkeypatch: pytest.
     )
     assert published(monkeypatch, noted).count("- dense: accuracy 0 / 0.9; \\*two\\* runs.") == 1
     assert Figure("a", "b", "", "", "", Side(accuracy=0.0), None).remarks == ["accuracy 0 / –"]
-
-
-def test_a_row_of_which_nothing_was_published_is_in_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert published(monkeypatch, FIGURE, name="mine") == ""
-    assert published(monkeypatch) == ""
 
 
 @pytest.mark.parametrize(("suite", "shown"), [("published", True), (None, True), ("", False)])
