@@ -81,10 +81,9 @@ def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
         os.chown(own, 12345, -1)
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "another user's" in capsys.readouterr().err
-
-
-def test_a_broken_pyproject_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own.unlink()
     (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
+    monkeypatch.undo()
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "not TOML" in capsys.readouterr().err
 
@@ -139,10 +138,13 @@ def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: 
 
 
 def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> None:
-    found = Interpreters({TORCH: "/no/such/python"}, {TORCH: "--python"})
+    old = Environment("torch", "old")
+    found = Interpreters(dict.fromkeys((TORCH, old), "/no/such/python"), dict.fromkeys((TORCH, old), "--python"))
     found.require([JAX])
     with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
         found.require([TORCH])
+    with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
+        found.require([old])
 
 
 def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
@@ -151,19 +153,7 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
     found = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)
     assert list(map(str, found.columns(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
     assert found.labels() == ["old", "new"]
-    assert [found.of(Environment("torch", label)) for label in ("", "old", "new")] == [
-        "/torch/python",
-        "/other/python",
-        "/new/python",
-    ]
-    assert (found.source(Environment("torch", "old")), found.source(Environment("jax", "old"))) == (
-        "--python",
-        str(file),
-    )
+    interpreters = [found.of(Environment("torch", label)) for label in ("", "old", "new")]
+    assert interpreters == ["/torch/python", "/other/python", "/new/python"]
+    assert [found.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().columns(["jax"]) == [JAX]
-
-
-def test_a_labelled_interpreter_that_is_not_there_is_refused_by_its_whole_name() -> None:
-    found = Interpreters({Environment("torch", "old"): "/no/such/python"}, {Environment("torch", "old"): "--python"})
-    with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
-        found.require([Environment("torch", "old")])

@@ -38,20 +38,13 @@ def test_cpu_builds_beside_a_card(box: Facts) -> None:
         ("warning", "jax", f"$ {CREATE} jax --cuda --force"),
         ("warning", "torch", f"$ {CREATE} torch --cuda --force"),
     ]
+    on_old_driver = driven_by(cases.of(facts, "torch"), "470.256.02")
+    assert said(on_old_driver) == [("warning", "torch", "update the NVIDIA driver, 525 or newer")]
     assert cases.causes(facts) == [
         "this tensorflow is built for CUDA 12 and sees no GPU, though the driver lists one",
         "this jax is a CPU build, on a machine with NVIDIA H200",
         "this torch is a CPU build, on a machine with NVIDIA H200",
     ]
-
-
-def test_cpu_builds_beside_a_card_whose_driver_speaks_no_cuda_that_is_left(box: Facts) -> None:
-    facts = driven_by(cases.of(of_cpu_builds(box), "torch"), "470.256.02")
-    assert said(facts) == [("warning", "torch", "update the NVIDIA driver, 525 or newer")]
-
-
-def test_cpu_builds_are_right_where_there_is_no_card(box: Facts) -> None:
-    assert diagnose(cases.on(of_cpu_builds(box), cards=[], makers=["AMD"])) == []
 
 
 def test_a_driver_that_is_too_old_for_cuda_13(box: Facts) -> None:
@@ -73,17 +66,6 @@ def test_a_driver_that_no_build_fits_is_to_be_updated_itself(box: Facts) -> None
         ("error", "tensorflow", "update the NVIDIA driver, 525 or newer"),
         ("error", "torch", "update the NVIDIA driver, 580 or newer"),
     ]
-
-
-def test_what_sees_the_gpu_is_not_told_that_it_cannot(box: Facts) -> None:
-    """NVIDIA's forward compatibility packages let a data centre's driver run a newer CUDA."""
-    assert diagnose(driven_by(box, "535.183.06")) == []
-
-
-def test_an_old_build_for_an_old_driver_is_left_alone(box: Facts) -> None:
-    """CUDA 11 asks for driver 450: the list of drivers does not reach that far down."""
-    facts = cases.sees(cases.of(box, "torch"), "torch", torch_wheel="CUDA 11.8")
-    assert diagnose(driven_by(facts, "470.256.02")) == []
 
 
 def test_a_card_on_the_bus_without_a_driver(box: Facts) -> None:
@@ -108,15 +90,8 @@ def test_cards_that_the_shell_hides(box: Facts, value: str, shown: int) -> None:
     facts = dataclasses.replace(facts, variables={"CUDA_VISIBLE_DEVICES": value})
     assert said(facts) == [("note", "", "$ unset CUDA_VISIBLE_DEVICES")]
     assert cases.causes(facts) == [f"CUDA_VISIBLE_DEVICES={value} shows {shown} of 3 NVIDIA GPUs"]
-
-
-def test_what_the_shell_hides_is_not_taken_for_a_broken_build(box: Facts) -> None:
-    facts = cases.sees(dataclasses.replace(box, variables={"CUDA_VISIBLE_DEVICES": "-1"}), "torch")
-    assert [severity for severity, _, _ in said(facts)] == ["note"]
-
-
-def test_a_variable_that_hides_nothing_is_not_worth_a_word(box: Facts) -> None:
-    assert diagnose(dataclasses.replace(box, variables={"CUDA_VISIBLE_DEVICES": "0"})) == []
+    blind = cases.sees(facts, "torch")
+    assert [severity for severity, _, _ in said(blind)] == ["note"]  # the build is not to blame
 
 
 def test_a_card_for_one_process_at_a_time(box: Facts) -> None:
@@ -146,17 +121,8 @@ def test_both_cudnn_wheels_in_one_environment(box: Facts) -> None:
         ("error", "torch", f"$ {CREATE} torch --cuda --force"),
     ]
     assert "overwrite each other's files" in cases.causes(facts)[0]
-
-
-def test_the_wrong_cudnn_is_named_as_the_reason_why_a_backend_does_not_load(box: Facts) -> None:
-    facts = cases.fails(with_both_cudnns(box), "torch", "ImportError: libcudnn.so.9: undefined symbol")
-    assert said(facts)[1] == ("error", "torch", f"$ {CREATE} torch --cuda --force")
-    assert len(said(facts)) == 2
-
-
-def test_both_cudnn_wheels_do_no_harm_to_a_cpu(box: Facts) -> None:
-    facts = cases.sees(cases.sees(with_both_cudnns(box), "tensorflow"), "torch")
-    assert diagnose(cases.on(facts, cards=[], makers=[])) == []
+    broken = cases.fails(facts, "torch", "ImportError: libcudnn.so.9: undefined symbol")
+    assert said(broken)[1] == said(facts)[1] and len(said(broken)) == 2  # and that is why it does not load
 
 
 def test_a_plug_in_that_does_not_belong_to_its_jaxlib(box: Facts) -> None:
@@ -165,6 +131,26 @@ def test_a_plug_in_that_does_not_belong_to_its_jaxlib(box: Facts) -> None:
     assert cases.causes(facts) == ["jax-cuda13-plugin 0.11.0 does not belong to jaxlib 0.12.0.1"]
 
 
-def test_a_second_card_is_no_fault(box: Facts) -> None:
-    cards = [Device(CPU), Device("cuda", 0, "NVIDIA H200"), Device("cuda", 1, "NVIDIA H200")]
-    assert diagnose(cases.sees(cases.on(box, cards=box.machine.cards * 2), "torch", cards)) == []
+BOX = cases.load("cuda")
+TWO_CARDS = [Device(CPU), Device("cuda", 0, "NVIDIA H200"), Device("cuda", 1, "NVIDIA H200")]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        cases.on(of_cpu_builds(BOX), cards=[], makers=["AMD"]),
+        # NVIDIA's forward compatibility packages let a data centre's driver run a newer CUDA.
+        driven_by(BOX, "535.183.06"),
+        # CUDA 11 asks for driver 450: the list of drivers does not reach that far down.
+        driven_by(cases.sees(cases.of(BOX, "torch"), "torch", torch_wheel="CUDA 11.8"), "470.256.02"),
+        dataclasses.replace(BOX, variables={"CUDA_VISIBLE_DEVICES": "0"}),
+        cases.on(cases.sees(cases.sees(with_both_cudnns(BOX), "tensorflow"), "torch"), cards=[], makers=[]),
+        cases.sees(cases.on(BOX, cards=BOX.machine.cards * 2), "torch", TWO_CARDS),
+    ],
+    ids=[
+        "CPU builds without a card", "it sees the GPU with an old driver", "an old build for an old driver",
+        "nothing is hidden", "both cuDNN wheels for a CPU", "a second card",
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of(facts: Facts) -> None:
+    assert diagnose(facts) == []
