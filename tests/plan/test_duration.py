@@ -49,6 +49,7 @@ def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
     found = duration.scatter_of(summarize(three_rounds(scatter=0.1)))
     assert found is not None
     assert 0.09 < found < 0.11
+    assert duration.scatter_of(summarize(made.record(made.trial(), made.trial(backend="jax")))) is None
 
 
 def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
@@ -60,10 +61,6 @@ def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
     assert duration.scatter_of(dataclasses.replace(summary, rankings=rankings)) is None
 
 
-def test_too_few_rounds_tell_nothing() -> None:
-    assert duration.scatter_of(summarize(made.record(made.trial(), made.trial(backend="jax")))) is None
-
-
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
     for name in ("2026-01-03.json", "a.json", "b.json"):
@@ -72,13 +69,9 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     assert found.trial_s == {case.key: 9.0 for case in PLANNED.cases}
     assert found.source == "2026-01-02T030405.json"
     assert found.scatter is not None
-
-
-def test_another_machine_s_results_say_nothing(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
     other = dataclasses.replace(made.MACHINE, chip="Chip 10")
-    assert duration.recall(tmp_path, other, PLANNED) == duration.History()
-    assert duration.recall(tmp_path / "gone", other, PLANNED) == duration.History()
+    for place in (tmp_path, tmp_path / "gone"):
+        assert duration.recall(place, other, PLANNED) == duration.History()
 
 
 def test_what_was_measured_one_after_another_says_nothing_of_blocks(tmp_path: Path) -> None:
@@ -105,13 +98,8 @@ def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
     assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other case is corrected by this one
     eta.ended(JAX, trial(10.0))
     assert eta.most_s == 2 * 4.0 + 2 * 10.0
-
-
-def test_a_case_that_failed_is_not_waited_for() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
-    eta.ended(TORCH, trial(4.0, failed=True))
-    eta.ended(JAX, trial(4.0))
-    assert (eta.trials, eta.most_s) == (4, 8.0)
+    recalled = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(1)), {TORCH.key: 30.0})
+    assert recalled.most_s == 30 + TYPICAL_S
 
 
 def test_published_epochs_are_guessed_by_their_number() -> None:
@@ -127,15 +115,13 @@ def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_of
     assert (eta.trials, eta.most_s) == (3, 4.0)
 
 
-def test_what_earlier_trials_took_is_expected_again() -> None:
-    assert duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(1)), {TORCH.key: 30.0}).most_s == 30 + TYPICAL_S
-
-
-def test_a_row_that_is_decided_is_not_waited_for() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
-    eta.ended(TORCH, trial(4.0))
-    eta.decided([TORCH])
-    assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
+def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
+    for failed in (True, False):
+        eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
+        eta.ended(TORCH, trial(4.0, failed))
+        if not failed:
+            eta.decided([TORCH])
+        assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
 
 
 def test_more_rounds_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
@@ -170,12 +156,8 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     sized = [made.case("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
-    assert duration.power(made.plan(*columns), 0.03, duration.History()).comparisons == 4
-
-
-def test_a_plan_that_guesses_says_so() -> None:
-    ahead = duration.power(PLANNED, 0.03, duration.History())
-    assert (ahead.scatter, ahead.source) == (TYPICAL_SCATTER, "")
+    ahead = duration.power(made.plan(*columns), 0.03, duration.History())
+    assert (ahead.comparisons, ahead.scatter, ahead.source) == (4, TYPICAL_SCATTER, "")  # it guesses, and says so
     assert list(ahead.detectable) == [3, 12]
 
 

@@ -62,15 +62,10 @@ def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: p
     assert len({first, hashes(other, rows), hashes(net, (np.ones((5, 2)), np.zeros(5)))}) == 3
 
 
-def test_a_model_that_cannot_be_saved_is_said_to_be_none() -> None:
-    with (
-        pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
-        live.saved(model(fails="no get_config")),
-    ):
+def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused() -> None:
+    broken = model(fails="no get_config")
+    with pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"), live.saved(broken):
         pass
-
-
-def test_a_model_that_is_not_built_yet_is_refused_before_anything_is_saved() -> None:
     fresh = model(fails="too late")
     fresh.built = False
     with pytest.raises(UsageError, match="the model is not built: begin it"), live.saved(fresh):
@@ -89,12 +84,8 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     assert count == 3
     assert (back["tokens"].dtype, back["tokens"].tolist()) == (np.int32, x["tokens"].tolist())  # type: ignore[attr-defined]
     assert [array.dtype for array in (*back["rest"], y, weights)] == [np.float32, np.uint8, np.uint8, np.float32]
-
-
-def test_too_few_rows_are_taken_again(tmp_path: Path) -> None:
-    live.write_rows(tmp_path / "rows.npz", (np.arange(3), np.arange(3)))
-    x, _ = source.read_rows(tmp_path / "rows.npz", 5)
-    assert x.tolist() == [0, 1, 2, 0, 1]
+    _, again, _ = source.read_rows(tmp_path / "rows.npz", 5)
+    assert len(again) == 5  # too few rows are taken again
 
 
 @pytest.mark.parametrize(
@@ -133,8 +124,5 @@ def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
         with live.named(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")
-
-
-def test_rows_are_for_a_live_model_alone() -> None:
     with pytest.raises(UsageError, match="is for a live model"), live.named(Settings(), "a", (1, 2)):
         pass

@@ -21,16 +21,13 @@ from tests import made
 def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
     assert request.run(Settings()) == RunConfig()
     assert request.explanation(Settings()) == RunConfig(explain=True)
+    assert request.explanation(Settings(quick=True)).effort == QUICK
 
 
 def test_a_control_is_asked_for_by_itself_or_with_rigour() -> None:
     assert request.run(Settings(control=True)) == RunConfig(control=True)
     assert request.run(Settings(rigorous=True)).control and request.sweep(Settings(["dense"], control=True)).control
     assert not request.run(Settings(rounds=12)).control
-
-
-def test_an_explanation_can_be_quick() -> None:
-    assert request.explanation(Settings(quick=True)).effort == QUICK
 
 
 def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
@@ -121,9 +118,6 @@ def test_efforts() -> None:
     assert request.effort_of(True, None, False).max_rounds == 1
     assert request.effort_of(False, 7, False).min_rounds == request.effort_of(False, 7, False).max_rounds == 7
     assert request.effort_of(False, None, True).min_rounds == 12
-
-
-def test_contradicting_efforts_are_refused() -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         request.effort_of(True, 3, False)
 
@@ -214,12 +208,9 @@ def test_what_is_no_batch_is_refused(text: str, complaint: str) -> None:
         request.parse_batches([text])
 
 
-def test_widths_are_factors() -> None:
-    assert request.parse_widths(["2", "0.5", "1", "2.0"]) == [0.5, 1.0, 2.0]
-
-
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "wide", "1..4"])
-def test_what_is_no_width_is_refused(text: str) -> None:
+def test_widths_are_factors(text: str) -> None:
+    assert request.parse_widths(["2", "0.5", "1", "2.0"]) == [0.5, 1.0, 2.0]
     with pytest.raises(UsageError, match="--width takes factors"):
         request.parse_widths([text])
 
@@ -245,21 +236,15 @@ def test_one_size_is_no_sweep(batches: list[int], widths: list[float]) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "found"), [(64, 128, [81, 102]), (8, 64, [16, 32]), (1, 2, []), (2, 4, [3]), (1, 4, [2, 3])]
 )
-def test_two_batches_divide_a_bracket_where_there_is_room(low: float, high: float, found: list[float]) -> None:
+def test_two_sizes_divide_a_bracket_where_there_is_room(low: float, high: float, found: list[float]) -> None:
     assert request.sizes_between(low, high, whole=True) == found
+    assert request.sizes_between(1, 2, whole=False) == [1.26, 1.59]  # widths
 
 
-def test_two_widths_divide_a_bracket() -> None:
-    assert request.sizes_between(1, 2, whole=False) == [1.26, 1.59]
-
-
-def test_a_sweep_is_of_one_workload() -> None:
+def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
     with pytest.raises(UsageError, match="names 2: dense/a, dense/b; name one of them"):
         request.require_sweepable([made.selected(workload_name="a"), made.selected(workload_name="b")], [DEFAULT])
     request.require_sweepable([made.selected()], [Options(batch=8)])
-
-
-def test_a_width_needs_a_scenario_that_scales() -> None:
     with pytest.raises(UsageError, match="dense has no --width"):
         request.require_sweepable([made.selected()], [Options(batch=8), Options(width=2.0)])
 
