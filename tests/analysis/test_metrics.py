@@ -45,6 +45,7 @@ def test_what_a_trial_does_not_have_is_none() -> None:
     measurement = made.measurement()
     assert read("peak_device_mib", measurement) is None
     assert read("predict_batch_p50_ms", dataclasses.replace(measurement, prediction=measurement.prediction[:1])) is None
+    assert read("predict_samples_per_s", dataclasses.replace(measurement, throughput=None)) is None
 
 
 def test_startup_is_spawn_worker_import_and_device() -> None:
@@ -83,11 +84,6 @@ def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_val
 def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_not_take() -> None:
     assert read("predict_samples_per_s", made.measurement()) == pytest.approx(1_000 / 0.050)
     assert read("compile_ms", made.measurement()) == pytest.approx(300 - 20)
-
-
-def test_what_an_older_kerasbench_did_not_measure_is_none() -> None:
-    old = dataclasses.replace(made.measurement(), throughput=None)
-    assert read("predict_samples_per_s", old) is None
 
 
 def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:

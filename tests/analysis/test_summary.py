@@ -33,19 +33,23 @@ def test_a_case_is_the_geometric_mean_of_its_trials() -> None:
     assert found.trials == 3
 
 
-def test_a_clear_winner_stands_alone() -> None:
-    (place,) = summarize(rounds(jax=[1.0, 1.01, 0.99], torch=[2.0, 2.02, 1.98])).rankings
-    assert (place.fastest, place.level, place.proven) == (Column("jax", "cpu"), [], True)
+JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
 
 
-def test_what_cannot_be_told_apart_is_level() -> None:
-    (place,) = summarize(rounds(jax=[1.0, 1.1, 0.9], tensorflow=[1.01, 1.0, 1.0], torch=[2.0, 2.2, 1.8])).rankings
-    assert place.level == [Column("tensorflow", "cpu")]
-
-
-def test_one_case_alone_is_no_winner() -> None:
-    (place,) = summarize(rounds(torch=[1.0, 1.0, 1.0])).rankings
-    assert place.fastest is None
+@pytest.mark.parametrize(
+    ("steps_ms", "fastest", "level", "proven"),
+    [
+        ({"jax": [1.0, 1.01, 0.99], "torch": [2.0, 2.02, 1.98]}, JAX, [], True),
+        ({"jax": [1.0, 1.1, 0.9], "tensorflow": [1.01, 1.0, 1.0], "torch": [2.0, 2.2, 1.8]}, JAX, [TENSORFLOW], True),
+        ({"torch": [1.0, 1.0, 1.0]}, None, [], False),  # alone
+        ({"jax": [1.0], "torch": [2.0]}, JAX, [], False),  # one round proves nothing
+    ],
+)
+def test_who_is_fastest(
+    steps_ms: dict[str, list[float]], fastest: Column | None, level: list[Column], proven: bool
+) -> None:
+    (ranking,) = summarize(rounds(**steps_ms)).rankings
+    assert (ranking.fastest, ranking.level, ranking.proven) == (fastest, level, proven)
 
 
 def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
@@ -55,17 +59,6 @@ def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -
     assert row.cases[Column("torch", "cpu")].failure is made.FAILURE
     (row,) = summarize(made.record(made.trial(1), rounds=0)).rows
     assert len(row.cases[Column("torch", "cpu")].trials) == 1
-
-
-def test_the_terms_of_a_column_are_those_that_its_children_found() -> None:
-    assert summarize(rounds(torch=[1.0])).terms == {
-        Column("torch", "cpu"): ["not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"]
-    }
-
-
-def test_one_round_proves_nothing() -> None:
-    (place,) = summarize(rounds(jax=[1.0], torch=[2.0])).rankings
-    assert not place.proven
 
 
 def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
@@ -133,12 +126,6 @@ def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str,
         Column("torch", "cpu"): [terms],
         Column("torch", "cpu", Options(threads=2)): [terms + where],
     }
-
-
-def test_options_make_columns_of_their_own() -> None:
-    half = dataclasses.replace(DEFAULT, dtype="mixed_bfloat16")
-    summary = summarize(made.record(made.trial(), made.trial(options=half)))
-    assert summary.columns == [Column("torch", "cpu"), Column("torch", "cpu", Options(dtype="mixed_bfloat16"))]
 
 
 def blocks(*found: tuple[int, int, str]) -> Record:
@@ -292,6 +279,9 @@ def test_where_too_few_are_left_nobody_is_fastest_and_the_sentence_says_why() ->
     assert said.startswith("dense: JAX looks fastest, ")
     assert "⚠ Not decided: other processes used 50% of this machine; torch suffers most from that (6 times as" in said
     assert said.endswith("Close them and run again.")
+    text = page.document(found)
+    assert "**1." not in text
+    assert "Not decided: other processes used the processors: dense. Remedy: close other programs and run" in text
 
 
 def test_blocks_without_disturbance_decide_alone() -> None:
@@ -316,11 +306,3 @@ def test_who_suffers_most_is_said_only_where_it_was_measured() -> None:
     assert even is not None
     assert even.share == pytest.approx(1 / CORES)
     assert even.slowed is None
-
-
-def test_the_terminal_the_page_and_the_warnings_mark_the_row() -> None:
-    text = page.document(found_in(range(12)))
-    assert "**1." not in text
-    assert (
-        "Not decided: other processes used the processors: dense. Remedy: close other programs and run again." in text
-    )

@@ -108,6 +108,7 @@ def test_each_backend_s_head_is_held_against_its_own_base() -> None:
 def test_a_threshold_hides_smaller_differences() -> None:
     assert verdicts(only(*trials(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
     assert only(*trials(SLOWER), threshold=0.0).effect == 0.03  # but nothing below the usual one is called different
+    assert versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
 def test_first_step_memory_and_prediction_are_compared_too() -> None:
@@ -120,18 +121,15 @@ def test_first_step_memory_and_prediction_are_compared_too() -> None:
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
-    found = only(*trials(SLOWER | {AGAIN: {"step_ms": 2.5}}))
+    off = SLOWER | {AGAIN: {"step_ms": 2.5}}
+    found = only(*trials(off))
     (one,) = found.of(HEADLINE)
     assert one.withheld and one.control is not None
     assert one.control.ratio.value == pytest.approx(1.24, abs=0.01)
     assert verdicts(found) == {"dense torch cpu": Verdict.INCONCLUSIVE}
     assert not found.is_worse
-
-
-def test_each_backend_has_its_own_control() -> None:
-    off = SLOWER | {AGAIN: {"step_ms": 2.5}}
-    found = only(*trials(off), *trials(SLOWER, "jax"))
-    assert verdicts(found) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
+    both = only(*trials(off), *trials(SLOWER, "jax"))  # each backend has its own control
+    assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
 
 
 def test_a_head_that_computes_something_else_has_no_figures_and_that_is_worse() -> None:
@@ -160,11 +158,8 @@ def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, nu
     assert found.of(HEADLINE) == []
     (pair,) = found.pairs
     assert (pair.broken, pair.baseless) == ((made.FAILURE, None) if worse else (None, made.FAILURE))
-
-
-def test_what_fails_with_base_and_head_alike_is_no_difference() -> None:
-    (pair,) = only(*_failing(OLD), *_failing(NEW), *_failing(AGAIN)).pairs
-    assert (pair.broken, pair.baseless) == (None, None)
+    (alike,) = only(*_failing(OLD), *_failing(NEW), *_failing(AGAIN)).pairs
+    assert (alike.broken, alike.baseless) == (None, None)
 
 
 def test_where_nothing_is_decided_that_is_no_pass() -> None:
@@ -213,10 +208,6 @@ def test_what_is_the_same_but_for_its_options_is_a_pair_of_its_own() -> None:
         "dense torch cpu": Verdict.SAME,
         "dense torch cpu jit=on": Verdict.FASTER,
     }
-
-
-def test_a_run_that_compares_no_versions_has_nothing_to_say() -> None:
-    assert versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []
 
 
 def test_each_figure_has_its_own_control() -> None:
@@ -358,14 +349,9 @@ def test_a_side_that_is_of_another_machine_in_part_has_no_verdicts() -> None:
     mixed = [OLD_RUNS[0], *same[1:]]
     (change,) = compare(mixed, on(new, identifier="a")).changes
     assert (change.verdict, change.why) == (None, DIFFERENT_MACHINES)
-
-
-def test_between_machines_there_are_ratios_and_no_verdicts() -> None:
     found = compare(OLD_RUNS, on(side(1.0, 1.01, 0.99, first=2), chip="Chip 10"))
-    assert found.changes[0].verdict is None
-    assert found.overall == pytest.approx(0.5, rel=0.01)
-    assert found.regressions == []
-    assert "without verdicts: 1 case: different machines." in drawn(comparisons.changes(found, "a", "b"))
+    assert (found.changes[0].verdict, found.regressions) == (None, [])
+    assert found.overall == pytest.approx(0.5, rel=0.01)  # but ratios there are
 
 
 def other(field: str) -> list[Record]:
@@ -401,11 +387,8 @@ def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
     assert [one.verdict for one in compare(measured(True, 1), measured(True, 2)).changes] == [Verdict.SAME] * 2
     (why,) = compare(measured(False, 1), measured(True, 2)).unjudged
     assert why == "measured differently (side by side or one after another)"
-
-
-def test_files_that_do_not_tell_their_code_are_not_judged() -> None:
     old, new = side(2.0, 2.01, 1.99, first=1, code=""), side(4.0, 4.01, 4.02, first=2, code="")
-    assert compare(old, new).unjudged == {NO_CODE: 1}
+    assert compare(old, new).unjudged == {NO_CODE: 1}  # files that do not tell what code measured them
 
 
 def test_of_a_side_s_runs_those_count_together_that_are_alike() -> None:
@@ -414,6 +397,9 @@ def test_of_a_side_s_runs_those_count_together_that_are_alike() -> None:
     assert (change.verdict, change.old.trials) == (Verdict.SAME, 3)
     other_source = [dataclasses.replace(one, scenarios=_changed(one)) for one in side(9.0, first=0)]
     assert compare([*other_source, *OLD_RUNS], OLD_RUNS).changes[0].old.value == pytest.approx(2.0, rel=0.01)
+    found = compare(OLD_RUNS[:1], [dataclasses.replace(OLD_RUNS[0], scenarios=_changed(OLD_RUNS[0]))])
+    assert found.changes[0].source_changed
+    assert "dense torch cpu ⚠" in drawn(comparisons.changes(found, "a", "b"))
 
 
 def test_a_case_has_the_source_of_its_own_run_where_another_workload_came_from_a_newer_one() -> None:
@@ -425,12 +411,6 @@ def test_a_case_has_the_source_of_its_own_run_where_another_workload_came_from_a
 
 def _changed(record: Record) -> list[ScenarioRecord]:
     return [dataclasses.replace(one, file_hash="another") for one in record.scenarios]
-
-
-def test_a_changed_scenario_is_marked() -> None:
-    found = compare(OLD_RUNS[:1], [dataclasses.replace(OLD_RUNS[0], scenarios=_changed(OLD_RUNS[0]))])
-    assert found.changes[0].source_changed
-    assert "dense torch cpu ⚠" in drawn(comparisons.changes(found, "a", "b"))
 
 
 UNJUDGED = "^nothing could be judged, so this is no pass: "
@@ -447,16 +427,6 @@ def test_where_nothing_is_judged_that_is_no_pass() -> None:
         compare(OLD_RUNS, side(*SLOW, first=2, name="conv")).require_decided()
     with pytest.raises(Undecided, match=UNJUDGED + "1 case: inconclusive"):
         compare(OLD_RUNS, side(2.0, 3.0, 4.0, first=2)).require_decided()
-
-
-def test_machines_stand_side_by_side() -> None:
-    other = dataclasses.replace(run(1.0, 1.0, 1.0), machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
-    text = drawn(comparisons.side_by_side([("m1", summarize(OLD_RUNS[0])), ("box", summarize(other))]))
-    header, _, row = text.splitlines()[2:5]
-    assert [case.strip() for case in header.strip("|").split("|")] == [
-        "scenario", "fastest measured", "m1: torch cpu", "box: torch cpu",
-    ]  # fmt: skip
-    assert "2.00 ms" in row and "1.00 ms" in row
 
 
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
@@ -478,14 +448,7 @@ def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside
 
 
 def test_a_control_is_no_case_of_its_own() -> None:
-    def twice(factor: float) -> Record:
-        options = (Options(), Options(control=True))
-        trials = [
-            made.trial(index, options=one, found=made.measurement(factor * (2 + index / 100)))
-            for index in (1, 2, 3)
-            for one in options
-        ]
-        return made.record(*trials, rounds=3)
-
-    (change,) = compare([twice(1.0)], [twice(1.5)]).changes
+    controls = [dataclasses.replace(trial, options=Options(control=True)) for trial in run(2.0, 2.01, 2.02).trials]
+    twice = dataclasses.replace(OLD_RUNS[0], trials=[*OLD_RUNS[0].trials, *controls])
+    (change,) = compare([twice], [twice]).changes
     assert (change.case, change.beside) == (TORCH, None)
