@@ -63,13 +63,10 @@ class Twin(Protocol):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An optimizer that is written out.
+    """An optimizer that is written out."""
 
-    ``init`` makes the slots of parameters. ``apply`` takes gradients, slots and parameters, and either returns new
-    parameters and slots, as JAX wants it, or changes both in place.
-    """
-
-    init: Callable[[Any], Any]
+    init: Callable[[Any], Any]  # of parameters: their slots
+    # Of gradients, slots and parameters: new parameters and slots, as JAX wants it, or None after changes in place.
     apply: Callable[[Any, Any, Any], Any]
 
 
@@ -80,8 +77,7 @@ class BaseLoop(ABC):
         self._accuracy = accuracy
 
     @abstractmethod
-    def forward(self, x: Any) -> Any:
-        """Return the outputs for a NumPy batch, where the device left them."""
+    def forward(self, x: Any) -> Any: ...
 
     @staticmethod
     @abstractmethod

@@ -116,8 +116,8 @@ def describe(
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
     """Have a workload's real rows downloaded and checked; return the data set's title."""
-    variables, request = backends.get(backend).ALWAYS, FetchRequest(file, workload)
-    return _ask(python, request, variables, lambda answer: answer.fetched, kept)
+    request = FetchRequest(file, workload)
+    return _ask(python, request, backends.get(backend).ALWAYS, lambda answer: answer.fetched, kept)
 
 
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:

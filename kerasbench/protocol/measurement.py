@@ -220,10 +220,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
-    """Return what an epoch of the published length takes by a + b * full steps, or the measured epoch itself.
-
-    None in a sweep, which measures b alone.
-    """
+    """Return a + b * full steps, or the measured epoch itself; None in a sweep, which measures b alone."""
     if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
@@ -241,10 +238,7 @@ def epoch_ns(measurement: Measurement) -> float | None:
 
 
 def step_ns(measurement: Measurement) -> float:
-    """Return what stands for a trial: a published epoch over its steps, in a sweep the step inside an epoch.
-
-    Of a model that is not trained, a prediction of its batch.
-    """
+    """Return what stands for a trial: a published epoch over its steps, a sweep's step, or a prediction of a batch."""
     whole_ns = epoch_ns(measurement)
     if whole_ns is not None:
         return whole_ns / measurement.steps_per_epoch

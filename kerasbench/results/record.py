@@ -77,10 +77,7 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class ResumeConfig:
-    """Asks for the rest of a run.
-
-    It names again what of one's own is executed: a result file may be anybody's.
-    """
+    """Asks for the rest of a run, and names again what of one's own is executed: a result file may be anybody's."""
 
     more_s: float | None = None  # for so long from now on; None: for what the run's budget leaves
     scenarios: list[str] = field(default_factory=list)
@@ -264,10 +261,7 @@ CODE_LENGTH = 12  # hexadecimal digits: two of a million versions are alike once
 
 @cache
 def measuring_code(package: Path = PACKAGE) -> str:
-    """Return the hash of the code that measures, by names inside the package and contents: a millisecond or two.
-
-    It is the same wherever that code is installed, and stays when nothing but reports has changed.
-    """
+    """Return the hash of the code that measures: the same wherever it is installed, and whatever reports say."""
     digest = hashlib.sha256()
     files = [file for folder in MEASURES for file in (package / folder).rglob("*.py")]
     files += [package / name for name in SCENARIOS_IMPORT]

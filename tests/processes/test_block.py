@@ -22,6 +22,7 @@ from tests.processes.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
 
 pytestmark = pytest.mark.processes
+TRAINS = "slices('train')\nanswer()"
 
 
 def stopped(number: int) -> bool:
@@ -44,7 +45,7 @@ def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(colu
 
 def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(columns: Columns) -> None:
     columns.devices = {0: Device("cuda"), 2: Device("cuda")}
-    assert columns.codes(*["slices('train')\nanswer()"] * 3) == [None] * 3
+    assert columns.codes(TRAINS, TRAINS, TRAINS) == [None] * 3
     assert columns.turns(1) == ["train 0 0", "train 1 0"]
     assert columns.turns(0) == ["train 0 1 led in", "train 1 2"]
     assert columns.turns(2) == ["train 0 2", "train 1 1 led in"]
@@ -52,7 +53,7 @@ def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_
 
 def test_columns_on_gpus_alone_need_no_lead_in(columns: Columns) -> None:
     columns.devices = {0: Device("cuda"), 1: Device("cuda")}
-    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert columns.codes(TRAINS, TRAINS) == [None] * 2
     assert columns.turns(0) == ["train 0 0", "train 1 1"]
 
 
@@ -67,13 +68,13 @@ def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: py
 
     monkeypatch.setattr(block, "time", Time)
     columns.rest_s = 0.25
-    assert columns.codes(*["slices('train')\nanswer()"] * 2) == [None] * 2
+    assert columns.codes(TRAINS, TRAINS) == [None] * 2
     assert rests == [0.25] * (2 * CYCLES)
 
 
 def test_an_order_may_have_a_column_several_times(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_orders", lambda count: iter([[0, 1], [1, 1, 1], [0, 1]]))
-    assert columns.codes("slices('train')\nanswer()", "slices('train')\nanswer()") == [None, None]
+    assert columns.codes(TRAINS, TRAINS) == [None, None]
     assert columns.turns(1) == ["train 0 1", "train 1 0", "train 1 1", "train 1 2", "train 2 1"]
 
 
@@ -110,7 +111,9 @@ while len(glob.glob(folder + '/*.log')) < 2: time.sleep(0.001)
 
 
 def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Columns) -> None:
+    before = psutil.Process().children()
     outcomes = columns.measure(MEET + FINE, MEET + FINE, alone=False)
+    assert psutil.Process().children() == before  # no guardian either
     assert [one and (one.failure, one.started_alone) for one in outcomes] == [(None, False)] * 2
     (single,) = columns.measure(FINE, alone=False)
     assert single is not None and single.started_alone
@@ -399,9 +402,3 @@ def test_a_parent_that_is_killed_leaves_no_child_behind_though_all_are_stopped(
     marked = daemons if sys.platform == "linux" else []
     stand_in.wait_for(lambda: all(gone(columns.number(index)) for index in (0, 1)))
     stand_in.wait_for(lambda: all(stand_in.is_gone(one) for one in [guardian, *marked]))
-
-
-def test_a_block_leaves_no_guardian_behind(columns: Columns) -> None:
-    before = psutil.Process().children()
-    columns.measure(FINE)
-    assert psutil.Process().children() == before
