@@ -62,9 +62,9 @@ def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
     frozen = dataclasses.replace(trials.SHORTEST, steps_per_slice=4, warmup_slices=2, min_cycles=3)
     training = made.trained(trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)))
     assert [slice_.count for slice_ in training.warmup] == [4] * 2
-    assert [(slice_.count, slice_.cycle, slice_.position) for slice_ in training.slices] == [
-        (4, n, 0) for n in range(3)
-    ]
+    slices = [(slice_.count, slice_.cycle, slice_.position) for slice_ in training.slices]
+    assert len(slices) >= 3  # more where another process disturbed one
+    assert slices == [(4, n, 0) for n in range(len(slices))]
 
 
 @pytest.mark.parametrize(
