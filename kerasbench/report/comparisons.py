@@ -151,10 +151,6 @@ def versions(found: Findings, briefly: bool = False) -> Section | None:
     return dataclasses.replace(first, parts=[*first.parts, *others])
 
 
-def versions_in_brief(found: Findings) -> Section | None:
-    return versions(found, briefly=True)
-
-
 def _versions(found: Versus, summary: Summary, briefly: bool) -> Section:
     answer, *details = sentences(found)
     steps, others = _table(found.of(HEADLINE), found), _others(found, summary, briefly)

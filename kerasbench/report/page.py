@@ -28,7 +28,7 @@ class SectionSpec:
 SECTIONS = (
     SectionSpec("answer", answer, screen=True, of_versions=False),
     SectionSpec("training", tables.training, screen=True, of_versions=False),
-    SectionSpec("versus", comparisons.versions, screen=True, brief=comparisons.versions_in_brief),
+    SectionSpec("versus", comparisons.versions, True, lambda found: comparisons.versions(found, briefly=True)),
     SectionSpec("explained", lambda found: explanation.section(found.breakdowns)),
     SectionSpec("sweep", tables.sweep, screen=True),
     SectionSpec("costs", tables.costs, screen=True),

@@ -33,9 +33,9 @@ def headed(*trials: TrialRecord, **said: object) -> str:
     return drawn(heading(findings(Record(**(vars(record) | said)))))
 
 
-def of_version(package: str, version: str) -> Measurement:
+def of_versions(versions: dict[str, str]) -> Measurement:
     found = made.measurement()
-    return dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, versions={package: version}))
+    return dataclasses.replace(found, resolved=dataclasses.replace(found.resolved, versions=versions))
 
 
 def test_the_machine_is_named_with_all_that_it_has() -> None:
@@ -67,7 +67,7 @@ def test_a_run_says_when_it_began_and_why_it_ended() -> None:
 
 
 def test_each_package_is_named_once_with_every_version_that_ran() -> None:
-    trials = [made.trial(index, found=of_version("keras", version)) for index, version in ((1, "3.2"), (2, "3.1"))]
+    trials = [made.trial(index, found=of_versions({"keras": version})) for index, version in ((1, "3.2"), (2, "3.1"))]
     failed = made.trial(3, failure=made.FAILURE)
     assert "keras 3.1 and 3.2" in headed(*trials, failed, rounds_completed=3).split("\n\n")
 
@@ -79,10 +79,7 @@ def test_what_the_machine_showed_before_the_run_is_said() -> None:
 
 
 def of_label(label: str, backend: str = "torch", **versions: str) -> TrialRecord:
-    found = made.measurement()
-    resolved = dataclasses.replace(found.resolved, versions=versions)
-    options = Options(environment=label)
-    return made.trial(backend=backend, found=dataclasses.replace(found, resolved=resolved), options=options)
+    return made.trial(backend=backend, found=of_versions(versions), options=Options(environment=label))
 
 
 def test_where_interpreters_have_labels_it_says_what_differs_and_once_what_is_the_same() -> None:
@@ -206,12 +203,6 @@ def test_a_signal_is_told_with_its_remedy_and_one_of_another_version_by_its_name
 M1 = Device("mps", 0, "Apple M1")
 
 
-def with_versions(**versions: str) -> Measurement:
-    found = made.measurement()
-    resolved = dataclasses.replace(found.resolved, versions=found.resolved.versions | versions)
-    return dataclasses.replace(found, resolved=resolved)
-
-
 def notes_of(*trials: TrialRecord) -> str:
     return drawn(warned_cases(findings(made.record(*trials))))
 
@@ -219,7 +210,7 @@ def notes_of(*trials: TrialRecord) -> str:
 @pytest.mark.parametrize(("package", "version"), [("keras", "3.9.2"), ("python", "3.12.1")])
 def test_what_differs_between_columns_is_said_with_who_has_which(package: str, version: str) -> None:
     usual = made.measurement().resolved.versions[package]
-    other = with_versions(**{package: version})
+    other = of_versions(made.measurement().resolved.versions | {package: version})
     notes = notes_of(
         made.trial(backend="jax"), made.trial(backend="torch", found=other), made.trial(backend="tensorflow")
     )
@@ -227,12 +218,6 @@ def test_what_differs_between_columns_is_said_with_who_has_which(package: str, v
         assert ["all", columns, f"versions differ between columns: {package} {one}"] in [
             line[:3] for line in table.rows(notes)
         ]
-
-
-def test_what_is_the_same_or_not_told_is_not_worth_a_note() -> None:
-    nothing = dataclasses.replace(made.measurement().resolved, versions={})
-    untold = dataclasses.replace(made.measurement(), resolved=nothing)
-    assert "differ between" not in notes_of(made.trial(backend="jax"), made.trial(found=untold))
 
 
 def test_a_case_whose_first_losses_could_not_be_compared_is_named() -> None:
@@ -250,17 +235,6 @@ def test_that_macos_keeps_metal_s_kernels_is_said_where_they_were_used(device: D
     text = document(findings(made.record(made.trial(backend="jax"), made.trial(device=device))))
     assert "with empty compilation caches" in text
     assert ("Metal's own" in text) is kept
-
-
-def test_cases_are_named_row_by_row() -> None:
-    whole = made.measurement()
-    assert whole.learning is not None
-    learning = dataclasses.replace(whole.learning, batch_loss_after=whole.learning.batch_loss_before)
-    idle = dataclasses.replace(whole, learning=learning)
-    one = notes_of(made.trial(found=idle), made.trial(name="conv", found=idle), made.trial(backend="jax"))
-    assert [line[:2] for line in table.rows(one)[1:]] == [["dense", "torch cpu"], ["conv", "torch cpu"]]
-    everywhere = notes_of(made.trial(found=idle), made.trial(backend="jax", found=idle))
-    assert table.rows(everywhere)[1][:2] == ["dense", "jax cpu, torch cpu"]
 
 
 def test_what_fell_back_is_named_by_case_with_how_often() -> None:
@@ -303,3 +277,10 @@ def test_of_several_runs_each_row_s_own_variables_are_named() -> None:
     bound = with_variables(made.record(made.trial(name="wide")), OMP_PROC_BIND="true")
     found = findings(merge([plain, bound]))
     assert escape("Passed through from the shell (--keep-env): OMP_PROC_BIND=true (wide).") in document(found)
+
+
+def test_a_model_that_learned_nothing_is_named_with_its_columns() -> None:
+    learning = dataclasses.replace(made.taught(made.measurement()), batch_loss_before=2.3, batch_loss_after=2.3)
+    idle = dataclasses.replace(made.measurement(), learning=learning)
+    rows = table.rows(notes_of(made.trial(found=idle), made.trial(name="conv", found=idle), made.trial(backend="jax")))
+    assert [line[:2] for line in rows[1:]] == [["dense", "torch cpu"], ["conv", "torch cpu"]]

@@ -1,18 +1,19 @@
 """The tables of a page, as a reader finds them there."""
 
 import dataclasses
+from typing import Literal
 
 import pytest
 
 from kerasbench.analysis.findings import Figure, Findings, Side, findings
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
 from kerasbench.report.page import document, explained
 from kerasbench.report.sections import NOTHING
 from kerasbench.report.tables import beside_published, each_sitting, epochs, what_busy_cores_cost, what_keras_costs
-from kerasbench.results.record import Record, RunConfig, TrialRecord
+from kerasbench.results.record import Record, TrialRecord
 from tests import made
 from tests.analysis.test_rankings import in_sittings
 from tests.report import table
@@ -72,22 +73,14 @@ def test_an_explanation_says_what_was_disturbed_and_how_it_was_measured() -> Non
     assert titles == ["Where the time goes", "Warnings", "How this was measured"]
 
 
-def summed(*trials: TrialRecord, rounds: int = 1) -> Summary:
-    return summarize(made.record(*trials, rounds=rounds))
-
-
 def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
-    summary = summed(made.trial(backend="jax"), made.trial(backend="torch", failure=made.FAILURE))
+    summary = summarize(made.record(made.trial(backend="jax"), made.trial(failure=made.FAILURE)))
     page = drawn(metric_section(summary, "Steps", ["steady_step_ms", "total_s"], ["A note."]))
     assert table.rows(table.section(page, "Steps")) == [
         ["scenario", "figure", "jax cpu", "torch cpu"],
         ["dense", "Step inside an epoch (ms)", "2.00", NOTHING],
     ]
     assert page.endswith("A note.")
-
-
-def test_a_table_of_nothing_is_left_out() -> None:
-    summary = summed(made.trial())
     assert drawn(metric_section(summary, "Epochs", ["total_s"], [])) == ""
     assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="total_s")) == ""
     assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="epoch_s")) != ""
@@ -96,9 +89,9 @@ def test_a_table_of_nothing_is_left_out() -> None:
 CONTROL = "A/A control: what this machine cannot distinguish"
 
 
-def in_rounds(backend: str, *steps_ms: float, name: str = "dense") -> list[TrialRecord]:
+def in_rounds(backend: str, *steps_ms: float) -> list[TrialRecord]:
     return [
-        made.trial(index, name, backend, found=made.measurement(step, overhead_ms=0))
+        made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0))
         for index, step in enumerate(steps_ms, start=1)
     ]
 
@@ -130,10 +123,9 @@ def test_what_is_not_decided_says_how_many_rounds_would_decide_it() -> None:
 
 
 @pytest.mark.parametrize(("data", "shown"), [("synthetic", "MNIST, synthetic"), ("real", "MNIST")])
-def test_a_row_says_what_it_was_fed_and_how_long_its_epoch_is(data: str, shown: str) -> None:
-    record: Record = dataclasses.replace(
-        made.record(*CLEAR), config=RunConfig(data="real" if data == "real" else "synthetic")
-    )
+def test_a_row_says_what_it_was_fed_and_how_long_its_epoch_is(data: Literal["synthetic", "real"], shown: str) -> None:
+    record = made.record(*CLEAR)
+    record.config = dataclasses.replace(record.config, data=data)
     (row,) = table.rows(table.section(document(findings(record)), "What was measured"))[1:]
     assert row == ["dense", shown, "32", "100"]
 
@@ -166,9 +158,7 @@ def test_one_block_has_a_verdict_from_its_slices_and_says_so() -> None:
 def test_a_control_is_a_line_of_its_own_and_no_column() -> None:
     found = found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0), *in_turn("jax", 1.0, control=True))
     for text in (document(found), brief(found)):
-        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(
-            text, "A/A control: what this machine cannot distinguish"
-        )
+        assert "- dense: jax cpu against itself: 1.00 ±" in table.section(text, CONTROL)
         assert table.rows(table.section(text, "Training step"))[0][-2:] == ["jax cpu", "torch cpu"]
     assert "has no verdicts" not in text.replace("the row has no verdicts", "")
 
@@ -217,32 +207,11 @@ def page_of(*trials: TrialRecord) -> str:
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        (
-            "Epoch",
-            {
-                "Training step (ms)": "2.10",
-                "Epoch of the published length (s)": "0.210",
-                "Epoch overhead (ms)": "10.0",
-                "Step inside an epoch (ms)": "2.00",
-                "Training throughput (/s)": "15,200",
-            },
-        ),
-        (
-            "Prediction",
-            {
-                "One sample, median (ms)": "1.00",
-                "One batch, 90th percentile (ms)": "2.00",
-                "predict, throughput (/s)": "20,000",
-            },
-        ),
-        (
-            "Before the first result",
-            {
-                "First step (ms)": "300",
-                "Of which tracing and compiling (ms)": "280",  # what follows without compiling takes 20 ms
-                "Peak memory of the process (MiB)": "512",
-            },
-        ),
+        ("Epoch", {"Training step (ms)": "2.10", "Epoch overhead (ms)": "10.0", "Training throughput (/s)": "15,200"}),
+        ("Prediction", {"One batch, 90th percentile (ms)": "2.00", "predict, throughput (/s)": "20,000"}),
+        ("Before the first result", {"First step (ms)": "300", "Peak memory of the process (MiB)": "512"}),
+        # What follows the first step, without compiling, takes 20 ms.
+        ("Before the first result", {"Of which tracing and compiling (ms)": "280"}),
         ("Learning", {"Loss after these steps": "1.50"}),
     ],
 )
