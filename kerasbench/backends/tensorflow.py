@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from kerasbench.backends import Target
-from kerasbench.protocol.columns import CPU, GPU, Device, Options, cuda_visibility, processors
+from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, Device, Options, cuda_visibility, processors
 
 PACKAGE = "tensorflow"
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
@@ -65,7 +65,7 @@ def devices() -> list[Device]:
 
 def jit_default(device: Device) -> bool:
     """XLA with CUDA only: "auto" would decide by physical devices, also by hidden ones (keras trainer.py)."""
-    return device.platform in ("cuda", "rocm")
+    return device.platform in CUDA_FAMILY
 
 
 def synchronize(model: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kerasbench.backends import Target
-from kerasbench.protocol.columns import CPU, MIXED, Device, Options, cuda_visibility
+from kerasbench.protocol.columns import CPU, CUDA_FAMILY, MIXED, Device, Options, cuda_visibility
 
 PACKAGE = "torch"
 ALWAYS = {"KERAS_BACKEND": "torch"}
@@ -99,7 +99,7 @@ def runtime_view() -> list[str]:
 def peak_device_bytes(device: Device) -> int | None:
     import torch
 
-    if device.platform in ("cuda", "rocm"):
+    if device.platform in CUDA_FAMILY:
         return int(torch.cuda.max_memory_allocated())
     if device.platform == "mps":
         # No peak counter: the driver's pool grows to the peak, and nothing here gives any of it back.
