@@ -26,56 +26,33 @@ from kerasbench.settings import (
 WIDTH = 100  # characters at most: wider lines are hard to read
 CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
 
-EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
-    "kerasbench": (
-        ("kerasbench --quick", "a first look: every scenario, backend and device"),
-        ("kerasbench --scenario mnist_dense --backend jax,torch", "two backends, with intervals and verdicts"),
-    ),
-    "run": (
-        ("kerasbench --backend torch --device gpu", "one backend on one device"),
-        ("kerasbench --suite tiny --quick", "small models of 2020 to 2026, one short round"),
-    ),
-    "sweep": (
-        ("kerasbench sweep mnist_dense --batch-size 1..4096", "where does one backend overtake another?"),
-        ("kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick", "narrower and wider layers"),
-    ),
-    "explain": (
-        ("kerasbench explain mnist_dense", "every backend and device"),
-        ("kerasbench explain cifar10_cnn --backend jax --device cpu --quick", "one column, a first look"),
-    ),
-    "versus": (
-        ("kerasbench versus 'keras==3.14.*' 'keras==3.15.*'", "what became faster or slower?"),
-        ("kerasbench versus old ./keras --backend torch --fail-on regression", "a label and a checkout, for a script"),
-    ),
-    "report": (
-        ("kerasbench report --check", "are all pages up to date?"),
-        ("kerasbench report results --format html > results.html", "one page to send to others"),
-    ),
-    "compare": (
-        ("kerasbench compare results-old results-new", "what became faster or slower?"),
-        ("kerasbench compare old/ new/ --fail-on regression", "for a script: three runs in each, by turns"),
-    ),
-    "doctor": (
-        ("kerasbench doctor", "every backend"),
-        ("kerasbench doctor --backend torch --json", "one backend, for a script"),
-    ),
-    "list": (
-        ("kerasbench list", "a table of all suites"),
-        ("kerasbench list --suite tiny --json", "one suite, for a script"),
-    ),
-    "new": (
-        ("kerasbench new my_model.py", "a scenario of 30 lines that can be measured at once"),
-        ("kerasbench new models/first.py", "in an existing folder"),
-    ),
-    "env": (
-        ("kerasbench env create", "one environment for each backend"),
-        ("kerasbench env create --backend jax --cuda", "JAX with CUDA"),
-    ),
-    "create": (
-        ("kerasbench env create --backend torch --name old --with 'keras==3.14.*'", "one more, with another Keras"),
-        ("kerasbench env create --backend torch --locked --force", "rebuild it with the same versions"),
-    ),
-}
+# Each line: a command, and an example of it for its --help.
+EXAMPLES = """
+kerasbench  kerasbench --quick  # a first look: every scenario, backend and device
+kerasbench  kerasbench --scenario mnist_dense --backend jax,torch  # two backends, with intervals and verdicts
+run         kerasbench --backend torch --device gpu  # one backend on one device
+run         kerasbench --suite tiny --quick  # small models of 2020 to 2026, one short round
+sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
+sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
+explain     kerasbench explain mnist_dense  # every backend and device
+explain     kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one column, a first look
+versus      kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?
+versus      kerasbench versus old ./keras --backend torch --fail-on regression  # a label and a checkout, for a script
+report      kerasbench report --check  # are all pages up to date?
+report      kerasbench report results --format html > results.html  # one page to send to others
+compare     kerasbench compare results-old results-new  # what became faster or slower?
+compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
+doctor      kerasbench doctor  # every backend
+doctor      kerasbench doctor --backend torch --json  # one backend, for a script
+list        kerasbench list  # a table of all suites
+list        kerasbench list --suite tiny --json  # one suite, for a script
+new         kerasbench new my_model.py  # a scenario of 30 lines that can be measured at once
+new         kerasbench new models/first.py  # in an existing folder
+env         kerasbench env create  # one environment for each backend
+env         kerasbench env create --backend jax --cuda  # JAX with CUDA
+create      kerasbench env create --backend torch --name old --with 'keras==3.14.*'  # one more, with another Keras
+create      kerasbench env create --backend torch --locked --force  # rebuild it with the same versions
+"""
 
 # What options are for, in the order of --help. What only an expert needs comes last.
 GENERAL = "Options"
@@ -162,7 +139,8 @@ def is_completing(name: str) -> bool:
 
 def examples_of(name: str) -> Iterable[str]:
     """Return the example command lines of a command, each with what it is for."""
-    shown = EXAMPLES.get(name, ())
+    rows = [line.split(maxsplit=1) for line in EXAMPLES.strip().splitlines()]
+    shown = [example.split("  # ") for command, example in rows if command == name]
     longest = max((len(line) for line, _ in shown), default=0)
     return [f"{line:{longest}}  # {purpose}" for line, purpose in shown]
 

@@ -4,7 +4,6 @@ Facts are gathered first, by children. Each rule is a small function that looks 
 """
 
 import dataclasses
-import json
 import os
 import shlex
 import sys
@@ -13,8 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import takewhile
-from pathlib import Path
-from typing import Any
 
 from kerasbench import backends, host
 from kerasbench.backends import Target, Version
@@ -43,7 +40,6 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
 METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12
 OLDEST_METAL = (1, 2)
-KERAS_DEFAULTS = {"floatx": "float32", "epsilon": 1e-07, "image_data_format": "channels_last", "nnx_enabled": False}
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,6 @@ class Facts:
     machine: MachineFacts
     backends: list[BackendFacts]
     variables: dict[str, str]  # those of the shell that a child does not get
-    keras_json: dict[str, Any]  # the user's own
 
     def translated(self, backend: BackendFacts) -> bool:
         """Tell whether Rosetta translates a backend's interpreter."""
@@ -146,7 +141,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
 
     answers = together(ask, names, at_once=len(names))
-    return Facts(machine, answers, held_back(os.environ), read_keras_json(os.environ))
+    return Facts(machine, answers, held_back(os.environ))
 
 
 def look_at_machine() -> MachineFacts:
@@ -167,16 +162,6 @@ def held_back(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
     kept = sorted(children_variables.held_back(variables).items())
     return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
-
-
-def read_keras_json(variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return the user's keras.json; empty if missing or invalid."""
-    try:
-        folder = Path(variables.get("KERAS_HOME") or Path.home() / ".keras")
-        content = json.loads((folder / "keras.json").read_text("utf-8"))
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 class Severity(StrEnum):
@@ -237,10 +222,7 @@ def interpreter(facts: Facts, backend: BackendFacts) -> Findings:
 
 
 def missing(facts: Facts, backend: BackendFacts) -> Findings:
-    """A backend that is not installed: an error where an interpreter was named for it.
-
-    Not where there are no wheels for that interpreter: other rules say so.
-    """
+    """A backend that is not installed, unless there are no wheels for its interpreter: other rules say so."""
     intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
     wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
     if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
@@ -452,7 +434,7 @@ def fallback(facts: Facts) -> Findings:
         yield Finding(Severity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
 
 
-# What surrounds a measurement: power, heat, quotas, variables of the shell, keras.json.
+# What surrounds a measurement: power, heat, quotas, variables of the shell.
 
 
 def restless(facts: Facts) -> Findings:
@@ -477,18 +459,6 @@ def variables(facts: Facts) -> Findings:
         yield Finding(Severity.NOTE, "", cause, remedy)
 
 
-def keras_json(facts: Facts) -> Findings:
-    """A keras.json that changes defaults: kerasbench's children do not read it, other programs do."""
-    changed = [
-        f"{name}={facts.keras_json[name]}"
-        for name, default in KERAS_DEFAULTS.items()
-        if facts.keras_json.get(name, default) != default
-    ]
-    if changed:
-        cause = f"your keras.json sets {', '.join(changed)}: trials do not read it, your other programs do"
-        yield Finding(Severity.NOTE, "", cause)
-
-
 MACHINE_RULES: tuple[Callable[[Facts], Findings], ...] = (
     package_missing,
     driver_missing,
@@ -498,7 +468,6 @@ MACHINE_RULES: tuple[Callable[[Facts], Findings], ...] = (
     fallback,
     restless,
     variables,
-    keras_json,
 )
 BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Findings], ...] = (
     interpreter,

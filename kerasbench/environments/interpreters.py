@@ -40,7 +40,6 @@ class Interpreters:
     sources: Mapping[Environment, str] = field(default_factory=dict)
 
     def of(self, environment: Environment) -> str:
-        """Return the path of an interpreter."""
         return self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
@@ -61,7 +60,6 @@ class Interpreters:
         return columns
 
     def labels(self) -> list[str]:
-        """Return all labels, each once."""
         return list(dict.fromkeys(one.label for one in self.named if one.label))
 
     def require(self, environments: Iterable[Environment]) -> None:
@@ -113,7 +111,6 @@ def configured(folder: Path) -> tuple[Path | None, dict[str, Any]]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Yield the folders that may have a file: those of the project, and the home folder."""
     for place in (folder, *folder.parents):
         yield place
         if place == Path.home() or (place / PYPROJECT).is_file() or (place / ".git").exists():
@@ -161,7 +158,6 @@ def _parsed(text: str, known: Sequence[str]) -> tuple[Environment, str]:
 
 
 def _environment(text: str, known: Sequence[str]) -> Environment:
-    """Return what an interpreter is for; raise UsageError for an unknown backend or a label that cannot be one."""
     environment = Environment.parse(text)
     if environment.backend not in known:
         raise unknown("backend", environment.backend, known)

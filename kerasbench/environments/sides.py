@@ -64,7 +64,6 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
 
 
 def _site_folders(python: str) -> list[str]:
-    """Return the folders of an interpreter's packages."""
     try:
         output = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -182,7 +181,6 @@ def _interpreter(text: str, path: Path) -> Side:
 
 
 def _label(text: str) -> str:
-    """Return a label made of a word."""
     return venvs.UNFIT.sub("-", text).strip("-._+") or "this"
 
 

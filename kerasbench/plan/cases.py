@@ -93,7 +93,7 @@ def make(
     """
     if config.explain:
         require_one(scenarios)
-    there = {environment for environment, report in probes.items() if not _is_not_installed(report)}
+    there = {one for one, report in probes.items() if not (isinstance(report, Failure) and report.phase == FIND)}
     backends_there = {environment.backend for environment in there}
     expected = {one for one in probes if one.backend in backends_there} if config.versus else {*named}
     wanted = {
@@ -143,10 +143,6 @@ def with_controls(cases: Sequence[Case]) -> list[Case]:
     return [*cases, *twice]
 
 
-def _is_not_installed(report: ProbeReport | Failure) -> bool:
-    return isinstance(report, Failure) and report.phase == FIND
-
-
 def _crossed(
     config: RunConfig, scenarios: Sequence[Selected], environment: Environment, devices: Sequence[Device]
 ) -> Iterator[Case]:
@@ -161,7 +157,8 @@ def _crossed(
             if one.workload.large and device.kind == CPU and not one.named:
                 continue
             for options in _options(config, backend, one):
-                if config.scenarios or not options.native or _has_twin(one, backend):
+                has_twin = not one.workload.keras_only and backend in one.entry.twins
+                if config.scenarios or not options.native or has_twin:
                     labelled = dataclasses.replace(options, environment=environment.label)
                     yield Case(one, backend, device, labelled, _protocol(config, options), bool(config.versus))
 
@@ -242,11 +239,6 @@ def unsupported(case: Case, processors: int) -> Failure | None:
         return Failure(Code.UNSUPPORTED, cause, f"--busy-cores 1 to {processors}")
     own = backends.get(case.backend).unsupported(device, options)
     return Failure(Code.UNSUPPORTED, *own) if own else None
-
-
-def _has_twin(selected: Selected, backend: str) -> bool:
-    """Tell whether a workload has a twin for a backend."""
-    return not selected.workload.keras_only and backend in selected.entry.twins
 
 
 def _without_twin(case: Case) -> Failure | None:

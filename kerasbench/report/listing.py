@@ -90,6 +90,5 @@ def diagnosis_as_data(facts: "Facts", findings: Sequence["Finding"]) -> dict[str
         "machine": dataclasses.asdict(facts.machine),
         "backends": [dataclasses.asdict(backend) for backend in facts.backends],
         "variables": facts.variables,
-        "keras_json": facts.keras_json,
         "findings": [dataclasses.asdict(finding) for finding in findings],
     }

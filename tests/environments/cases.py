@@ -25,7 +25,7 @@ def load(name: str) -> Facts:
     found = json.loads((RECORDED / f"{name}.json").read_text("utf-8"))
     machine = msgspec.convert(found["machine"], MachineFacts)
     backends = [_backend(one) for one in found["backends"]]
-    return Facts(machine, backends, found["variables"], found["keras_json"])
+    return Facts(machine, backends, found["variables"])
 
 
 def _backend(found: dict[str, Any]) -> BackendFacts:

@@ -29,7 +29,6 @@ PROBE = ProbeReport("jax", "3.12.1", {"jax": "0.11.2"}, [])
 @pytest.fixture
 def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "look_at_machine", lambda: cases.load("linux_cpu").machine)
-    monkeypatch.setattr(doctor, "read_keras_json", lambda variables: {})
 
 
 @pytest.mark.usefixtures("_no_machine")
@@ -78,15 +77,6 @@ def test_only_variables_that_are_kept_from_trials_are_told() -> None:
     # Of a program whose variables begin as TensorFlow's do:
     set_here |= dict.fromkeys(("TF_VAR_password", "TF_TOKEN_app_terraform_io", "TF_CLI_CONFIG_FILE"), "secret")
     assert doctor.held_back(set_here) == {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
-
-
-@pytest.mark.parametrize(
-    ("text", "found"), [('{"floatx": "float64"}', {"floatx": "float64"}), ("[]", {}), ("{", {}), (None, {})]
-)
-def test_keras_json_is_read_where_it_is_one(tmp_path: Path, text: str | None, found: dict[str, str]) -> None:
-    if text is not None:
-        (tmp_path / "keras.json").write_text(text)
-    assert doctor.read_keras_json({"KERAS_HOME": str(tmp_path)}) == found
 
 
 def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
@@ -234,7 +224,7 @@ def test_wheels_that_fit_python_3_12(tag: str) -> None:
     assert diagnose(facts) == []
 
 
-# Power, heat, quotas, variables of the shell, keras.json.
+# Power, heat, quotas, variables of the shell.
 
 
 @pytest.mark.parametrize(
@@ -271,18 +261,6 @@ def test_variables_that_do_not_reach_a_trial_are_named_and_those_with_a_rule_of_
     ]
     set_by_kerasbench = dataclasses.replace(facts, variables={"KERAS_BACKEND": "jax"})
     assert cases.said(set_by_kerasbench) == [("note", "", "")]
-
-
-def test_a_keras_json_that_changes_defaults() -> None:
-    changed = {"floatx": "float64", "image_data_format": "channels_first", "backend": "jax", "epsilon": 1e-07}
-    facts = dataclasses.replace(cases.load("cuda"), keras_json=changed)
-    assert cases.said(facts) == [("note", "", "")]
-    assert cases.causes(facts) == [
-        "your keras.json sets floatx=float64, image_data_format=channels_first: trials do not read it, "
-        "your other programs do"
-    ]
-    own = {"floatx": "float32", "epsilon": 1e-07, "backend": "tensorflow", "image_data_format": "channels_last"}
-    assert diagnose(dataclasses.replace(facts, keras_json=own)) == []
 
 
 # Commands as they can be pasted: the real parsers take them.

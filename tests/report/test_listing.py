@@ -86,10 +86,10 @@ def test_a_finding_has_its_command_below_it_as_a_shell_takes_it() -> None:
 
 def test_a_remedy_that_is_no_command_is_marked_otherwise_and_none_is_left_out() -> None:
     facts = cases.in_state(cases.load("m1"), on_battery=True)
-    facts = dataclasses.replace(facts, keras_json={"floatx": "float64"})
-    warning, remedy, note = text_of(facts).splitlines()[-3:]
+    facts = dataclasses.replace(facts, variables={"OMP_NUM_THREADS": "1"})
+    warning, remedy, note, _ = text_of(facts).splitlines()[-4:]
     assert (warning, remedy) == ("warning: runs on battery", "    → plug it in and switch the low-power mode off")
-    assert note.startswith("note: your keras.json sets floatx=float64")
+    assert note.startswith("note: set in this shell")
 
 
 def test_backends_that_are_broken_or_missing_have_rows_too() -> None:
