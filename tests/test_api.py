@@ -1,5 +1,6 @@
 import dataclasses
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -74,10 +75,13 @@ def test_results_become_a_figure(tmp_path: Path) -> None:
         kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99)).plot()
 
 
-def test_without_matplotlib_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match="pip install matplotlib"):
-        kerasbench.load(stored(tmp_path, 2.0)).plot()
+@pytest.mark.parametrize(("package", "call"), [("matplotlib", Results.plot), ("pandas", Results.to_dataframe)])
+def test_what_is_not_installed_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, call: Callable[[Results], object]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=f"pip install {package}"):
+        call(kerasbench.load(stored(tmp_path, 2.0)))
 
 
 DataFrames = list[tuple[list[list[object]], list[str]]]  # rows and columns of each
@@ -103,12 +107,6 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: 
     assert changed[0][names.index("verdict")] is None
     assert str(changed[0][names.index("why")]).startswith("a verdict needs three runs of each side")
     assert len(changed[0]) == len(names)
-
-
-def test_without_pandas_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match="pip install pandas"):
-        kerasbench.load(stored(tmp_path, 2.0)).to_dataframe()
 
 
 def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
@@ -171,25 +169,9 @@ def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
     kerasbench.run(model, data=(np.ones(3), np.ones(3)), batch_size=2, trust=True)
     (asked,) = runs.config
     assert [Path(one).name for one in asked.scenarios] == ["net.keras"]
-    assert (asked.model_config.samples, asked.model_config.batch, asked.model_config.trust, asked.data) == (
-        3,
-        2,
-        True,
-        "synthetic",
-    )
+    said = asked.model_config
+    assert (said.samples, said.batch, said.trust, asked.data) == (3, 2, True, "synthetic")
     assert not Path(asked.scenarios[0]).exists()  # the run is over
-
-
-def test_what_is_said_of_a_saved_model_is_said_in_each_function(runs: Runs) -> None:
-    kerasbench.run("net.keras", inputs=["a=3", "b=4"], batch_size=8)
-    kerasbench.sweep("net.keras", inputs="3")
-    kerasbench.explain("net.keras", inputs="3", batch_size=8, trust=True)
-    three = Input("", [3])
-    assert [one.model_config for one in runs.config] == [
-        ModelConfig([Input("a", [3]), Input("b", [4])], 8),
-        ModelConfig([three]),
-        ModelConfig([three], 8, trust=True),
-    ]
 
 
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
@@ -199,7 +181,8 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     assert (asked.scenarios, asked.backends, asked.devices, asked.refine) == (["dense"], ["jax"], ["cpu"], True)
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert found.records == [runs.record]
-    kerasbench.sweep("dense", "1..4")
+    kerasbench.sweep("dense", "1..4", inputs=["a=3", "b=4"])
+    assert runs.config[-1].model_config == ModelConfig([Input("a", [3]), Input("b", [4])])
     assert [options.batch for options in runs.config[-1].options] == [1, 2, 4]
     with pytest.raises(UsageError, match="two sizes or more"):
         kerasbench.sweep("dense", 8)
@@ -215,13 +198,11 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     (data,), (one,) = found.to_data(), found.breakdowns
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]
-
-
-def test_an_explanation_of_which_every_case_failed_says_so(runs: Runs) -> None:
     runs.record = made.record(made.trial(failure=made.FAILURE))
-    found = kerasbench.explain("dense")
-    assert (found.to_data(), found.breakdowns) == ([], [])
-    assert "## Failures" in str(found) and "died from SIGSEGV" in str(found)
+    failed = kerasbench.explain("dense", inputs="3", batch_size=8, trust=True)
+    assert (failed.to_data(), failed.breakdowns) == ([], [])
+    assert "## Failures" in str(failed) and "died from SIGSEGV" in str(failed)
+    assert runs.config[-1].model_config == ModelConfig([Input("", [3])], 8, trust=True)
 
 
 def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:

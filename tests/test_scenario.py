@@ -64,17 +64,24 @@ def test_a_workload_that_means_nothing_is_refused(wrong: dict[str, object]) -> N
         Workload(**wrong)  # type: ignore[arg-type]
 
 
-def test_workloads_have_different_names() -> None:
-    with pytest.raises(ScenarioError, match="different names"):
-        scenario(Workload(train=8, name="a"), Workload(train=9, name="a"))
+NO_TUPLE = r"workloads must be a tuple such as \(Workload\(...\),\), with its comma"
+SMALL, LARGE = Workload(train=8, name="small"), Workload(train=9, name="large", large=True)
 
 
-def test_a_scenario_needs_a_workload() -> None:
-    for none in ((), Workload(train=8), ("small",), {Workload(train=8).name: Workload(train=8)}):
-        with pytest.raises(
-            ScenarioError, match=r"workloads must be a tuple such as \(Workload\(...\),\), with its comma"
-        ):
-            Scenario(build=build, data=data, workloads=none)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("workloads", "complaint"),
+    [
+        *((none, NO_TUPLE) for none in ((), SMALL, ("small",), {"small": SMALL})),
+        ((SMALL, SMALL), "different names"),
+        ((LARGE,), "one workload must not be large"),  # it has one for a CPU
+    ],
+)
+def test_a_scenario_needs_workloads_that_can_be_told_apart(workloads: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        Scenario(build=build, data=data, workloads=workloads)
+    assert scenario(SMALL, LARGE).workloads == (SMALL, LARGE)
+    with pytest.raises(ScenarioError, match="it has small, large"):
+        scenario(SMALL, LARGE).workload("base")
 
 
 @pytest.mark.parametrize(
@@ -98,11 +105,6 @@ def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, An
         Scenario(**right | wrong)
 
 
-def test_an_unknown_workload_names_those_there_are() -> None:
-    with pytest.raises(ScenarioError, match="it has small"):
-        scenario(Workload(train=8, name="small")).workload("large")
-
-
 @pytest.fixture
 def restored_path() -> object:
     before = list(sys.path)
@@ -112,12 +114,17 @@ def restored_path() -> object:
 
 @pytest.mark.usefixtures("restored_path")
 @pytest.mark.parametrize(("content", "count"), [("", "none"), ("a = Scenario(**k)\nb = Scenario(**k)", "2")])
-def test_a_file_has_exactly_one_scenario(tmp_path: Path, content: str, count: str) -> None:
+def test_a_file_has_one_scenario_and_a_name_and_is_not_huge(tmp_path: Path, content: str, count: str) -> None:
     head = "from kerasbench import Workload, Scenario\nk = dict(build=len, data=len, workloads=(Workload(train=1),))\n"
     file = tmp_path / "two.py"
     file.write_text(head + content)
     with pytest.raises(ScenarioError, match=f"has {count}"):
         load(file)
+    with pytest.raises(ScenarioError, match="file's name"):
+        load(tmp_path / "a|b.py")
+    file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(ScenarioError, match="larger than"):
+        content_hash(file)
 
 
 @pytest.mark.usefixtures("restored_path")
@@ -131,18 +138,6 @@ def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
     assert load(file)[0].workloads[0].train == 7
 
 
-def test_a_file_name_that_is_no_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="file's name"):
-        load(tmp_path / "a|b.py")
-
-
-def test_a_huge_file_is_no_scenario(tmp_path: Path) -> None:
-    file = tmp_path / "a.py"
-    file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
-    with pytest.raises(ScenarioError, match="larger than"):
-        content_hash(file)
-
-
 def test_what_a_workload_says_of_its_model_replaces_what_the_scenario_says() -> None:
     own, other = Workload(train=64, batch=8, name="own", parameters=5, operations=100), Workload(train=64, batch=8)
     both = Scenario(build=build, data=data, workloads=(own, other), parameters=3, operations=10)
@@ -150,13 +145,6 @@ def test_what_a_workload_says_of_its_model_replaces_what_the_scenario_says() -> 
     assert [both.operations_of(one) for one in (own, other)] == [2_400, 240]  # forward and twice back, eight rows
     assert scenario(other).parameters_of(other) is None
     assert scenario(other).operations_of(other) is None
-
-
-def test_a_scenario_has_a_workload_for_a_cpu() -> None:
-    small, large = Workload(train=8, name="small"), Workload(train=8, name="base", large=True)
-    assert scenario(small, large).workloads == (small, large)
-    with pytest.raises(ScenarioError, match="one workload must not be large"):
-        scenario(large)
 
 
 def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path) -> None:

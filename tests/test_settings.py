@@ -3,12 +3,9 @@ from pathlib import Path
 from kerasbench.settings import listed
 
 
-def test_lists_are_repeated_or_separated_by_commas() -> None:
-    assert listed(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
+def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
     assert listed(None) == []
-
-
-def test_a_file_with_a_comma_in_its_path_is_one(tmp_path: Path) -> None:
+    assert listed(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
     file = tmp_path / "a,b" / "net.keras"
     file.parent.mkdir()
     assert listed([str(file)]) == [f"{tmp_path}/a", "b/net.keras"]
@@ -18,10 +15,5 @@ def test_a_file_with_a_comma_in_its_path_is_one(tmp_path: Path) -> None:
         *2 * [f"{tmp_path}/a", "b/net.keras"],
         "x" * 5000,
     ]
-
-
-def test_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
-    folder = tmp_path / "a,b"
-    folder.mkdir()
-    assert listed([f"torch={folder}", "jax,tensorflow"]) == [f"torch={folder}", "jax", "tensorflow"]
+    assert listed([f"torch={file.parent}", "jax,tensorflow"]) == [f"torch={file.parent}", "jax", "tensorflow"]
     assert listed(["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]

@@ -11,7 +11,7 @@ from kerasbench.processes.group import MARK
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
 from kerasbench.results.store import load
-from tests import stand_in, whole_command
+from tests import whole_command
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -93,13 +93,6 @@ def test_what_hangs_is_stopped_by_the_limit_of_time(faults: Path) -> None:
     assert psutil.Process().children(recursive=True) == []
 
 
-def test_a_daemon_that_a_scenario_starts_does_not_outlive_its_trial(faults: Path, tmp_path: Path) -> None:
-    place = tmp_path / "daemon"
-    trials.measured(trials.run(faults / "leaves_a_daemon.py", "jax", kept={"DAEMON_FILE": str(place)}))
-    number = int(place.read_text())
-    assert all(map(stand_in.is_gone, stand_in.existing([number])))
-
-
 def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(faults: Path) -> None:
     # The import of a framework reaches its peak between two looks, if it is quick.
     failure = trials.run(faults / "fine.py", "jax", memory_bytes=100 << 20).failure
@@ -112,13 +105,6 @@ def test_what_the_parent_holds_counts_for_no_limit_of_memory(faults: Path) -> No
     held = b"x" * (1200 << 20)
     found = trials.measured(trials.run(faults / "fine.py", "jax", memory_bytes=len(held)))
     assert found.peak_rss_bytes < len(held)
-
-
-def test_a_file_that_changes_during_the_run_is_refused(faults: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "source_hash", lambda *path: "what it was before")
-    failure = trials.run(faults / "fine.py", "jax").failure
-    assert failure is not None
-    assert (failure.code, "changed while the run was going on" in failure.cause) == (Code.INVALID, True)
 
 
 @pytest.mark.parametrize(
