@@ -81,6 +81,10 @@ def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
     assert {"1,000", "4,000"} <= set(written) and "1,001" not in written
 
 
+def test_numbers_on_an_axis_have_no_exponent() -> None:
+    assert [svg.number(value) for value in (0.001, 20.0, 1e6)] == ["0.001", "20", "1,000,000"]
+
+
 def test_a_file_has_colours_for_light_and_dark_and_no_variable() -> None:
     text = svg.file(parts())
     assert "prefers-color-scheme: dark" in text and "var(" not in text
@@ -98,8 +102,3 @@ def test_text_is_never_markup_and_is_cut_where_it_is_long() -> None:
         assert backends == ["\"><script>alert('1')</script>&"]
         assert "long long long long long long long…" not in "".join(drawn.itertext())
         assert ("long " * 20)[: svg.MOST_CHARACTERS - 1] + "…" in "".join(drawn.itertext())
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.001, "0.001"), (0.5, "0.5"), (20.0, "20"), (1e6, "1,000,000")])
-def test_numbers_on_an_axis_have_no_exponent(value: float, text: str) -> None:
-    assert svg.number(value) == text
