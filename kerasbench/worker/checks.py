@@ -44,10 +44,6 @@ SENSITIVE_LAYERS = ("BatchNormalization", "Embedding")
 Function = Callable[..., Any]
 
 
-class _CudaError(Exception):
-    """The driver returned an error."""
-
-
 def visible_cards() -> list[str]:
     """Return the UUIDs of the NVIDIA cards that CUDA shows to this process, in the order of its numbers.
 
@@ -67,14 +63,14 @@ def visible_cards() -> list[str]:
             if not any(raw):  # nothing but zeros is no answer
                 return []
             cards.append(str(uuid.UUID(bytes=bytes(raw))))
-    except (OSError, AttributeError, _CudaError):  # AttributeError: the driver is older than the function
+    except (OSError, AttributeError):  # AttributeError: the driver is older than the function
         return []
     return cards
 
 
 def _call(function: Any, *arguments: Any) -> None:
     if function(*arguments) != 0:
-        raise _CudaError
+        raise OSError("the driver returned an error")
 
 
 def limit_processors(count: int, root: Path = CPUS) -> None:
@@ -269,23 +265,21 @@ def sensitive_layers(model: Any) -> list[str]:
 
 def random_layers(model: Any) -> list[Any]:
     """Return the layers that draw random numbers in training, cells of recurrent layers included."""
-    return [layer for layer in _layers(model) if _has_generator(layer) and not _is_silent(layer)]
-
-
-def _has_generator(layer: Any) -> bool:
-    # Dropout and its kin call it seed_generator, the layers that distort pictures generator.
-    return any(type(value).__name__ == "SeedGenerator" for value in vars(layer).values())
+    drawing = []
+    for layer in _layers(model):
+        # Dropout and its kin call it seed_generator, the layers that distort pictures generator.
+        has_generator = any(type(value).__name__ == "SeedGenerator" for value in vars(layer).values())
+        amounts = _amounts(layer).values()
+        is_silent = bool(amounts) and not any(value > 0 for value in amounts)
+        if has_generator and not is_silent:
+            drawing.append(layer)
+    return drawing
 
 
 def _amounts(layer: Any) -> dict[str, float]:
     """Return the layer's amounts of randomness that are numbers, by name."""
     amounts = {name: getattr(layer, name, None) for name in RANDOM_AMOUNTS}
     return {name: value for name, value in amounts.items() if isinstance(value, int | float)}
-
-
-def _is_silent(layer: Any) -> bool:
-    amounts = _amounts(layer).values()
-    return bool(amounts) and not any(value > 0 for value in amounts)
 
 
 def can_be_silenced(model: Any) -> bool:

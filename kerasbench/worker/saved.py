@@ -34,17 +34,8 @@ BOMB_TIMES = 100
 ARCHIVE_TIMES = 4  # the whole of a file, beyond BOMB_BYTES: its largest part are weights, which hardly shrink
 LAMBDA_CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; one of a named function has none
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
-# RuntimeError is what zipfile says of an encrypted member.
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    KeyError,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-)
+# RuntimeError is what zipfile says of an encrypted member, and NotImplementedError (one of these) of its compression.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, EOFError, OSError, RuntimeError)
 
 SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder (GHSA-hqp4-2352-xf5r), and worse
 PRERELEASE = re.compile(r"\d(?:a|b|rc|\.?dev)\d*")

@@ -6,7 +6,6 @@ import os
 import sys
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -216,11 +215,8 @@ def test_anything_that_strayed_withholds_the_row(what: str, asked: Device, got: 
     ("runtime", "cards", "cause"),
     [
         (["cuda:0", "cuda:1"], [], "alone, but the process sees cuda:0, cuda:1"),
-        (
-            ["cuda:0"],
-            ["8f2a", "9c31"],
-            "alone, but CUDA shows 8f2a, 9c31",
-        ),  # torch's own view is its default device alone
+        # torch's own view is its default device alone.
+        (["cuda:0"], ["8f2a", "9c31"], "alone, but CUDA shows 8f2a, 9c31"),
     ],
 )
 def test_a_process_that_sees_a_second_card_proves_nothing(runtime: list[str], cards: list[str], cause: str) -> None:
@@ -321,14 +317,6 @@ def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.Mon
 # Parity.
 
 
-@dataclass
-class Model:
-    layers: list[Any] = field(default_factory=list)
-
-    def _flatten_layers(self, include_self: bool) -> list[Any]:
-        return self.layers
-
-
 DENSE = SimpleNamespace(name="dense", units=3)
 
 
@@ -352,9 +340,8 @@ SEED = SeedGenerator()
     ],
 )
 def test_random_layers(layer: Any, random: bool, can: bool) -> None:
-    model = Model([DENSE, layer])
-    assert bool(checks.random_layers(model)) is random
-    assert checks.can_be_silenced(model) is can
+    assert bool(checks.random_layers(model(DENSE, layer))) is random
+    assert checks.can_be_silenced(model(DENSE, layer)) is can
 
 
 def test_outputs_are_some_numbers_of_each() -> None:
@@ -388,9 +375,7 @@ class BatchNormalization: ...
 
 
 def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_that_it_is_derived_from() -> None:
-    assert checks.sensitive_layers(Model([DENSE])) == []
-    assert checks.sensitive_layers(Model([OwnEmbedding(), DENSE])) == ["Embedding"]
-    assert checks.sensitive_layers(Model([Embedding(), BatchNormalization(), OwnEmbedding()])) == [
-        "BatchNormalization",
-        "Embedding",
-    ]
+    assert checks.sensitive_layers(model(DENSE)) == []
+    assert checks.sensitive_layers(model(OwnEmbedding(), DENSE)) == ["Embedding"]
+    both = model(Embedding(), BatchNormalization(), OwnEmbedding())
+    assert checks.sensitive_layers(both) == ["BatchNormalization", "Embedding"]

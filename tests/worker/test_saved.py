@@ -309,7 +309,6 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
     custom.write_text("import kerasbench_of_nobody\n")
     with pytest.raises(ModelError, match=r"moe_layers\.py: ModuleNotFoundError"):
         saved._own_classes(ModelConfig(custom=str(custom)))
-    custom = tmp_path / "moe_layers.py"
     monkeypatch.delitem(sys.modules, saved.CUSTOM, raising=False)
     custom.write_text("raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')\n")
     with pytest.raises(TrialFailure) as caught:

@@ -84,12 +84,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def add_package(site: Path, name: str, version: str, code: str = "") -> None:
+def add_package(site: Path, name: str, version: str) -> None:
     (site / name).mkdir()
-    (site / name / "__init__.py").write_text(code)
-    place = site / f"{name}-{version}.dist-info"
-    place.mkdir()
-    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (site / name / "__init__.py").touch()
+    add_distribution(site, f"{name}-{version}", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
 def test_a_backend_that_loads_says_its_versions_and_what_it_sees(site: Path) -> None:
