@@ -62,7 +62,8 @@ def fingerprint() -> Machine:
     gpu = macos.gpu() if apple else None  # its driver is the system
     cards = [] if apple else nvidia.cards()
     # A container has no identifier of its own: its image may be that of many machines.
-    own_id = macos.machine_id() if apple else ("" if linux.is_contained() else linux.machine_id())
+    system_id = macos.machine_id() if apple else ("" if linux.is_contained() else linux.machine_id())
+    hashed_id = hashlib.sha256(f"{SALT}{system_id}".encode()).hexdigest()[:12] if system_id else ""
     return Machine(
         chip=(macos.chip() if apple else linux.chip()) or platform.processor() or platform.machine(),
         cores=processors(),
@@ -72,7 +73,7 @@ def fingerprint() -> Machine:
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
         gpus=[gpu.label] if gpu else [card.name for card in cards],
         driver=cards[0].driver if cards else "",
-        identifier=_own_name() or (_hashed(own_id) if own_id else ""),
+        identifier=_own_name() or hashed_id,
         cards=sorted(card.uuid for card in cards if card.uuid),
     )
 
@@ -83,8 +84,3 @@ def _own_name() -> str:
     if name and not FIT.fullmatch(name):
         raise UsageError(f"{NAME} takes up to 40 letters, digits, dots, dashes and underscores, not {name!r}")
     return name
-
-
-def _hashed(text: str) -> str:
-    """Return a hash by which no other program's can be recognised."""
-    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()[:12]

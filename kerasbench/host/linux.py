@@ -29,8 +29,7 @@ MEMORY_FILES = (
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 VMSTAT = Path("/proc/vmstat")
-# memory.events (version 2), memory.oom_control (version 1) and /proc/vmstat all have it as a line.
-OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+OOM_KILLS = "oom_kill"  # a line of memory.events (version 2), of memory.oom_control (1) and of vmstat; not before 4.13
 # A laptop that charges over USB-C has a supply of type USB and often none of type Mains.
 WALL_SUPPLIES = ("Mains", "USB")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
@@ -167,14 +166,9 @@ def oom_kills(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP, vmstat: Path 
     """Return the kills in this process' control groups, and on the machine (those of all control groups included)."""
     levels = _levels(root, own_cgroup, MEMORY_CONTROLLERS)
     texts = (_text(level / name) for level in levels for name in ("memory.events", "memory.oom_control"))
-    counts = [count for count in map(parse_oom_kills, texts) if count is not None]
-    return Kills(sum(counts) if counts else None, parse_oom_kills(_text(vmstat)))
-
-
-def parse_oom_kills(text: str) -> int | None:
-    """Return the counter, None where the text has none (kernels before 4.13)."""
-    found = OOM_KILLS.search(text)
-    return int(found[1]) if found else None
+    counts = [parse_pairs(text).get(OOM_KILLS) for text in texts]
+    known = [count for count in counts if count is not None]
+    return Kills(sum(known) if known else None, parse_pairs(_text(vmstat)).get(OOM_KILLS))
 
 
 def memory_left(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> int | None:

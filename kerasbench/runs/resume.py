@@ -1,8 +1,4 @@
-"""Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross.
-
-Of an interrupted run it is said which trials still count. More sizes are measured in the same record, once its rounds
-are over: two inside each bracket of a significant crossing.
-"""
+"""Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
 import dataclasses
 import shlex
@@ -17,7 +13,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
-from kerasbench.plan.cases import Case, Plan, Probes, with_controls
+from kerasbench.plan.cases import Plan, Probes, with_controls
 from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
@@ -197,7 +193,11 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
         if column in columns
     ]
     cases = with_controls(cases) if planned.config.control else cases
-    if not cases or not _affordable(cases, record, planned.effort.budget_s, spent_s):
+    if not cases:
+        return None
+    each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
+    budget_s = planned.effort.budget_s
+    if budget_s is not None and spent_s + len(cases) * record.rounds_completed * each_s > budget_s:
         return None
     # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
     options = [dataclasses.replace(case.options, environment="", control=False) for case in cases]
@@ -230,11 +230,6 @@ def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
                     size = dataclasses.replace(base, width=value)
                 found.setdefault(size, set()).update((crossing.winner, crossing.loser))
     return dict(sorted(found.items(), key=lambda item: item[0].order))
-
-
-def _affordable(cases: list[Case], record: Record, budget_s: float | None, spent_s: float) -> bool:
-    each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
-    return budget_s is None or spent_s + len(cases) * record.rounds_completed * each_s <= budget_s
 
 
 def joined(first: Record, second: Record) -> Record:

@@ -1,7 +1,4 @@
-"""A whole run, from its configuration to a record on disk: look at what there is, plan, measure, save.
-
-Nothing is drawn here.
-"""
+"""A whole run, from its configuration to a record on disk: look at what there is, plan, measure, save."""
 
 import dataclasses
 import sys
@@ -195,10 +192,7 @@ def environments_of(config: RunConfig) -> list[Environment]:
 
 
 def _refuse_models(config: RunConfig, python: str) -> None:
-    """Raise UnusableScenario for a saved model that no backend can load, as far as its file tells without loading it.
-
-    By one child, before any backend is asked for anything. What another interpreter might still describe passes.
-    """
+    """Raise UnusableScenario for a saved model that no backend can load; what one of them might describe passes."""
     for file in map(Path, catalog.own_files(config.scenarios)):
         if is_saved(file):
             try:
@@ -268,10 +262,7 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
 
 
 def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder: Path) -> Record:
-    """Return the interrupted run with those of its trials that still count.
-
-    The others (a changed scenario, another version) are kept in a file of their own.
-    """
+    """Return the interrupted run with those of its trials that still count; keep the others in a file of their own."""
     record = interrupted.record
     carried, superseded = resume.carry(record, planned, probes)
     if superseded:
