@@ -61,34 +61,17 @@ def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     assert max(len(line) for line in text.splitlines()) <= 110
 
 
-def test_the_commands_of_the_first_page_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_and_options_are_grouped_those_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["--help"]) == 0
     text = capsys.readouterr().out
     found = [text.index(f"\n{title}:\n") for title in main.app.purposes]
     assert found == sorted(found)
     assert "..." not in text.partition("Measure:")[2]  # no sentence is cut off
-
-
-def test_help_is_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["run", "--help"]) == 0
     text = capsys.readouterr().out
     titles = [f"\n{title}:\n" for title in shown.OPTIONS if f"\n{title}:\n" in text]
     assert [text.index(title) for title in titles] == sorted(text.index(title) for title in titles)
     assert titles[-2:] == ["\nFor experts:\n", "\nOptions:\n"]
-
-
-@pytest.mark.parametrize(
-    ("shell", "line"),
-    [
-        ("bash", "complete -o nosort -F _kerasbench_completion kerasbench"),
-        ("zsh", "compdef _kerasbench_completion kerasbench"),
-        ("fish", "complete --no-files --command kerasbench"),
-    ],
-)
-def test_each_shell_has_its_script(shell: str, line: str) -> None:
-    script = asked({COMPLETE: f"{shell}_source"})
-    assert line in script
-    assert f"{COMPLETE}={shell}_complete" in script
 
 
 @pytest.mark.parametrize(
@@ -112,6 +95,7 @@ def test_bash_is_offered_what_the_line_can_go_on_with(typed: str, offered: set[s
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_zsh_and_fish_are_offered_it_with_its_help(shell: str) -> None:
     variables = {"COMP_WORDS": "kerasbench sweep --batch", "COMP_CWORD": "2" if shell == "zsh" else "--batch"}
+    assert f"{COMPLETE}={shell}_complete" in asked({COMPLETE: f"{shell}_source"})
     found = asked({COMPLETE: f"{shell}_complete"} | variables)
     assert "--batch-size" in found and "1..4096" in found
 

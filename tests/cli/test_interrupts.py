@@ -67,6 +67,8 @@ def test_a_run_that_waits_can_be_ended_and_is_measured_when_the_other_has_ended(
         assert not command.results.exists()
     assert command.ended() == 0
     assert _journaled(command) == 1
+    assert (command.folder / "let_in").read_text() == "no\n"  # what nobody lets in stays out
+    assert "--keep-env" not in command.output()[0]
 
 
 def test_what_is_resumed_is_looked_for_when_the_waiting_is_over(command: Command) -> None:
@@ -97,13 +99,6 @@ def test_what_is_let_in_from_the_shell_is_in_the_file_and_is_let_in_again_when_t
     (file,) = _files(command)
     assert store.load(file).config.keep_env == {"LET_IN": "yes"}
     assert "Passed through from the shell (--keep-env): LET_IN=yes." in command.output()[0].replace("\\", "")
-
-
-def test_what_is_not_let_in_stays_out(command: Command) -> None:
-    begin(command, "--backend", "torch", "--rounds", "1")
-    assert command.ended() == 0
-    assert (command.folder / "let_in").read_text() == "no\n"
-    assert "--keep-env" not in command.output()[0]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -256,14 +251,11 @@ def test_twice_raises_and_the_third_would_leave_at_once(monkeypatch: pytest.Monk
     with pytest.raises(KeyboardInterrupt):  # only because leaving is stubbed out
         received.take(signal.SIGINT, None)
     assert left == [130]
-
-
-def test_a_hang_up_that_is_said_again_is_one() -> None:
     received = Interruptions()
     with pytest.raises(KeyboardInterrupt):
         received.take(signal.SIGHUP, None)
     received.take(signal.SIGHUP, None)
-    assert received.count == 1
+    assert received.count == 1  # a hang-up that is said again is one
 
 
 def test_what_is_ignored_stays_ignored_and_what_was_there_is_put_back() -> None:

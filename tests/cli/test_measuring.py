@@ -194,17 +194,6 @@ def test_two_interpreters_need_no_label(command: Command) -> None:
     assert "## python-head against python\n" in command.output()[0]
 
 
-def test_a_version_that_computes_something_else_fails_and_that_is_a_regression(command: Command) -> None:
-    arguments = labelled(command, 2.0)
-    said = dataclasses.replace(made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8)), prediction=[])
-    answers = (Message(begun="train"), stand_in.phase(), Message(measurement=said))
-    stand_in.answer(command.folder / "new", "trial-torch", *answers)
-    code, out, err = compare(command, *arguments)
-    assert code == 2, err
-    assert "- mine torch cpu: new computes something else than old: the loss of step 2 is 2," in out
-    assert compare(command, *arguments, "--fail-on", "regression")[0] == 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
