@@ -12,6 +12,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.cli import commands, main
+from kerasbench.errors import Undecided
 from kerasbench.plan import cases
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Environment, Options
@@ -182,6 +183,8 @@ def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
 )
 def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
     assert commands.gated(versus(summarize(record_of(*found)))) == code
+    with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
+        commands.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:
