@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,15 +169,26 @@ def test_a_run_goes_on_only_where_it_was_begun(tmp_path: Path, other: Machine) -
     assert "leave out --resume to begin a new run here" in said
 
 
-def test_another_machine_s_run_in_a_shared_folder_is_passed_over_and_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+LIVE = RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])
+
+
+@pytest.mark.parametrize(
+    ("different", "why", "advice"),
+    [
+        ({"machine": ELSEWHERE[0]}, f"begun on another machine ({ELSEWHERE[0].title})", ", and this is "),
+        ({"config": LIVE}, "measured a model object of a Python process, which is gone", "; measure it again"),
+    ],
+)
+def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
+    different: dict[str, Any], why: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, other = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
+    other.begin(dataclasses.replace(interrupted(made.trial(1)), **different))
+    with pytest.raises(ResultsError, match=re.escape(f"{other.journal}: {why}{advice}")):
+        resume.find(tmp_path, HERE)
     mine.begin(interrupted(made.trial(1)))
-    other.begin(dataclasses.replace(interrupted(made.trial(1)), machine=ELSEWHERE[0]))
     assert resume.find(tmp_path, HERE).file == mine.journal
-    said = f"kerasbench: {other.journal}: begun on another machine ({ELSEWHERE[0].title}); passed over\n"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; passed over\n"
 
 
 def test_where_nothing_was_interrupted_there_is_nothing_to_resume(tmp_path: Path) -> None:
@@ -210,19 +223,6 @@ def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> 
     for version, counts in ((same, True), (other, False)):
         probes = made.by_environment({"torch@old": same, "torch@new": version})
         assert kept(*trials, planned=planned, probes=probes) == [counts, counts]
-
-
-def test_a_run_of_a_live_model_that_is_gone_is_passed_over_and_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine, lived = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
-    gone = dataclasses.replace(interrupted(made.trial(1)), config=RunConfig([f"/tmp/{live.FOLDER}x/net.keras"]))
-    lived.begin(gone)
-    with pytest.raises(ResultsError, match="measured a model object of a Python process, which is gone; measure it"):
-        resume.find(tmp_path, HERE)
-    mine.begin(interrupted(made.trial(1)))
-    assert resume.find(tmp_path, HERE).file == mine.journal
-    assert capsys.readouterr().err.endswith("which is gone; passed over\n")
 
 
 MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelConfig(custom="own layers.py", trust=True))
@@ -338,15 +338,11 @@ def test_it_is_done_once() -> None:
     assert resume.finer(found, crossing(), 0.0) is None
 
 
-def test_without_a_crossing_with_an_interval_nothing_is_added() -> None:
+def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
     assert resume.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
     assert resume.finer(swept_plan(), crossing(rounds=2), 0.0) is None
-
-
-def test_an_interrupted_run_is_not_refined() -> None:
-    record = crossing()
-    record.stopped_because = INTERRUPTED
-    assert resume.finer(swept_plan(), record, 0.0) is None
+    interrupted = dataclasses.replace(crossing(), stopped_because=INTERRUPTED)
+    assert resume.finer(swept_plan(), interrupted, 0.0) is None
 
 
 @pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
