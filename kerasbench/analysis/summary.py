@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
@@ -20,7 +19,6 @@ from kerasbench.results.record import Group, Record, TrialRecord, completed_roun
 from kerasbench.text import count
 
 T = TypeVar("T")
-TAKING_TURNS = ("train", "predict")  # the first phase of a trial that has slices; without training it is the latter
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class Summary:
     columns: list[Column]
     rows: list[Row]
     rankings: list[Ranking]
-    phases_s: dict[str, dict[Column, float]]
     terms: dict[Column, list[str]]
 
     @property
@@ -90,7 +87,7 @@ def summarize(record: Record) -> Summary:
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.
     rankings = [*rank(published, record.minimal_effect), *rank(sized, record.minimal_effect)]
-    return Summary(record, columns, [*published, *sized], rankings, _phases_s(record, columns), _terms(record))
+    return Summary(record, columns, [*published, *sized], rankings, _terms(record))
 
 
 def _with_priors(rows: Sequence[Row]) -> list[Row]:
@@ -172,25 +169,6 @@ def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
         resolved.image_data_format,
         threads,
     ]
-
-
-def _phases_s(record: Record, columns: list[Column]) -> dict[str, dict[Column, float]]:
-    """Return each phase's mean duration by column, in s, in the order of a trial.
-
-    Where others started beside a trial, it counts from the first phase on in which columns take turns.
-    """
-    durations: dict[str, dict[Column, list[float]]] = {}
-    for trial in record.trials:
-        counts = trial.started_alone
-        for phase in trial.phases if trial.measurement is not None else ():
-            counts = counts or phase.name in TAKING_TURNS
-            if counts:
-                by_column = durations.setdefault(phase.name, {})
-                by_column.setdefault(trial.column, []).append(phase.duration_ns / NS_PER_S)
-    return {
-        name: {column: statistics.fmean(by_column[column]) for column in columns if column in by_column}
-        for name, by_column in durations.items()
-    }
 
 
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ

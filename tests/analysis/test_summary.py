@@ -8,7 +8,7 @@ from kerasbench.analysis.summary import Disturbance, concerns, disturbance, is_w
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice
-from kerasbench.protocol.messages import Code, Phase
+from kerasbench.protocol.messages import Code
 from kerasbench.report import answer, page
 from kerasbench.results.record import Record, RunConfig, TrialRecord
 from tests import made
@@ -69,24 +69,6 @@ def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
         ("dense", Column("torch", "cpu"), "crash")
     ]
     assert summary.rankings[0].fastest is None
-
-
-def test_phases_are_means_over_trials() -> None:
-    summary = summarize(made.record(made.trial(1), made.trial(2)))
-    assert summary.phases_s == {"spawn": {Column("torch", "cpu"): 0.001}, "import": {Column("torch", "cpu"): 0.003}}
-
-
-def test_phases_before_the_first_slice_count_where_nothing_else_ran() -> None:
-    def trial(block: int, factor: int, alone: bool) -> TrialRecord:
-        found = made.in_block(block, made.sliced([1.0]), alone)
-        ends = {"import": 1, "first step": 2, "train": 4, "finish": 5}
-        phases = [Phase(name, 0, end * factor * made.MS) for name, end in ends.items()]
-        return dataclasses.replace(found, phases=phases)
-
-    summary = summarize(made.record(trial(1, 1, True), trial(2, 3, False), rounds=2))
-    (found,) = {column for by_column in summary.phases_s.values() for column in by_column}
-    means = {name: by_column[found] for name, by_column in summary.phases_s.items()}
-    assert means == {"import": 0.001, "first step": 0.002, "train": 0.008, "finish": 0.01}
 
 
 def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
