@@ -202,9 +202,6 @@ def test_a_longer_first_step_is_repaid_by_quicker_ones() -> None:
     (found,) = break_evens(summarize(record).rows, 0.03)
     assert (found.slow_start.backend, found.rival.backend) == ("jax", "torch")
     assert [found.extra_ms, found.steps] == pytest.approx([1_000, 1_000])
-    assert "- dense: jax cpu starts 1 s slower than torch cpu, and has made up for it after 1,000 steps." in document(
-        findings(record)
-    ).replace("1.00 s", "1 s")
 
 
 @pytest.mark.parametrize(("step", "first"), [(1.0, 100), (3.0, 1_100), (1.99, 1_100), (1.0, 101)])
