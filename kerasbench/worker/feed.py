@@ -104,8 +104,7 @@ class Feed:
             return {}
         if self.workload.feed is not None:
             return {"validation_data": self.workload.feed(rows.x, rows.y, self.batch)}
-        weights = () if rows.weights is None else (rows.weights,)
-        return {"validation_data": (rows.x, rows.y, *weights)}
+        return {"validation_data": self.one_batch(rows)}
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
         """Return these rows in one batch: (x, y), or (x, y, sample weights).

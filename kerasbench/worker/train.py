@@ -175,13 +175,14 @@ class BatchSpy:
 
 def describe(structure: Any) -> str:
     """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
-    return ", ".join(f"{name} {_describe_array(array)}".strip() for name, array in leaves(structure))
-
-
-def _describe_array(array: Any) -> str:
-    dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
-    # A compiled step leaves dimensions open.
-    return f"{dtype}[{', '.join('?' if size is None else str(size) for size in array.shape)}]"
+    texts = []
+    for name, array in leaves(structure):
+        dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+        sizes = ", ".join(
+            "?" if size is None else str(size) for size in array.shape
+        )  # a compiled step leaves some open
+        texts.append(f"{name} {dtype}[{sizes}]".strip())
+    return ", ".join(texts)
 
 
 def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:

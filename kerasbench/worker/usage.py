@@ -261,26 +261,19 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
     )
 
 
-def card_share_reader(device: Device) -> CardShare | None:
-    """Return a function that reads others' use of this process's device; call it before a framework touches it.
+def card_share_reader(device: Device, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare | None:
+    """Return a function that asks the driver's management library (NVML) for others' use of this process's card.
 
-    None: it is no NVIDIA card, or its driver does not say.
+    Call it before a framework touches the card. None: it is no NVIDIA card, or its driver does not say. Those count
+    that were on the card before this process first touched it: in a container nobody learns the number that NVML has
+    for its own process, so whoever comes later cannot be told from this one. Other columns of a block are stopped
+    meanwhile. Nobody has seen this on a card yet (docs/gpus.md).
     """
     if device.platform != CUDA:
         return None
-    return watch_card(os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one card, in the order of their bus
-
-
-def watch_card(visible: str, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare | None:
-    """Return a function that asks the driver's management library (NVML) for others' use of a card.
-
-    Those count that were on the card before this process first touched it: in a container nobody learns the number that
-    NVML has for its own process, so whoever comes later cannot be told from this one. Other columns of a block are
-    stopped meanwhile. Nobody has seen this on a card yet (docs/gpus.md).
-    """
     try:
         nvml = open_library(NVML)
-        card = _open_card(nvml, visible)
+        card = _open_card(nvml, os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one, in the order of their bus
         others = None if card is None else _processes_on(nvml, card)
     except (OSError, AttributeError):  # AttributeError: the driver is older than the function
         return None

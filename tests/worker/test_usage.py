@@ -299,8 +299,13 @@ class Nvml:
         return 0
 
 
-def watched(nvml: object, visible: str = "1") -> usage.CardShare:
-    share = usage.watch_card(visible, lambda name: nvml)
+@pytest.fixture(autouse=True)
+def _visible_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+
+
+def watched(nvml: object) -> usage.CardShare:
+    share = usage.card_share_reader(Device("cuda"), lambda name: nvml)
     assert share is not None
     return share
 
@@ -319,23 +324,25 @@ def test_those_count_that_were_there_before() -> None:
 
 def test_who_draws_counts_and_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", UUID)
     nvml = Nvml([7], [8])
-    share = watched(nvml, UUID)
+    share = watched(nvml)
     nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
     assert share(100 * MS) == 0.5
 
 
 @pytest.mark.parametrize("visible", ["", "GPU-8f2a", "MIG-1"])
-def test_a_card_that_is_not_found_tells_nothing(visible: str) -> None:
-    assert usage.watch_card(visible, lambda name: Nvml([7])) is None
+def test_a_card_that_is_not_found_tells_nothing(monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert usage.card_share_reader(Device("cuda"), lambda name: Nvml([7])) is None
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     def missing(name: str) -> object:
         raise OSError(f"{name}: cannot open shared object file")
 
-    assert usage.watch_card("0", missing) is None
-    assert usage.watch_card("0", lambda name: object()) is None  # a driver without these functions
+    assert usage.card_share_reader(Device("cuda"), missing) is None
+    assert usage.card_share_reader(Device("cuda"), lambda name: object()) is None  # a driver without these functions
     assert usage.card_share_reader(Device("cpu")) is None
     assert usage.card_share_reader(Device("rocm")) is None
 
