@@ -242,11 +242,11 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    from kerasbench.plan import live
+    from kerasbench.plan import request
 
     data = options.pop("data", "synthetic")
     own = settings.settings(RUN, {"backends": backends, "devices": devices, **options})
-    with live.named(own, scenarios, data) as whole:
+    with request.with_live_model(own, scenarios, data) as whole:
         results: Results = _saved(_measure(RUN, whole))
     return results
 
@@ -352,9 +352,9 @@ def _saved(results: Any) -> Any:
 
 def _files(scenarios: Any) -> list[str]:
     """Return the names and files of scenarios; raise UsageError for a live model, which only ``run`` takes."""
-    from kerasbench.plan import live
+    from kerasbench.plan import request
 
-    if live.is_model(scenarios):
+    if request.is_model(scenarios):
         raise UsageError("only run() takes a model object: save it, model.save('mine.keras'), and name the file here")
     return settings.listed(scenarios)
 

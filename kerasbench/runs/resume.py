@@ -12,7 +12,7 @@ from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan import catalog, live
+from kerasbench.plan import catalog, request
 from kerasbench.plan.cases import Plan, Probes, with_controls
 from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Column, Size
@@ -60,7 +60,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         if not here.same_as(record.machine):  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
             passed_over.append((f"{file}: begun on another machine ({record.machine.title})", advice))
-        elif live.is_gone(record.config.scenarios):
+        elif request.is_gone(record.config.scenarios):
             why = f"{file}: measured a model object of a Python process, which is gone"
             passed_over.append((why, "; measure it again"))
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench import files
 from kerasbench.errors import UsageError
-from kerasbench.plan import live
+from kerasbench.plan import request
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
@@ -32,24 +32,24 @@ def model(name: str = "my model", fails: str = "") -> Any:
 
 
 def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
-    with live.saved(model()) as found:
+    with request.saved_model(model()) as found:
         with zipfile.ZipFile(found.file) as content:
             assert json.loads(content.read("config.json")) == {"class_name": "my model"}
         assert (found.file.name, found.rows) == ("my_model.keras", "")
-        assert not live.is_gone([str(found.file), "mnist_dense"])
+        assert not request.is_gone([str(found.file), "mnist_dense"])
     assert not found.file.parent.exists()
-    assert live.is_gone([str(found.file)])
+    assert request.is_gone([str(found.file)])
 
 
 @pytest.mark.parametrize(("name", "file"), [("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")])
 def test_its_file_is_called_as_it_is(name: str, file: str) -> None:
-    with live.saved(model(name)) as found:
+    with request.saved_model(model(name)) as found:
         assert found.file.name == file
 
 
 def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     def hashes(one: Any, rows: Any) -> str:
-        with live.saved(one, rows) as found:
+        with request.saved_model(one, rows) as found:
             assert {file.name for file in found.file.parent.iterdir()} == {files.SCRATCH_LOCK, "net.keras", "rows.npz"}
             return source_hash(found.file, ModelConfig(rows=found.rows))
 
@@ -64,22 +64,25 @@ def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: p
 
 def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused() -> None:
     broken = model(fails="no get_config")
-    with pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"), live.saved(broken):
+    with (
+        pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
+        request.saved_model(broken),
+    ):
         pass
     fresh = model(fails="too late")
     fresh.built = False
-    with pytest.raises(UsageError, match="the model is not built: begin it"), live.saved(fresh):
+    with pytest.raises(UsageError, match="the model is not built: begin it"), request.saved_model(fresh):
         pass
 
 
 def test_a_name_and_a_list_of_names_are_no_models() -> None:
-    assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
-    assert live.is_model(model())
+    assert not any(map(request.is_model, ("mine.keras", ["a", "b"], ())))
+    assert request.is_model(model())
 
 
 def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     x = {"tokens": np.arange(6).reshape(3, 2), "rest": [np.ones((3, 1)), np.array([True, False, True])]}
-    count = live.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
+    count = request.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
     back, y, weights = source.read_rows(tmp_path / "rows.npz", 3)
     assert count == 3
     assert (back["tokens"].dtype, back["tokens"].tolist()) == (np.int32, x["tokens"].tolist())  # type: ignore[attr-defined]
@@ -102,7 +105,7 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
 )
 def test_what_are_no_rows_is_said(tmp_path: Path, data: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        live.write_rows(tmp_path / "rows.npz", data)
+        request.write_rows(tmp_path / "rows.npz", data)
 
 
 def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
@@ -112,17 +115,17 @@ def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
 
 
 def test_a_live_model_is_asked_for_by_its_file_and_its_rows() -> None:
-    with live.named(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
+    with request.with_live_model(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
         assert [Path(one).name for one in words.scenarios] == ["net.keras"]
         assert (Path(words.rows).name, words.samples, words.data, words.quick) == ("rows.npz", 5, "synthetic", True)
         assert Path(words.rows).exists()
-    with live.named(Settings(), model("net"), "synthetic") as words:
+    with request.with_live_model(Settings(), model("net"), "synthetic") as words:
         assert (words.rows, words.samples) == ("", 0)
 
 
 def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
-        with live.named(Settings(), given, "real") as words:
+        with request.with_live_model(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")
-    with pytest.raises(UsageError, match="is for a live model"), live.named(Settings(), "a", (1, 2)):
+    with pytest.raises(UsageError, match="is for a live model"), request.with_live_model(Settings(), "a", (1, 2)):
         pass

@@ -11,7 +11,7 @@ import pytest
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan import live, request
+from kerasbench.plan import request
 from kerasbench.plan.cases import Plan, Probes
 from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
@@ -169,7 +169,7 @@ def test_a_run_goes_on_only_where_it_was_begun(tmp_path: Path, other: Machine) -
     assert "leave out --resume to begin a new run here" in said
 
 
-LIVE = RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])
+LIVE = RunConfig([f"/tmp/{request.MODEL_FOLDER}x/net.keras"])
 
 
 @pytest.mark.parametrize(
