@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli import EXIT_FAILED_CASES, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
-from kerasbench.cli.interrupts import EXIT_INTERRUPTED
+from kerasbench.cli import EXIT_FAILED_CASES, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.cli.options import (
     FAIL_ON,
     Argument,

@@ -18,8 +18,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kerasbench.cli import interrupts
-from kerasbench.cli.interrupts import Interruptions, heeded
+from kerasbench.cli import main
+from kerasbench.cli.main import Interruptions, heeded
 from kerasbench.errors import ResultsError
 from kerasbench.host.lock import machine_lock
 from kerasbench.results import store
@@ -280,11 +280,11 @@ def _ctrl_c_counts() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_ctrl_c_counts")
-@pytest.mark.parametrize("again_s", [0.0, interrupts.AGAIN_S])  # 0: while the hook is still at it
+@pytest.mark.parametrize("again_s", [0.0, main.AGAIN_S])  # 0: while the hook is still at it
 def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it(
     monkeypatch: pytest.MonkeyPatch, again_s: float
 ) -> None:
-    monkeypatch.setattr(interrupts, "AGAIN_S", again_s)
+    monkeypatch.setattr(main, "AGAIN_S", again_s)
 
     class Fragile:
         def __del__(self) -> None:
