@@ -178,9 +178,8 @@ def describe(structure: Any) -> str:
     texts = []
     for name, array in leaves(structure):
         dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
-        sizes = ", ".join(
-            "?" if size is None else str(size) for size in array.shape
-        )  # a compiled step leaves some open
+        # A compiled step leaves dimensions open.
+        sizes = ", ".join("?" if size is None else str(size) for size in array.shape)
         texts.append(f"{name} {dtype}[{sizes}]".strip())
     return ", ".join(texts)
 
