@@ -226,7 +226,7 @@ def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
     The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
     was found to differ is judged with them again, so that the verdict stays the same.
     """
-    return judge(_first_trials(cases))
+    return judge_parity(_first_trials(cases))
 
 
 def deviating(cases: Mapping[Column, CaseSummary]) -> dict[Column, Deviation]:
@@ -244,7 +244,7 @@ def _first_trials(cases: Mapping[Column, CaseSummary]) -> dict[Column, tuple[str
     return compared
 
 
-def judge(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
     """Return the cases of one row that compute something else than the others, each with its failure.
 
     ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of

@@ -48,8 +48,8 @@ class LogEstimate:
     log_centre: float
     log_error: float | None  # the standard error; None where there is no interval
     degrees: float  # of freedom
-    trials: int
-    basis: Basis = "trials"  # the interval is over trials, or over the slices in which two columns took turns
+    trials: int  # of a ratio: its blocks, rounds or sittings
+    basis: Basis = "trials"  # the interval is over these, or over the slices in which two columns took turns
     disturbed: bool = False  # other processes used so much of the machine that it decides nothing
     confidence: float = CONFIDENCE  # of its interval: more where it is one of many that are judged together
 

@@ -76,7 +76,10 @@ class Ranking:
 
     @property
     def level(self) -> list[Column]:
-        """Those that cannot be told from the fastest."""
+        """Those marked ≈: the same as the fastest, or not decided (a control that is off decides nothing either).
+
+        A disturbed row, and one without intervals, has none.
+        """
         undecided = (Verdict.SAME, Verdict.INCONCLUSIVE)
         decides = self.proven and not self.disturbed
         return [one.rival for one in self.comparisons if decides and one.verdict in undecided]

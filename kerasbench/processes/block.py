@@ -120,7 +120,7 @@ class _Column:
     received: Received
     state: _State = _State.SETTING_UP
     stage: str = ""  # the one that it was last ready for
-    slices: list[Slice] = field(default_factory=list)  # of that stage
+    slices: list[Slice] = field(default_factory=list)  # of that stage, to decide when it has enough; not recorded
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False

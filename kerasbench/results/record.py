@@ -150,7 +150,7 @@ class TrialRecord:
     failure: Failure | None = None
     options: Options = DEFAULT_OPTIONS
     surroundings: Surroundings | None = None
-    noise: list[Signal] = field(default_factory=list)  # what disturbed it, as surroundings and its own slices show
+    noise: list[Signal] = field(default_factory=list)  # what disturbed it, as its surroundings show
     protocol: ProtocolKind | None = None  # what it measured, or was to; None: not recorded
     block: int = 0  # from 1: trials of the same block were alive together, measured in turn; 0: of no block
     started_alone: bool = True  # nothing else ran while it started, so that its start-up and first step count

@@ -38,7 +38,7 @@ BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
 OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few enough to be kept
 # Attributes of Keras' random layers that say how much: Dropout and its kin, GaussianNoise, LSTM and its cells.
 RANDOM_AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
-# Layers by which backends differ more than by others; analysis/parity.py says why, and how much.
+# Layers by which backends differ more than by others; analysis/cases.py says why, and how much.
 SENSITIVE_LAYERS = ("BatchNormalization", "Embedding")
 
 Function = Callable[..., Any]

@@ -1,7 +1,7 @@
 """When to read the clock while a model trains: calibration and warm-up, then slices in turns.
 
-These clocks own no clock: they are told of steps and readings, so that tests can feed them sequences. A slice is K
-steps inside one epoch. K is calibrated once, during the warm-up; the slices of the warm-up are kept.
+These clocks never read the time: they are told of steps and readings, so that tests can feed them sequences. A slice
+is K steps inside one epoch (``steps_per_slice``). K is calibrated once, during the warm-up, whose slices are kept.
 """
 
 import itertools

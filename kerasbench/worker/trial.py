@@ -234,7 +234,8 @@ def short_epochs(trial: Trial, findings: Findings) -> None:
     with trial.pipe.phase("epoch"):
         epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
         # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
-        # Keras': a pipeline and a twin have an order of their own.
+        # Keras': a pipeline and a twin have an order of their own. So these slices are longer in the file than the
+        # parent saw them while it decided how many there are.
         if workload.feed is None and not trial.request.options.native:
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
             epochs = [dataclasses.replace(slice_, ns=slice_.ns + slice_.count * more_ns) for slice_ in epochs]

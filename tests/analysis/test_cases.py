@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge, summarize_case
+from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import concerns, is_warned
@@ -67,7 +67,7 @@ def shifted(share: float, step: int) -> tuple[float, ...]:
 def judged(**cases: Case) -> list[str]:
     """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
     columns = {Column(name, "cpu"): one for name, one in cases.items()}
-    return sorted(column.backend for column in judge(columns) | deviations(columns))
+    return sorted(column.backend for column in judge_parity(columns) | deviations(columns))
 
 
 def test_equal_losses_pass() -> None:
@@ -116,7 +116,7 @@ def test_rounding_that_grows_step_by_step_is_chaos_and_a_sudden_difference_is_no
 
 
 def test_the_failure_says_which_step_and_by_how_much() -> None:
-    (failure, _) = judge({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
+    (failure, _) = judge_parity({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
     assert failure.code is Code.PARITY
     assert "the loss of step 3" in failure.cause
     assert "(bound: 0.001)" in failure.cause
@@ -129,7 +129,7 @@ def native(**cases: Case) -> list[tuple[str, str]]:
         Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
         for name, one in cases.items()
     }
-    return sorted((column.backend, column.options.label) for column in judge(columns) | deviations(columns))
+    return sorted((column.backend, column.options.label) for column in judge_parity(columns) | deviations(columns))
 
 
 def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
@@ -165,7 +165,7 @@ def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
 
 def test_what_is_said_of_outputs_names_the_bound() -> None:
     cases = {Column("jax", "cpu"): predicting([2.0]), Column("torch", "cpu"): predicting([1.0])}
-    failure = judge(cases)[Column("torch", "cpu")]
+    failure = judge_parity(cases)[Column("torch", "cpu")]
     assert failure.code is Code.PARITY
     assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
     assert "(bound: 2e-05 of it)" in failure.cause
@@ -208,7 +208,7 @@ def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
     cases = {Column(name, "cpu"): case() for name in ("jax", "tensorflow")} | {
         Column("torch", "cpu"): case(*shifted(share, 0))
     }
-    assert [column.backend for column in judge(cases)] == fails
+    assert [column.backend for column in judge_parity(cases)] == fails
     found = deviations(cases)
     assert [column.backend for column in found] == warned
     assert all(one.step == 1 and one.share == pytest.approx(share, rel=1e-3) for one in found.values())

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.analysis.cases import judge
+from kerasbench.analysis.cases import judge_parity
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
@@ -114,7 +114,7 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> 
         for backend in ("torch", "jax")
     }
     cases = {Column(backend, "cpu"): ("cpu", measurement) for backend, measurement in found.items()}
-    assert judge(cases) == {}
+    assert judge_parity(cases) == {}
     for measurement in found.values():
         assert measurement.batch.x == "['numbers'] float32[16, 5], ['tokens'] int32[16, 6]"
         assert measurement.batch.y == "['kind'] int32[16], ['price'] float32[16, 1]"

@@ -20,6 +20,6 @@ def test_a_twin_that_computes_something_else_is_a_parity_failure(faults: Path) -
     keras, hasty = (
         trials.measured(trials.run(file, "jax", options=one, protocol=trials.STEPS_ALONE)) for one in (Options(), TWIN)
     )
-    found = cases.judge({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
+    found = cases.judge_parity({KERAS: ("cpu", keras), NATIVE: ("cpu", hasty)})
     assert {column: failure.code for column, failure in found.items()} == {NATIVE: Code.PARITY}
     assert found[NATIVE].cause.startswith("the loss of step 2 ")

@@ -64,7 +64,7 @@ def test_a_scenario_on_every_backend(name: str) -> None:
             phases_come_in_order(ended[backend], measurement)
             assert bool(made.trained(measurement).epochs) is (made.trained(measurement).unit == "step")
             assert name not in LEARNING or learns_well(measurement)
-    assert cases.judge({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
+    assert cases.judge_parity({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
     for backend in NAMES if name in TWINS else []:
         twin = trials.measured(trials.builtin(name, EVERYWHERE[name], backend, TWIN, TWINS[name]))
         computes_what_keras_does(twin, found["jax"])
@@ -110,6 +110,6 @@ def learns_well(found: Measurement) -> bool:
 
 
 def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert cases.judge({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", twin)}) == {}
+    assert cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", twin)}) == {}
     assert (twin.parameters, twin.batch.x) == (keras.parameters, keras.batch.x)
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}
