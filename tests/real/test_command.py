@@ -33,6 +33,14 @@ def _leave_nothing_running() -> Iterator[None]:
         child.kill()
 
 
+def _is_alive(child: psutil.Process) -> bool:
+    """Tell whether it runs; one that has ended stays a zombie until somebody asks for its status."""
+    try:
+        return child.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: Path, tmp_path: Path) -> None:
     process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax", "--rounds", "50")
     wait_for(lambda: any(_trials(file) for file in tmp_path.glob("*.jsonl")))
@@ -44,7 +52,7 @@ def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: 
     (data,) = tmp_path.glob("*.json")
     assert load(data).stopped_because == "interrupted"
     assert "| fine " in tables
-    assert not any(child.is_running() for child in children)
+    wait_for(lambda: not any(_is_alive(child) for child in children))
 
 
 def test_a_child_does_not_outlive_a_parent_that_was_killed(faults: Path, tmp_path: Path) -> None:
@@ -54,7 +62,7 @@ def test_a_child_does_not_outlive_a_parent_that_was_killed(faults: Path, tmp_pat
     children = psutil.Process(process.pid).children()  # a worker, and the guardian that kills it
     process.kill()
     process.communicate(timeout=60)
-    wait_for(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+    wait_for(lambda: not any(_is_alive(child) for child in children))
     (journal,) = tmp_path.iterdir()
     assert load(journal).trials == []
 
