@@ -1,4 +1,4 @@
-"""Numbers, columns and cells as they stand in tables and sentences, and the notes below a table of steps."""
+"""Numbers, columns and cells as tables and sentences show them, and the notes below a table of steps."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -263,6 +263,6 @@ def timed(row: Row, column: Column, ranking: Ranking) -> Cell:
 
 
 def failed(row: Row, column: Column) -> Cell:
-    """Return what stands in place of a number: the failure's code, or nothing."""
+    """Return what a table shows instead of a number: the failure's code, or nothing."""
     case = row.cases.get(column)
     return Cell(case.failure.code, failed=True) if case and case.failure else EMPTY

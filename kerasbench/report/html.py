@@ -1,7 +1,7 @@
 """HTML: one file with the page of one or more machines, and what a notebook shows of results.
 
 The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, and changes between
-light and dark. All text is escaped; nothing that stands in a result file is markup.
+light and dark. All text is escaped; nothing in a result file is taken for markup.
 """
 
 import dataclasses
@@ -151,7 +151,7 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def rendered(found: Page) -> str:
-    """Return a page as HTML to stand inside another page, such as a notebook."""
+    """Return a page as HTML for use inside another page, such as a notebook."""
     title = [f"<h3>{escaped(found.title)}</h3>"] if found.title else []
     plain = (dataclasses.replace(one, chart=None) for one in found.sections)  # charts need the style sheet of a page
     parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(plain, start=1))

@@ -19,7 +19,7 @@ INTERVAL = "the 95 % interval"
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a bar. ``label`` stands in it where there is room."""
+    """A piece of a bar. ``label`` is written on it where there is room."""
 
     name: str
     size: float

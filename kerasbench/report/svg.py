@@ -251,7 +251,7 @@ def number(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text as it may stand in HTML and in SVG: on one line, without control characters and without markup."""
+    """Return text that is safe in HTML and in SVG: on one line, without control characters and without markup."""
     return escape(one_line(text))
 
 
