@@ -13,7 +13,7 @@ pytestmark = pytest.mark.processes
 SLOW = {"concurrent", "filelock", "msgspec", "numpy", "psutil", "pydantic", "rich", "scipy", "tomlkit"}
 SLOW |= {"keras", "jax", "tensorflow", "torch"}
 ROOMS = {"analysis", "environments", "host", "native", "processes", "results", "runs", "worker"}
-OF_LIST = {"platformdirs", "tabulate"}
+OF_LIST = {"platformdirs"}
 LOADED = """
 import sys
 from kerasbench.cli.main import main

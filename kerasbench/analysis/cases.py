@@ -13,8 +13,9 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, lea
 from kerasbench.analysis.metrics import BY_NAME, Metric
 from kerasbench.analysis.moderation import Priors
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
-from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 

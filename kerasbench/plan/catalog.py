@@ -20,7 +20,7 @@ import platformdirs
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
-from kerasbench.protocol.messages import Code, Description, WorkloadDescription
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
     ScenarioError,
@@ -76,7 +76,7 @@ OTHER_FORMS = {
 DESCRIBED_BY = (
     "scenario.py",
     "datasets.py",
-    "protocol/messages.py",
+    "protocol/descriptions.py",
     "protocol/requests.py",
     "worker/describe.py",
 )
@@ -341,6 +341,8 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
     if isinstance(answer, list):
         return dict(zip(files, answer, strict=True))
     if len(files) == 1:
+        from kerasbench.protocol.messages import Code  # late: what is remembered has not failed
+
         refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}; {answer.remedy}")
         refusal.is_final = answer.code is Code.INVALID
         raise refusal

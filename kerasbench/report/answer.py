@@ -13,8 +13,8 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.figures import about, failed, listed, names, significant, size_along, timed_in, times
-from kerasbench.report.sections import EMPTY, NOTHING, WARNED, Cell, Section, Table
-from kerasbench.text import blanked, count
+from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
+from kerasbench.text import NOTHING, blanked, count
 
 Names = Mapping[Column, str]
 

@@ -4,12 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
-from kerasbench.protocol.messages import Inventory, ProbeReport, WorkloadDescription
-from kerasbench.report.markdown import draw_table, escape
-from kerasbench.report.sections import NOTHING
-from kerasbench.text import label, whole_gib
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.report.markdown import aligned, draw_table, escape
+from kerasbench.text import NOTHING, label, whole_gib
 
 if TYPE_CHECKING:
     from kerasbench.environments.doctor import BackendFacts, Facts, Finding
@@ -61,8 +58,10 @@ def diagnosis_as_text(facts: "Facts", findings: Sequence["Finding"]) -> str:
     driver = f" (driver {here.driver})" if here.driver else ""
     memory = whole_gib(here.memory_bytes)
     machine = f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
-    rows = [_backend(backend) for backend in facts.backends]
-    table = tabulate(rows, ["backend", "interpreter", "Python", "versions", "devices", "named by"], tablefmt="simple")
+    headers = ["backend", "interpreter", "Python", "versions", "devices", "named by"]
+    header, *rows = aligned([headers, *map(_backend, facts.backends)])
+    rule = ["-" * len(cell) for cell in header]
+    table = "\n".join("  ".join(row).rstrip() for row in (header, rule, *rows))
     lines = []
     for finding in findings:
         backend = f" {finding.backend}:" if finding.backend else ""
@@ -73,6 +72,8 @@ def diagnosis_as_text(facts: "Facts", findings: Sequence["Finding"]) -> str:
 
 
 def _backend(facts: "BackendFacts") -> list[str]:
+    from kerasbench.protocol.messages import Inventory, ProbeReport  # late: `list` has none
+
     python = facts.inventory.python if isinstance(facts.inventory, Inventory) else NOTHING
     if isinstance(facts.probe, ProbeReport):
         versions = dict(sorted(facts.probe.versions.items()))

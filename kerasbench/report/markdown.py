@@ -2,33 +2,36 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
-from kerasbench.report.sections import Cell, LineChart, Page, Section, Table
 from kerasbench.text import MADE, one_line
+
+if TYPE_CHECKING:  # ``list`` draws a table, and has no page
+    from kerasbench.report.sections import Cell, Page, Section, Table
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
-def file(page: Page, curves: str = "") -> str:
+def file(page: "Page", curves: str = "") -> str:
     """Return a page as a file has it, which says that kerasbench made it. ``curves``: the file of a sweep's chart."""
     return f"{rendered(page, curves)}\n{MADE}\n"
 
 
-def rendered(page: Page, curves: str = "") -> str:
+def rendered(page: "Page", curves: str = "") -> str:
     """Return a page as markdown."""
     title = [f"# {escape(page.title)}"] if page.title else []
     return "\n\n".join([*title, *(section(one, curves=curves) for one in page.sections)]) + "\n"
 
 
-def section(found: Section, level: int = 2, curves: str = "") -> str:
+def section(found: "Section", level: int = 2, curves: str = "") -> str:
     """Return one section below a heading of that level."""
     return "\n\n".join(_blocks(found, level, curves))
 
 
-def _blocks(found: Section, level: int, curves: str) -> Iterator[str]:
+def _blocks(found: "Section", level: int, curves: str) -> Iterator[str]:
+    from kerasbench.report.sections import LineChart
+
     yield f"{'#' * level} {escape(found.title)}"
     yield from map(escape, found.intro)
     if curves and isinstance(found.chart, LineChart):
@@ -44,12 +47,12 @@ def _blocks(found: Section, level: int, curves: str) -> Iterator[str]:
     yield from (section(part, level + 1, curves) for part in found.parts)
 
 
-def table(found: Table) -> str:
+def table(found: "Table") -> str:
     """Return a table."""
     return draw_table([escape(name) for name in found.columns], [[_cell(cell) for cell in row] for row in found.rows])
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: "Cell") -> str:
     text = escape(cell.shown)
     if cell.failed:
         return f"*{text}*"
@@ -58,8 +61,19 @@ def _cell(cell: Cell) -> str:
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table of cells that are markdown already."""
-    # disable_numparse: cells are text already; tabulate would reformat "1,230".
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    header, *lines = aligned([[f"{name}  " for name in headers], *rows])
+    rule = "|".join("-" * (len(cell) + 2) for cell in header)
+    return "\n".join([_line(header), f"|{rule}|", *map(_line, lines)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return rows with each cell as wide as the widest of its column."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
 
 
 def escape(text: str) -> str:

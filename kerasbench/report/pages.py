@@ -23,11 +23,11 @@ from kerasbench.report import charts, markdown, page, svg
 from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import names
-from kerasbench.report.sections import NOTHING, Chart, Page
+from kerasbench.report.sections import Chart, Page
 from kerasbench.results.folder import Rank, Tell, merge_by_machine, rank, records, refuse_damaged
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import Store, load, tables_file
-from kerasbench.text import MADE, blanked, label
+from kerasbench.text import MADE, NOTHING, blanked, label
 
 INDEX = "README.md"
 CURVES = ".svg"  # of the file with the chart of a sweep

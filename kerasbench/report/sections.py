@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kerasbench.text import NOTHING
+
 if TYPE_CHECKING:  # ``list`` draws a table without what computes
     from kerasbench.analysis.estimates import Estimate
 
@@ -165,7 +167,6 @@ class LineChart:
 
 Chart = BarChart | LineChart
 
-NOTHING = "–"
 LEVEL, WARNED = "≈", "⚠"
 
 

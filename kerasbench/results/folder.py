@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.columns import DEFAULT
-from kerasbench.protocol.messages import WorkloadDescription
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.results.record import Counted, Group, Origin, Record, ScenarioRecord
 from kerasbench.results.store import is_named_by_a_run, load, result_files
 from kerasbench.text import complain

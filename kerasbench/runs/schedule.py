@@ -13,8 +13,8 @@ from kerasbench.analysis.estimates import LogEstimate, median_error, minimal_eff
 from kerasbench.analysis.moderation import Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import STAGES, Slice, disturbed_cycles
-from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, Effort, TrialRecord
 from kerasbench.text import count

@@ -13,7 +13,8 @@ from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
 from kerasbench.processes import questions
-from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import DescribeRequest, Input, ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 

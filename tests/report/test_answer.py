@@ -5,8 +5,8 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import markdown, page
 from kerasbench.report.answer import CAUSES, answer, overall, sentences
-from kerasbench.report.sections import NOTHING
 from kerasbench.results.record import Record
+from kerasbench.text import NOTHING
 from tests import made
 from tests.report.test_sweep import CROSSING, swept
 

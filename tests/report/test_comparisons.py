@@ -14,8 +14,8 @@ from kerasbench.plan.duration import History
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report import comparisons, html, page
 from kerasbench.report.progress import ConsoleProgress
-from kerasbench.report.sections import NOTHING
 from kerasbench.results.record import Record
+from kerasbench.text import NOTHING
 from tests import made
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, record, trials
 from tests.report.table import drawn, rows, section

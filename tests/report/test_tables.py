@@ -11,9 +11,9 @@ from kerasbench.protocol.columns import Device, Options
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
 from kerasbench.report.page import document, explained
-from kerasbench.report.sections import NOTHING
 from kerasbench.report.tables import beside_published, each_sitting, epochs, what_busy_cores_cost, what_keras_costs
 from kerasbench.results.record import Record, TrialRecord
+from kerasbench.text import NOTHING
 from tests import made
 from tests.analysis.test_rankings import in_sittings
 from tests.report import table
