@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kerasbench.analysis.cases import CaseSummary
-from kerasbench.analysis.ratios import between, by_slices, scatter, spread
+from kerasbench.analysis.ratios import by_slices, ratio_of, spread, typical_scatter
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Slice
 from kerasbench.results.store import load
@@ -66,16 +66,16 @@ def say(metric: str, pairs: list[Pair]) -> None:
     if hits:
         print(
             f"{metric}: the interval of one block holds the ratio of the others in {statistics.fmean(hits):.0%} of "
-            f"{len(hits)}; between blocks {statistics.median(unexplained):.1%}, assumed {scatter(metric):.0%}"
+            f"{len(hits)}; between blocks {statistics.median(unexplained):.1%}, assumed {typical_scatter(metric):.0%}"
         )
 
 
 def held(a: CaseSummary, b: CaseSummary, metric: str) -> Iterator[bool]:
     """Tell for each block whether its interval holds the ratio of all others."""
     for block in blocks(a, b):
-        one = between(of(a, {block}), of(b, {block}), metric, ())
+        one = ratio_of(of(a, {block}), of(b, {block}), metric, ())
         others = blocks(a, b) - {block}
-        rest = between(of(a, others), of(b, others), metric, ())
+        rest = ratio_of(of(a, others), of(b, others), metric, ())
         if one is not None and rest is not None and one.low is not None and one.high is not None:
             yield one.low <= rest.value <= one.high
 

@@ -24,7 +24,7 @@ from in_turns import STEPS_OF_TURN, TURNS
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, CaseSummary
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
 
@@ -79,9 +79,7 @@ def spread(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def compare(
-    what: str, by_hand: dict[str, list[float]], found: dict[str, CaseSummary], shown: str, ratio_of: str
-) -> None:
+def compare(what: str, by_hand: dict[str, list[float]], found: dict[str, CaseSummary], shown: str, metric: str) -> None:
     """Print a quantity of each backend by hand and in blocks, and the ratios of each two."""
     for name in BACKENDS:
         in_blocks = found[name].values(BY_NAME[shown])
@@ -90,7 +88,7 @@ def compare(
         pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))
         hand = math.exp(statistics.median(pairs))
         low, high = (math.exp(one) for one in medians.interval(pairs))
-        ratio = between(found[a], found[b], ratio_of, ())
+        ratio = ratio_of(found[a], found[b], metric, ())
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(
             f"{what}, {a} / {b}: by hand {hand:.4f} [{low:.4f}, {high:.4f}], in blocks {ratio.value:.4f} "

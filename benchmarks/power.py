@@ -19,7 +19,7 @@ from columns import SLOWED, Column, blocks, chosen
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, estimate, judge
-from kerasbench.analysis.ratios import between
+from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.duration import minimum_detectable_effect
 
@@ -39,7 +39,7 @@ def main(count: int, names: list[str]) -> None:
 def by_block(a: CaseSummary, b: CaseSummary) -> list[float]:
     """Return the ratio of each block."""
     single = (
-        between(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
+        ratio_of(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found.value for found in single if found is not None]

@@ -23,7 +23,7 @@ from columns import STEPS, Column, alone, blocks, chosen, shorter
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import Verdict, judge
-from kerasbench.analysis.ratios import between, spread
+from kerasbench.analysis.ratios import ratio_of, spread
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 
@@ -51,7 +51,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
 
 
 def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -> None:
-    parts, ratio = spread(a, b, STEADY), between(a, b, STEADY, ())
+    parts, ratio = spread(a, b, STEADY), ratio_of(a, b, STEADY, ())
     assert parts is not None and ratio is not None and ratio.half_width is not None
     each = [one for index in range(len(a.trials)) if (one := of_block(a, b, index)) is not None]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
@@ -61,14 +61,14 @@ def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -
         f"{ratio.value:.3f} ±{ratio.half_width:.1%}; blocks: {' '.join(f'{one:+.3f}' for one in each)}",
         flush=True,
     )
-    thirds = [between(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
+    thirds = [ratio_of(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
     called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in thirds]
     print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 
 
 def of_block(a: CaseSummary, b: CaseSummary, index: int) -> float | None:
     one, other = (CaseSummary(case.trials[index : index + 1], None) for case in (a, b))
-    found = between(one, other, STEADY, ())
+    found = ratio_of(one, other, STEADY, ())
     return None if found is None else found.log_centre
 
 

@@ -58,7 +58,7 @@ class Quiet(MachineMonitor):
 def by_round(
     a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = (), priors: Priors | None = None
 ) -> LogEstimate | None:
-    """In place of analysis.ratios.between, for trials without slices."""
+    """In place of analysis.ratios.ratio_of, for trials without slices."""
     return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
 
 

@@ -16,7 +16,7 @@ from kerasbench.analysis.cases import STEADY, CaseSummary, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, believed
-from kerasbench.analysis.ratios import between, by_slices, in_row
+from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Parts, Slice, epoch_ns, epoch_overhead_ns
@@ -180,7 +180,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
     for other in summary.rows:
         batch = _larger_batch(other, row)
         if batch and column in other.cases:
-            left = between(other.cases[column], row.cases[column], STEADY)
+            left = ratio_of(other.cases[column], row.cases[column], STEADY)
             if left is not None:
                 larger = dataclasses.replace(column, options=other.key(column).options)
                 yield Advice(Help.BATCH, larger, left.times(row.workload.batch / batch))

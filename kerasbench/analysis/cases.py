@@ -81,7 +81,7 @@ class CaseSummary:
         return self._known[name]
 
     def sign(self, name: str) -> int:
-        """Return 1 for a difference of readings that is above zero, -1 for one below, 0 for one not told from it."""
+        """Return 1 for a difference of readings above zero, -1 for one below, 0 where the interval holds zero."""
         return mean_interval(self.values(BY_NAME[name])).sign
 
     @property

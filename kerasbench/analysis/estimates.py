@@ -192,7 +192,7 @@ def median_error(values: Sequence[float]) -> float | None:
 def sign(value: float, low: float | None, high: float | None) -> int:
     """Return 1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
 
-    Without an interval an amount above zero is taken for what it is, and one below is not told from it.
+    Without an interval the sign of the value counts, but a value below zero is taken for zero: noise makes such ones.
     """
     if low is None or high is None:
         return int(value > 0)

@@ -62,7 +62,7 @@ class Ranking:
 
     @property
     def first(self) -> Column | None:
-        """The fastest where none is level with it: significantly, or of a tentative table."""
+        """The fastest where all others are slower: significantly, or of a tentative table."""
         if self.disturbed:
             return None
         if self.proven:

@@ -32,7 +32,7 @@ SCATTERS = {"predict_p50_ms": 0.08, "predict_batch_p50_ms": 0.08, "predict_sampl
 
 LEAST_UNDISTURBED = 6  # cycles: so many the shortest stage has
 
-Trial = tuple[TrialRecord, Measurement]
+MeasuredTrial = tuple[TrialRecord, Measurement]
 
 
 @dataclass(frozen=True)
@@ -47,213 +47,6 @@ class BlockRatio:
     @property
     def inverse(self) -> "BlockRatio":
         return dataclasses.replace(self, log=-self.log)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Standard deviations of a ratio's logarithm: what a block's slices explain, and what differs between blocks."""
-
-    within: float
-    between: float
-
-
-def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
-    """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
-    return between(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
-
-
-def between(
-    a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = (), priors: Priors | None = None
-) -> LogEstimate | None:
-    """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
-
-    Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
-    three, moderated by what ``priors`` know of the run's other ratios. One block: its interval is that of its slices,
-    widened by what blocks differ by (7 % for training steps). Where the two did not fit into memory together, one of
-    the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
-    are paired by rounds, as are those that were measured one process after another. The first of these ways that has
-    three blocks or rounds is taken, or else the first that there is.
-    """
-    if a.failure is not None or b.failure is not None:
-        return None
-    pairs, known = _in_common(a, b), BY_NAME[metric]
-    direct = None
-    if pairs:
-        prior = priors.of(metric, _is_one_backend(pairs[0])) if priors else None
-        direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric), prior)
-    if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
-        return direct
-    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
-    if _is_enough(indirect):
-        return indirect
-    by_round = by_rounds(a.by_round(known), b.by_round(known))
-    return by_round if _is_enough(by_round) else direct or indirect or by_round
-
-
-def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
-    """Return the ratio a/b of a metric by the blocks of each sitting alone."""
-    pairs = _in_common(row.cases[a], row.cases[b])
-    ratios = {
-        sitting: over_blocks(blocks, _scatter_of(pairs[0], metric))
-        for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
-    }
-    return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
-
-
-def _by_sitting(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> dict[int, list[BlockRatio]]:
-    """Return the ratios in the blocks of each sitting."""
-    sittings = sorted({trial.sitting for (trial, _), _ in pairs})
-    return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
-
-
-def _is_enough(ratio: LogEstimate | None) -> bool:
-    return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
-
-
-def _by_way_of(
-    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int, priors: Priors | None
-) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
-    products = []
-    for c in others:
-        if c is a or c is b or min(len(_in_common(a, c)), len(_in_common(c, b))) < least:
-            continue
-        first, second = between(a, c, metric, (), priors), between(c, b, metric, (), priors)
-        if first is not None and second is not None:
-            products.append(first.and_then(second))
-    return max(products, key=lambda product: product.trials, default=None)
-
-
-def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
-    """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
-    blocks = _blocks(_in_common(a, b), BY_NAME[metric])
-    errors = [one.error for one in blocks if one.error is not None]
-    if len(blocks) < 2 or len(errors) < len(blocks):
-        return None
-    within = statistics.fmean(error**2 for error in errors)
-    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
-
-
-def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[Trial, Trial]]:
-    """Return the trials of each block that both cases had."""
-    others = {trial.block: (trial, measurement) for trial, measurement in b.trials if trial.block}
-    return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
-
-
-def _blocks(pairs: Sequence[tuple[Trial, Trial]], metric: Metric) -> list[BlockRatio]:
-    """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
-    ratios = []
-    compare = _BY_SLICES.get(metric.name)
-    for a, b in pairs:
-        ratio = compare(a[1], b[1]) if compare else None
-        if ratio is None:
-            ours, theirs = metric.read(*a), metric.read(*b)
-            if ours is not None and theirs is not None and min(ours, theirs) > 0:
-                ratio = BlockRatio(math.log(ours / theirs))
-        if ratio is not None:
-            ratios.append(ratio)
-    return ratios
-
-
-def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
-    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero."""
-    pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
-    if not pairs or min(map(min, pairs)) <= 0:
-        return None
-    return estimate([ours / theirs for ours, theirs in pairs])
-
-
-def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
-    """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
-
-    From three blocks on it is their own variance, moderated by ``prior`` where there is one. Disturbed blocks count
-    only where there are no others.
-    """
-    if not blocks:
-        return None
-    undisturbed = [one for one in blocks if not one.disturbed]
-    disturbed = not undisturbed
-    counted = undisturbed or blocks
-    if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
-        return _moderated([one.log for one in counted], prior, disturbed)
-    centre = statistics.fmean(one.log for one in counted)
-    errors = [one.error for one in counted if one.error is not None]
-    if len(errors) < len(counted):
-        return LogEstimate(centre, None, len(counted) - 1, len(counted), disturbed=disturbed)
-    within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
-    error = math.hypot(within, scatter / math.sqrt(len(errors)))
-    return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
-
-
-def _moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool) -> LogEstimate:
-    """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
-    own, degrees = variance(logs), len(logs) - 1
-    moderated, total = prior.moderate(own, degrees) if prior else (own, degrees)
-    error = math.sqrt(moderated / len(logs))
-    return LogEstimate(statistics.fmean(logs), error, total, len(logs), disturbed=disturbed)
-
-
-def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
-    """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
-
-    What differs between two days, all blocks of a day have in common.
-    """
-    undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
-    means = [statistics.fmean(logs) for logs in undisturbed if logs]
-    if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        return estimate([math.exp(mean) for mean in means])
-    return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
-
-
-def scatter(metric: str) -> float:
-    """Return by how much a ratio of two backends is assumed to differ from block to block where too few were made."""
-    return SCATTERS.get(metric, TYPICAL_SCATTER)
-
-
-def _scatter_of(pair: tuple[Trial, Trial], metric: str) -> float:
-    if not _is_one_backend(pair):
-        return scatter(metric)
-    return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
-
-
-def _is_one_backend(pair: tuple[Trial, Trial]) -> bool:
-    (a, _), (b, _) = pair
-    return (a.backend, a.device.label) == (b.backend, b.device.label)
-
-
-def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
-    """Return how the ratios of a run's rows scatter from block to block."""
-
-    def sample(metric: str, is_one_backend: bool) -> list[tuple[float, float]]:
-        """Return variance and degrees of freedom of each row's ratios, to its first column or its backend's first."""
-        samples = []
-        for cases in rows:
-            for pair in neighbours(cases, is_one_backend):
-                logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
-                if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
-                    samples.append((variance(logs), len(logs) - 1.0))
-        return samples
-
-    return Priors(sample)
-
-
-def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
-    """Return the ratio of two cases in each block that both had."""
-    return _blocks(_in_common(*pair), BY_NAME[metric])
-
-
-def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:
-    """Return the pairs of a row whose ratios do not follow from each other; what was slowed on purpose is in none."""
-    by_backend: dict[tuple[str, str], list[CaseSummary]] = {}
-    for case in cases:
-        if case.failure is None and case.trials:
-            trial, _ = case.trials[0]
-            if not trial.options.busy_cores:
-                by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
-    if is_one_backend:
-        return [(own[0], other) for own in by_backend.values() for other in own[1:]]
-    firsts = [own[0] for own in by_backend.values()]
-    return [(firsts[0], other) for other in firsts[1:]]
 
 
 def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> BlockRatio | None:
@@ -280,7 +73,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
 
 
 def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
-    """Return the ratio of two training steps by the means of the slices of which ``between`` takes medians.
+    """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
 
     An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
     """
@@ -414,3 +207,210 @@ _BY_SLICES: dict[str, Callable[[Measurement, Measurement], BlockRatio | None]] =
     "predict_batch_p50_ms": _called(batched),
     "predict_samples_per_s": _predicted,
 }
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations of a ratio's logarithm: what a block's slices explain, and what differs between blocks."""
+
+    within: float
+    between: float
+
+
+def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
+    """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
+    return ratio_of(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
+
+
+def ratio_of(
+    a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = (), priors: Priors | None = None
+) -> LogEstimate | None:
+    """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
+
+    Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
+    three, moderated by what ``priors`` know of the run's other ratios. One block: its interval is that of its slices,
+    widened by what blocks differ by (7 % for training steps). Where the two did not fit into memory together, one of
+    the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
+    are paired by rounds, as are those that were measured one process after another. The first of these ways that has
+    three blocks or rounds is taken, or else the first that there is.
+    """
+    if a.failure is not None or b.failure is not None:
+        return None
+    pairs, known = _in_common(a, b), BY_NAME[metric]
+    direct = None
+    if pairs:
+        prior = priors.of(metric, _is_one_backend(pairs[0])) if priors else None
+        direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric), prior)
+    if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
+        return direct
+    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
+    if _is_enough(indirect):
+        return indirect
+    by_round = by_rounds(a.by_round(known), b.by_round(known))
+    return by_round if _is_enough(by_round) else direct or indirect or by_round
+
+
+def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
+    """Return the ratio a/b of a metric by the blocks of each sitting alone."""
+    pairs = _in_common(row.cases[a], row.cases[b])
+    ratios = {
+        sitting: over_blocks(blocks, _scatter_of(pairs[0], metric))
+        for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
+    }
+    return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
+
+
+def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> dict[int, list[BlockRatio]]:
+    """Return the ratios in the blocks of each sitting."""
+    sittings = sorted({trial.sitting for (trial, _), _ in pairs})
+    return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
+
+
+def _is_enough(ratio: LogEstimate | None) -> bool:
+    return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
+
+
+def _by_way_of(
+    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int, priors: Priors | None
+) -> LogEstimate | None:
+    """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
+    products = []
+    for c in others:
+        if c is a or c is b or min(len(_in_common(a, c)), len(_in_common(c, b))) < least:
+            continue
+        first, second = ratio_of(a, c, metric, (), priors), ratio_of(c, b, metric, (), priors)
+        if first is not None and second is not None:
+            products.append(first.and_then(second))
+    return max(products, key=lambda product: product.trials, default=None)
+
+
+def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
+    """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
+    blocks = _blocks(_in_common(a, b), BY_NAME[metric])
+    errors = [one.error for one in blocks if one.error is not None]
+    if len(blocks) < 2 or len(errors) < len(blocks):
+        return None
+    within = statistics.fmean(error**2 for error in errors)
+    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
+
+
+def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+    """Return the trials of each block that both cases had."""
+    others = {trial.block: (trial, measurement) for trial, measurement in b.trials if trial.block}
+    return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
+
+
+def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> list[BlockRatio]:
+    """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
+    ratios = []
+    compare = _BY_SLICES.get(metric.name)
+    for a, b in pairs:
+        ratio = compare(a[1], b[1]) if compare else None
+        if ratio is None:
+            ours, theirs = metric.read(*a), metric.read(*b)
+            if ours is not None and theirs is not None and min(ours, theirs) > 0:
+                ratio = BlockRatio(math.log(ours / theirs))
+        if ratio is not None:
+            ratios.append(ratio)
+    return ratios
+
+
+def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
+    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero."""
+    pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
+    if not pairs or min(map(min, pairs)) <= 0:
+        return None
+    return estimate([ours / theirs for ours, theirs in pairs])
+
+
+def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
+    """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
+
+    From three blocks on it is their own variance, moderated by ``prior`` where there is one. Disturbed blocks count
+    only where there are no others.
+    """
+    if not blocks:
+        return None
+    undisturbed = [one for one in blocks if not one.disturbed]
+    disturbed = not undisturbed
+    counted = undisturbed or blocks
+    if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
+        return _moderated([one.log for one in counted], prior, disturbed)
+    centre = statistics.fmean(one.log for one in counted)
+    errors = [one.error for one in counted if one.error is not None]
+    if len(errors) < len(counted):
+        return LogEstimate(centre, None, len(counted) - 1, len(counted), disturbed=disturbed)
+    within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
+    error = math.hypot(within, scatter / math.sqrt(len(errors)))
+    return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
+
+
+def _moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool) -> LogEstimate:
+    """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
+    own, degrees = variance(logs), len(logs) - 1
+    moderated, total = prior.moderate(own, degrees) if prior else (own, degrees)
+    error = math.sqrt(moderated / len(logs))
+    return LogEstimate(statistics.fmean(logs), error, total, len(logs), disturbed=disturbed)
+
+
+def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
+    """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
+
+    What differs between two days, all blocks of a day have in common.
+    """
+    undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
+    means = [statistics.fmean(logs) for logs in undisturbed if logs]
+    if len(means) >= MIN_TRIALS_FOR_INTERVAL:
+        return estimate([math.exp(mean) for mean in means])
+    return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
+
+
+def typical_scatter(metric: str) -> float:
+    """Return by how much a ratio of two backends is assumed to differ from block to block where too few were made."""
+    return SCATTERS.get(metric, TYPICAL_SCATTER)
+
+
+def _scatter_of(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
+    if not _is_one_backend(pair):
+        return typical_scatter(metric)
+    return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
+
+
+def _is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
+    (a, _), (b, _) = pair
+    return (a.backend, a.device.label) == (b.backend, b.device.label)
+
+
+def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
+    """Return how the ratios of a run's rows scatter from block to block."""
+
+    def sample(metric: str, is_one_backend: bool) -> list[tuple[float, float]]:
+        """Return variance and degrees of freedom of each row's ratios, to its first column or its backend's first."""
+        samples = []
+        for cases in rows:
+            for pair in neighbours(cases, is_one_backend):
+                logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
+                if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
+                    samples.append((variance(logs), len(logs) - 1.0))
+        return samples
+
+    return Priors(sample)
+
+
+def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
+    """Return the ratio of two cases in each block that both had."""
+    return _blocks(_in_common(*pair), BY_NAME[metric])
+
+
+def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:
+    """Return the pairs of a row whose ratios do not follow from each other; what was slowed on purpose is in none."""
+    by_backend: dict[tuple[str, str], list[CaseSummary]] = {}
+    for case in cases:
+        if case.failure is None and case.trials:
+            trial, _ = case.trials[0]
+            if not trial.options.busy_cores:
+                by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
+    if is_one_backend:
+        return [(own[0], other) for own in by_backend.values() for other in own[1:]]
+    firsts = [own[0] for own in by_backend.values()]
+    return [(firsts[0], other) for other in firsts[1:]]

@@ -20,7 +20,7 @@ import click
 
 from kerasbench import __version__
 from kerasbench.cli import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, commands
-from kerasbench.cli.options import Group, is_completing, with_default_command
+from kerasbench.cli.options import CommandGroup, is_completing, with_default_command
 from kerasbench.errors import KerasbenchError
 from kerasbench.text import complain, write_whatever_stdout_takes
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 NAME = "kerasbench"
 
-environments = Group(
+environments = CommandGroup(
     "env",
     purposes={"Commands": [commands.create]},
     help="Make a virtual environment for each backend, with the wheels that fit this machine.",
 )
-app = Group(
+app = CommandGroup(
     NAME,
     purposes={
         "Measure": [commands.run, commands.sweep, commands.explain, commands.versus],

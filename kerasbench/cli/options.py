@@ -99,7 +99,7 @@ def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., 
     )
 
 
-class Group(ByPurpose, click.Group):
+class CommandGroup(ByPurpose, click.Group):
     """A command that has commands, by ``purposes``. A shell completes the options of ``run`` where none is named."""
 
     def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:

@@ -171,7 +171,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Problem:
     """One thing that is wrong."""
 
     severity: Severity
@@ -179,9 +179,6 @@ class Finding:
     cause: str
     remedy: str = ""
     is_command: bool = False  # the remedy can be pasted into a shell; else it is a sentence
-
-
-Findings = Iterator[Finding]
 
 
 def pip(interpreter: str, *arguments: str) -> str:
@@ -209,47 +206,47 @@ def update_driver(cuda: int) -> str:
 # What is installed.
 
 
-def interpreter(facts: Facts, backend: BackendFacts) -> Findings:
+def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An interpreter that does not answer, or is too old or too new."""
     if isinstance(backend.inventory, Failure):
-        yield Finding(Severity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
+        yield Problem(Severity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
     elif backend.too_new and not backend.installed:
         cause = f"Python {backend.inventory.python} is newer than the frameworks' wheels"
         newest = ".".join(map(str, NEWEST_PYTHON))
-        yield Finding(
+        yield Problem(
             Severity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
         )
 
 
-def missing(facts: Facts, backend: BackendFacts) -> Findings:
+def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A backend that is not installed, unless there are no wheels for its interpreter: other rules say so."""
     intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
     wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
     if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
         severity = Severity.ERROR if backend.source else Severity.NOTE
         cause = f"{backend.name} is not installed in {backend.inventory.prefix}"
-        yield Finding(severity, backend.name, cause, install(facts, backend), True)
+        yield Problem(severity, backend.name, cause, install(facts, backend), True)
 
 
-def old_keras(facts: Facts, backend: BackendFacts) -> Findings:
+def old_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A backend without keras, or with one that kerasbench does not know."""
     version = backend.packages.get("keras")
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
-        yield Finding(Severity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
+        yield Problem(Severity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
 
 
-def keras_differs(facts: Facts, backend: BackendFacts) -> Findings:
+def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """Another keras than that of other backends: its versions differ in what a step costs."""
     versions = [one.packages["keras"] for one in facts.backends if one.installed and "keras" in one.packages]
     newest = max(versions, key=release, default="")
     version = backend.packages.get("keras", newest)
     if backend.installed and version != newest:
         cause = f"keras {version} here and {newest} elsewhere: columns would differ by more than backends"
-        yield Finding(Severity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
+        yield Problem(Severity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
 
 
-def wheel_of_another_python(facts: Facts, backend: BackendFacts) -> Findings:
+def wheel_of_another_python(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A wheel that was not built for this Python: an environment may have been moved to a newer one."""
     if not isinstance(backend.inventory, Inventory) or not backend.inventory.tags:
         return
@@ -257,7 +254,7 @@ def wheel_of_another_python(facts: Facts, backend: BackendFacts) -> Findings:
     if not any(_fits(tag, own) for tag in backend.inventory.tags):
         package, python = backends.get(backend.name).PACKAGE, backend.inventory.python
         cause = f"{package} was built for {backend.inventory.tags[0]}, this Python is {python}"
-        yield Finding(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
+        yield Problem(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
 
 
 def _fits(tag: str, own: str) -> bool:
@@ -265,47 +262,47 @@ def _fits(tag: str, own: str) -> bool:
     return any(name == own or name.startswith("py3") for name in pythons.split(".")) or abi == "abi3"
 
 
-def does_not_load(facts: Facts, backend: BackendFacts) -> Findings:
+def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An installed backend that does not load. ``diagnose`` asks this where no other rule knows why."""
     if backend.installed and isinstance(backend.probe, Failure) and backend.probe.phase != FIND:
         cause = f"{backend.name} does not load: {backend.probe.cause}"
         last = backend.probe.detail.strip().splitlines()[-1:]
         if last and last[0] not in backend.probe.cause:
             cause += f" ({last[0]})"
-        yield Finding(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
+        yield Problem(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
 
 
 # NVIDIA GPUs: the driver, the wheels, what hides a card.
 
 
-def package_missing(facts: Facts) -> Findings:
+def package_missing(facts: Facts) -> Iterator[Problem]:
     """A driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
     if facts.machine.nvidia_package_missing:
         cause = (
             f"there is an NVIDIA driver, but {PACKAGE} is not installed: no trial on its GPUs is watched for heat and "
             "other processes, or proves which card it ran on"
         )
-        yield Finding(Severity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
+        yield Problem(Severity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
 
 
-def driver_missing(facts: Facts) -> Findings:
+def driver_missing(facts: Facts) -> Iterator[Problem]:
     """A card on the bus without a driver that lists it."""
     if NVIDIA in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
-        yield Finding(Severity.WARNING, "", cause, remedy)
+        yield Problem(Severity.WARNING, "", cause, remedy)
 
 
-def cpu_wheel(facts: Facts, backend: BackendFacts) -> Findings:
+def cpu_wheel(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A CPU-only build on a machine with an NVIDIA GPU."""
     if facts.machine.cards and backend.wheel == "CPU":
         cause = f"this {backend.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
         has_cuda = nvidia.cuda_of(facts.machine.cards) is not None
         remedy = create(backend.name, "--cuda") if has_cuda else update_driver(min(OLDEST_DRIVER))
-        yield Finding(Severity.WARNING, backend.name, cause, remedy, has_cuda)
+        yield Problem(Severity.WARNING, backend.name, cause, remedy, has_cuda)
 
 
-def driver_too_old(facts: Facts, backend: BackendFacts) -> Findings:
+def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A build for a newer CUDA than the driver speaks; NVIDIA's forward compatibility may let it run."""
     spoken, wanted = nvidia.cuda_of(facts.machine.cards), backend.cuda or 0
     # Of a driver that is older than all in the list nothing is known but that it speaks none of these.
@@ -314,49 +311,49 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Findings:
         driver = facts.machine.cards[0].driver
         cause = f"this {backend.name} is built for CUDA {wanted}, which driver {driver} does not speak"
         remedy = update_driver(wanted) if spoken is None else create(backend.name, "--cuda")
-        yield Finding(Severity.ERROR, backend.name, cause, remedy, spoken is not None)
+        yield Problem(Severity.ERROR, backend.name, cause, remedy, spoken is not None)
 
 
-def hidden(facts: Facts) -> Findings:
+def hidden(facts: Facts) -> Iterator[Problem]:
     """Cards that the shell hides, which kerasbench respects."""
     value, cards = facts.variables.get(VISIBLE), len(facts.machine.cards)
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
     if value is not None and shown < cards:
         cause = f"{VISIBLE}={value} shows {shown} of {cards} NVIDIA GPUs"
-        yield Finding(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
+        yield Problem(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
 
 
-def blind(facts: Facts, backend: BackendFacts) -> Findings:
+def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A CUDA build that sees no card although the driver fits and nothing hides it."""
     wanted, spoken = backend.cuda, nvidia.cuda_of(facts.machine.cards)
     fits = wanted is not None and spoken is not None and wanted <= spoken
     if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
-        yield Finding(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
+        yield Problem(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
-def exclusive(facts: Facts) -> Findings:
+def exclusive(facts: Facts) -> Iterator[Problem]:
     """Cards that let one process in at a time: their columns cannot be measured side by side."""
     if any(card.exclusive for card in facts.machine.cards):
         cause = (
             "a card is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another, so their ratios "
             "are not by slices in turn"
         )
-        yield Finding(Severity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
+        yield Problem(Severity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
 
-def two_cudnns(facts: Facts, backend: BackendFacts) -> Findings:
+def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """Both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
     both = {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys()
     # The wrong one of them may be why a backend does not load, and then it cannot tell what it was built for.
     concerned = backend.cuda is not None or (backend.installed and isinstance(backend.probe, Failure))
     if facts.machine.cards and both and concerned:
         cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
-        yield Finding(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
+        yield Problem(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
-def half_of_jax(facts: Facts, backend: BackendFacts) -> Findings:
+def half_of_jax(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A CUDA plug-in of another version than the JAX that is to load it."""
     jaxlib = backend.packages.get("jaxlib", "")
     for cuda in OLDEST_DRIVER if backend.name == "jax" else ():
@@ -364,21 +361,21 @@ def half_of_jax(facts: Facts, backend: BackendFacts) -> Findings:
         if release(version)[:3] != release(jaxlib)[:3]:
             cause = f"jax-cuda{cuda}-plugin {version} does not belong to jaxlib {jaxlib}"
             remedy = pip(backend.interpreter, "-U", f"jax[cuda{cuda}]")
-            yield Finding(Severity.ERROR, backend.name, cause, remedy, True)
+            yield Problem(Severity.ERROR, backend.name, cause, remedy, True)
 
 
 # Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
 
 
-def rosetta(facts: Facts, backend: BackendFacts) -> Findings:
+def rosetta(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
     if facts.translated(backend):
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
         remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
-        yield Finding(Severity.ERROR, backend.name, cause, remedy)
+        yield Problem(Severity.ERROR, backend.name, cause, remedy)
 
 
-def metal_plugin(facts: Facts, backend: BackendFacts) -> Findings:
+def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A tensorflow-metal that is missing, or that this TensorFlow cannot load: not even the CPU works then."""
     if not facts.on_apple_silicon(backend, "tensorflow"):
         return
@@ -390,65 +387,65 @@ def metal_plugin(facts: Facts, backend: BackendFacts) -> Findings:
     least, below = METAL_NEEDS_TENSORFLOW
     if metal and numbers and (numbers >= below or (numbers >= least and release(metal) < OLDEST_METAL)):
         cause = f"{METAL_PLUGIN} {metal} cannot be loaded by TensorFlow {version}, and stops its import"
-        yield Finding(Severity.ERROR, backend.name, cause, remedy, True)
+        yield Problem(Severity.ERROR, backend.name, cause, remedy, True)
     if backend.installed and not metal and not backend.sees_gpu:
         ends = ", which ends at Python 3.12" if ended else ""
         cause = f"TensorFlow sees no Apple GPU without {METAL_PLUGIN}{ends}"
-        yield Finding(Severity.WARNING, backend.name, cause, remedy, True)
+        yield Problem(Severity.WARNING, backend.name, cause, remedy, True)
 
 
-def jax_plugin(facts: Facts, backend: BackendFacts) -> Findings:
+def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """jax-metal, broken since JAX 0.5.1 (jax issues 27062, 34109); a jax-mps that is missing or of another version."""
     if not facts.on_apple_silicon(backend, "jax"):
         return
     metal, mps, jax = (backend.packages.get(name, "") for name in ("jax-metal", "jax-mps", "jax"))
     if metal:
         cause = f"jax-metal {metal} is broken since JAX 0.5.1 and no longer maintained"
-        yield Finding(Severity.ERROR, backend.name, cause, create("jax"), True)
+        yield Problem(Severity.ERROR, backend.name, cause, create("jax"), True)
     if mps and jax and release(mps)[:2] != release(jax)[:2]:
         major, minor = release(mps)[:2]
         cause = f"jax-mps {mps} needs JAX {major}.{minor}, this is {jax}"
         command = pip(backend.interpreter, f"jax>={major}.{minor},<{major}.{minor + 1}")
-        yield Finding(Severity.ERROR, backend.name, cause, command, True)
+        yield Problem(Severity.ERROR, backend.name, cause, command, True)
     lacks = backend.installed and not (mps or metal) and not backend.sees_gpu
     if lacks and facts.machine.macos >= MPS_MACOS:
         cause = "JAX sees no Apple GPU without jax-mps"
-        yield Finding(Severity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
+        yield Problem(Severity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
 
 
-def old_mac(facts: Facts) -> Findings:
+def old_mac(facts: Facts) -> Iterator[Problem]:
     """An Intel Mac, for which the frameworks have ended, or a macOS for which some wheels have."""
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
         cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
-        yield Finding(Severity.WARNING, "", cause, "measure on another machine")
+        yield Problem(Severity.WARNING, "", cause, "measure on another machine")
     elif facts.machine.apple_silicon and facts.machine.macos and facts.machine.macos < MPS_MACOS:
         version = ".".join(map(str, facts.machine.macos))
         cause = f"macOS {version}: jax-mps and torch from 2.12 on need macOS 14"
-        yield Finding(Severity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
+        yield Problem(Severity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
 
 
-def fallback(facts: Facts) -> Findings:
+def fallback(facts: Facts) -> Iterator[Problem]:
     """A variable that has torch run on the CPU what it lacks on the Apple GPU."""
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that torch lacks on the Apple GPU run on the CPU; the tables name them"
-        yield Finding(Severity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
+        yield Problem(Severity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
 
 
 # What surrounds a measurement: power, heat, quotas, variables of the shell.
 
 
-def restless(facts: Facts) -> Findings:
+def restless(facts: Facts) -> Iterator[Problem]:
     """What speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
         words = WORDS[WarningKind(signal.name)]
-        yield Finding(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
+        yield Problem(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
         cause = f"macOS reports thermal pressure, level {level}"
-        yield Finding(Severity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
+        yield Problem(Severity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
 
 
-def variables(facts: Facts) -> Findings:
+def variables(facts: Facts) -> Iterator[Problem]:
     """Variables that are set here and do not reach a trial, because they change what is measured."""
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
     others = [name for name in facts.variables if name not in heeded]
@@ -456,10 +453,10 @@ def variables(facts: Facts) -> Findings:
         keepable = ",".join(name for name in others if name not in own_names())
         cause = f"set in this shell, and kept from trials because they change figures: {', '.join(others)}"
         remedy = f"leave it so, or measure with {KEEP} {keepable}" if keepable else ""
-        yield Finding(Severity.NOTE, "", cause, remedy)
+        yield Problem(Severity.NOTE, "", cause, remedy)
 
 
-MACHINE_RULES: tuple[Callable[[Facts], Findings], ...] = (
+MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
     package_missing,
     driver_missing,
     hidden,
@@ -469,7 +466,7 @@ MACHINE_RULES: tuple[Callable[[Facts], Findings], ...] = (
     restless,
     variables,
 )
-BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Findings], ...] = (
+BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = (
     interpreter,
     missing,
     old_keras,
@@ -487,7 +484,7 @@ BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Findings], ...] = (
 GRAVEST_FIRST = list(Severity)
 
 
-def diagnose(facts: Facts) -> list[Finding]:
+def diagnose(facts: Facts) -> list[Problem]:
     """Return what every rule finds, the gravest first. What one command fixes for several backends is said once."""
     found = [finding for rule in BACKEND_RULES for backend in facts.backends for finding in rule(facts, backend)]
     found += [finding for rule in MACHINE_RULES for finding in rule(facts)]
@@ -495,7 +492,7 @@ def diagnose(facts: Facts) -> list[Finding]:
     for backend in facts.backends:
         if backend.name not in explained:
             found += does_not_load(facts, backend)
-    names: dict[Finding, list[str]] = {}
+    names: dict[Problem, list[str]] = {}
     for finding in found:
         names.setdefault(dataclasses.replace(finding, backend=""), []).append(finding.backend)
     merged = [dataclasses.replace(finding, backend=", ".join(filter(None, own))) for finding, own in names.items()]

@@ -46,7 +46,7 @@ class Interpreters:
         """Return who named it: ``--python``, a file, or nobody (empty)."""
         return self.sources.get(environment, "")
 
-    def columns(self, backends: Iterable[str]) -> list[Environment]:
+    def environments(self, backends: Iterable[str]) -> list[Environment]:
         """Return all that these backends are measured in: ``torch``, ``torch@keras-3.14``.
 
         A backend without a label of its own is left out where others of its interpreters have one, unless it was named.

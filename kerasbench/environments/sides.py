@@ -100,7 +100,7 @@ class Sides:
 
     interpreters: Interpreters
     labels: list[str]  # of base and head
-    columns: list[Environment]  # torch@BASE, torch@HEAD and so on
+    environments: list[Environment]  # torch@BASE, torch@HEAD and so on
 
 
 def parse_side(text: str, known: Sequence[str]) -> Side:

@@ -12,7 +12,7 @@ from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
-from kerasbench.report.figures import about, failed, listed, names, significant, size_along, timed_in, times
+from kerasbench.report.figures import about, failed, listed, names, size_along, three_digits, timed_in, times
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.text import NOTHING, blanked, count
 
@@ -87,7 +87,7 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
     if ranking.fastest is None and column in row.cases:  # nothing to compare it with: its time
         found = row.cases[column].estimate(row.headline)
         if found is not None:
-            return Cell(f"{significant(found.value)} {BY_NAME[row.headline].unit}", found.value)
+            return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value)
     return failed(row, column)
 
 
@@ -157,7 +157,7 @@ def _of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
 def _by_means(ranking: Ranking, names: Names) -> str:
     """Return ``JAX 1.33×, torch 1.41×`` of those whose ratio by means lies outside its interval."""
     return ", ".join(
-        f"{names[one.rival]} {significant(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
+        f"{names[one.rival]} {three_digits(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
     )
 
 
@@ -173,13 +173,13 @@ def _disturbed(row: Row, names: Names, cores: int) -> str:
 
 
 def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
-    """Yield who is fastest, or which are level, and by how much the others are slower; or the time of each alone."""
+    """Yield who is fastest, and by how much the others are slower; or the time of each alone."""
     if ranking.fastest is None:
         what = "prediction" if row.workload.predicts_only else "step"
         for column, case in row.cases.items():
             found = case.estimate(row.headline)
             if found is not None and not column.options.control:
-                yield f"{names[column]} takes {significant(found.value)} {BY_NAME[row.headline].unit} a {what}."
+                yield f"{names[column]} takes {three_digits(found.value)} {BY_NAME[row.headline].unit} a {what}."
         return
     fastest = names[ranking.fastest]
     compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
@@ -197,14 +197,14 @@ def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
 
 
 def _undecided(fastest: str, compared: list[Comparison], names: Names) -> Iterator[str]:
-    """Yield which columns are level with a row's first, which it is ahead of, and which are ahead of it."""
+    """Yield which columns do not differ from a row's first, which it is ahead of, and which are ahead of it."""
     beaten = [one for one in compared if one.verdict is Verdict.FASTER]
     ahead = [one for one in compared if one.verdict is Verdict.SLOWER]
     level = [one for one in compared if one not in beaten and one not in ahead]
     if level:
         ratios = ", ".join(f"{names[one.rival]} {times(one.ratio.inverse)}" for one in level)
         equal = listed([fastest, *(names[one.rival] for one in level)])
-        yield f"{equal} are level: no significant difference ({ratios})."
+        yield f"no significant difference between {equal} ({ratios})."
     if beaten:
         yield f"{fastest} {_ahead(beaten, names, 'is')}."
     for one in ahead:
@@ -248,8 +248,8 @@ def _of_sizes(series: SizeSeries, pair: SeriesComparison, names: Names) -> str:
     slower = next((sign for sign in pair.signs if sign), 0)
     a, b = names[pair.a], names[pair.b]
     if not slower:
-        return f"{a} and {b} are level: no significant difference ({span})."
+        return f"no significant difference between {a} and {b} ({span})."
     winner, loser = (b, a) if slower > 0 else (a, b)
     equal = [size for size, sign in zip(sizes, pair.signs, strict=True) if not sign]
-    where = f"at {span}, but level at {listed(equal)}" if equal else f"at every size ({span})"
+    where = f"at {span}, but not significantly at {listed(equal)}" if equal else f"at every size ({span})"
     return f"{winner} is faster than {loser} {where}."

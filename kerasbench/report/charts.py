@@ -12,14 +12,14 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import about, failed, names, percent, significant, timed_in, times
+from kerasbench.report.figures import about, failed, names, percent, three_digits, timed_in, times
 from kerasbench.report.sections import (
     LEVEL,
     LINEAR_UP_TO,
     Bar,
     BarChart,
+    BarGroup,
     Crossover,
-    Group,
     Line,
     LineChart,
     Panel,
@@ -89,7 +89,7 @@ def ratios(found: Findings) -> BarChart | None:
     end = min(max(longest, highest), longest * LONGEST_INTERVAL) * ROOM
     logarithmic = end > LINEAR_UP_TO
     caption = RATIO_CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
-    groups = [Group(row.label, group, end) for (row, _), group in zip(rows, bars, strict=True)]
+    groups = [BarGroup(row.label, group, end) for (row, _), group in zip(rows, bars, strict=True)]
     return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 
@@ -115,7 +115,7 @@ def _fastest(row: Row, ranking: Ranking) -> str:
     """Return what stands at the fastest bar: that it is, as far as that is proven, and its time."""
     assert ranking.fastest is not None  # or there would be no bar
     found = row.cases[ranking.fastest].estimate(row.headline)
-    took = f"{significant(found.value)} {BY_NAME[row.headline].unit}" if found else ""
+    took = f"{three_digits(found.value)} {BY_NAME[row.headline].unit}" if found else ""
     if ranking.level:
         return f"{LEVEL} 1×, {took}"
     if ranking.first is None:
@@ -133,7 +133,7 @@ def epoch_chart(found: Sequence[StepBreakdown]) -> BarChart | None:
     for label in labels:
         breakdowns = [one for one in found if one.row.label == label]
         end = max(sum(_sizes_ms(one).values()) for one in breakdowns)
-        groups.append(Group(label, [_epoch_bar(one, named[one.column], end) for one in breakdowns], end))
+        groups.append(BarGroup(label, [_epoch_bar(one, named[one.column], end) for one in breakdowns], end))
     return BarChart(EPOCH_CAPTION, groups, legend=list(PIECE_COLOURS.items()))
 
 
@@ -144,7 +144,7 @@ def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
         if ms > 0
     ]
     ms = one.epoch_ms.value
-    text = f"{significant(ms)} ms" if ms < MS_PER_S else f"{significant(ms / MS_PER_S)} s"
+    text = f"{three_digits(ms)} ms" if ms < MS_PER_S else f"{three_digits(ms / MS_PER_S)} s"
     return Bar(name, text, pieces, backend=one.column.backend)
 
 

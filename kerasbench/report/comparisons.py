@@ -30,7 +30,7 @@ from kerasbench.report.figures import (
     first_step,
     judged_together,
     paired,
-    significant,
+    three_digits,
     times,
     with_interval,
 )
@@ -64,7 +64,7 @@ def _change(change: Change) -> list[Cell]:
         estimated(change.old, UNIT),
         estimated(change.new, UNIT),
         estimated(change.ratio),
-        Cell(f"{significant(beside.ratio)} ({beside.column.label})", beside.ratio) if beside else EMPTY,
+        Cell(f"{three_digits(beside.ratio)} ({beside.column.label})", beside.ratio) if beside else EMPTY,
         _verdict(change.verdict),
     ]
 
@@ -113,7 +113,7 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
         return EMPTY
     if isinstance(found, Failure):
         return Cell(found.code, failed=True)
-    over = f", {significant(ratio)}×" if ratio is not None and ratio != 1 else ""
+    over = f", {three_digits(ratio)}×" if ratio is not None and ratio != 1 else ""
     return Cell(f"{with_interval(found, UNIT)}{over}", found.value, strong=column in row.firsts)
 
 

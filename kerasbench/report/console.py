@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kerasbench.report import markdown
-from kerasbench.report.sections import Bar, BarChart, Group, Page, Section, Table
+from kerasbench.report.sections import Bar, BarChart, BarGroup, Page, Section, Table
 from kerasbench.text import blanked
 
 BAR_WIDTH = 40  # characters of the longest bar: names and numbers fit beside it into 100 columns
@@ -91,7 +91,7 @@ def _chart(chart: BarChart) -> Iterator[RenderableType]:
     yield grid
 
 
-def _bar(chart: BarChart, group: Group, bar: Bar) -> Text:
+def _bar(chart: BarChart, group: BarGroup, bar: Bar) -> Text:
     """Return a bar of one piece, with its interval."""
     if not bar.pieces:
         return Text()
@@ -105,7 +105,7 @@ def _bar(chart: BarChart, group: Group, bar: Bar) -> Text:
     return Text(line or EIGHTHS[1], style=colour)
 
 
-def _pieces(chart: BarChart, group: Group, bar: Bar) -> Text:
+def _pieces(chart: BarChart, group: BarGroup, bar: Bar) -> Text:
     """Return a bar of several pieces, each in its shade."""
     shades = {name: shade for (name, _), shade in zip(chart.legend, SHADES, strict=False)}
     line, before = Text(), 0.0

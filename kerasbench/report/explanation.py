@@ -9,7 +9,7 @@ from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.rankings import BreakEven
 from kerasbench.report import charts
-from kerasbench.report.figures import NOT_ABOVE_ZERO, percent, significant, whole_steps
+from kerasbench.report.figures import NOT_ABOVE_ZERO, percent, three_digits, whole_steps
 from kerasbench.report.sections import Section
 
 GIGA = 1e9
@@ -40,9 +40,9 @@ class Wording:
         if ms.sign == -1:
             return self.below.format(_duration(-ms))
         if ms.low is None or ms.high is None:
-            known = f"{significant(ms.value)} ms{a_step}, in too few rounds for an interval"
+            known = f"{three_digits(ms.value)} ms{a_step}, in too few rounds for an interval"
         else:
-            known = f"{significant(ms.low)} to {significant(ms.high)} ms{a_step}"
+            known = f"{three_digits(ms.low)} to {three_digits(ms.high)} ms{a_step}"
         return self.uncertain.format(f"{NOT_ABOVE_ZERO} ({known})")
 
 
@@ -86,10 +86,10 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
     computing = "Keras' own step alone, on a batch that is already on the device"
     yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
     if abs(one.later.value - 1) > WORTH_SAYING:
-        times = f"{significant(one.later.value)} times as long{_within(one.later, 1, '')}"
+        times = f"{three_digits(one.later.value)} times as long{_within(one.later, 1, '')}"
         yield f"When the parts were measured, a step took {times} as before. The parts are shares of the step before."
     if one.rate is not None and one.peak is not None:
-        rate, peak = significant(one.rate.value / GIGA), significant(one.peak.value / GIGA)
+        rate, peak = three_digits(one.rate.value / GIGA), three_digits(one.peak.value / GIGA)
         yield (
             f"The step computes {rate} GFLOP/s, {percent(one.rate.value / one.peak.value)} of the {peak} that matrix "
             "products reach on this device in the same precision."
@@ -105,7 +105,7 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
     rival, repays = (paid.rival.label, "it") if paid.slow_start == one.column else ("it", paid.slow_start.label)
-    extra, steps = significant(paid.extra_ms), whole_steps(paid.steps)
+    extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
     return f"Against {rival}, {repays} repays its longer first step ({extra} ms) after {steps}."
 
 
@@ -123,20 +123,20 @@ def _advice(advice: Advice) -> str:
 
 
 def _step(one: StepBreakdown, part: Amount) -> str:
-    return f"{significant(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
+    return f"{three_digits(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
 
 
 def _duration(ms: Amount) -> str:
     if ms.value < MS_PER_S:
-        return f"{significant(ms.value)} ms{_within(ms, 1, ' ms')}"
-    return f"{significant(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
+        return f"{three_digits(ms.value)} ms{_within(ms, 1, ' ms')}"
+    return f"{three_digits(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
 
 
 def _within(found: Estimate, factor: float, unit: str) -> str:
     """Return `` (0.35 to 0.41 ms)``, empty without an interval. What is above zero is nowhere below it."""
     if found.low is None or found.high is None:
         return ""
-    return f" ({significant(max(0.0, found.low) * factor)} to {significant(found.high * factor)}{unit})"
+    return f" ({three_digits(max(0.0, found.low) * factor)} to {three_digits(found.high * factor)}{unit})"
 
 
 def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ WHOLE_BATCH = 100  # from here on a crossover is given to the sample
 NOT_ABOVE_ZERO, BELOW_ZERO = "not significantly above zero", "below zero"
 
 
-def significant(value: float) -> str:
+def three_digits(value: float) -> str:
     """Return three significant digits, thousands separated, never in exponents: 0.0123, 1.85, 12.3, 1,230."""
     if value == 0:
         return "0"
@@ -34,13 +34,13 @@ def percent(share: float) -> str:
 
 def with_interval(estimate: Estimate, unit: str = "") -> str:
     """Return ``12.3 ms ±1.8 %``, without the interval if there is none."""
-    value = f"{significant(estimate.value)} {unit}".strip()
+    value = f"{three_digits(estimate.value)} {unit}".strip()
     return value if estimate.half_width is None else f"{value} ±{percent(estimate.half_width)}"
 
 
 def factor(ratio: Estimate) -> str:
     """Return ``3.52× ±2 %``, without the interval if there is none; its width in one digit below 1 %, else whole."""
-    value = f"{significant(ratio.value)}×"
+    value = f"{three_digits(ratio.value)}×"
     width = ratio.half_width
     if width is None:
         return value
@@ -83,7 +83,7 @@ def seconds(value: float) -> str:
 
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
-    return f"{significant(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
+    return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
 
 
 SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow"}  # torch writes itself in small letters
@@ -252,11 +252,11 @@ def timed(row: Row, column: Column, ranking: Ranking) -> Cell:
         return failed(row, column)
     unit, ratio = BY_NAME[row.headline].unit, ranking.over_fastest(column)
     if column == ranking.fastest and ranking.comparisons:
-        text = f"{significant(found.value)} {unit}"
+        text = f"{three_digits(found.value)} {unit}"
     elif ratio is None:  # it is compared with no other
         text = with_interval(found, unit)
     else:
-        text = f"{significant(found.value)} {unit}, {factor(ratio)}"
+        text = f"{three_digits(found.value)} {unit}, {factor(ratio)}"
     level = bool(ranking.level) and column in (ranking.fastest, *ranking.level)
     warned = ranking.disturbed or is_warned(row, column)
     return Cell(text, found.value, strong=column == ranking.first, level=level, warned=warned)

@@ -9,7 +9,7 @@ from kerasbench.report.markdown import aligned, draw_table, escape
 from kerasbench.text import NOTHING, label, whole_gib
 
 if TYPE_CHECKING:
-    from kerasbench.environments.doctor import BackendFacts, Facts, Finding
+    from kerasbench.environments.doctor import BackendFacts, Facts, Problem
     from kerasbench.plan.catalog import Entry
 
 PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
@@ -51,7 +51,7 @@ def as_data(entries: Sequence["Entry"]) -> list[dict[str, Any]]:
     ]
 
 
-def diagnosis_as_text(facts: "Facts", findings: Sequence["Finding"]) -> str:
+def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
     """Return a line for each backend, then each finding with its remedy."""
     here = facts.machine.fingerprint
     gpus = ", ".join(here.gpus) or "no GPU known"
@@ -85,7 +85,7 @@ def _backend(facts: "BackendFacts") -> list[str]:
     return [facts.name, facts.interpreter, python, named, devices, facts.source or "this interpreter"]
 
 
-def diagnosis_as_data(facts: "Facts", findings: Sequence["Finding"]) -> dict[str, Any]:
+def diagnosis_as_data(facts: "Facts", findings: Sequence["Problem"]) -> dict[str, Any]:
     """Return the same as plain data, with all facts."""
     return {
         "machine": dataclasses.asdict(facts.machine),

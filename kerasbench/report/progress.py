@@ -18,7 +18,7 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
 from kerasbench.report import answer, comparisons
-from kerasbench.report.figures import percent, seconds, significant
+from kerasbench.report.figures import percent, seconds, three_digits
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import count
 
@@ -215,7 +215,7 @@ def _outcome(trial: TrialRecord) -> str:
     unit = "step" if trial.measurement.training else "prediction"
     shown = BY_NAME[headline_of([trial])]  # what the table has, too
     value = shown.read(trial, trial.measurement)
-    step = f"{significant(value)} {shown.unit}/{unit}" if value is not None else "measured"
+    step = f"{three_digits(value)} {shown.unit}/{unit}" if value is not None else "measured"
     if not trial.noise:
         return step
     reasons = "; ".join(signal.reason for signal in trial.noise)

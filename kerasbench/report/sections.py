@@ -48,7 +48,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Group:
+class BarGroup:
     """The bars of a row. ``end``: what would fill the whole width."""
 
     label: str
@@ -65,7 +65,7 @@ class BarChart:
     """
 
     caption: str
-    groups: Sequence[Group]
+    groups: Sequence[BarGroup]
     legend: Sequence[tuple[str, str]] = ()
     reference: float | None = None
     logarithmic: bool = False
@@ -75,7 +75,7 @@ class BarChart:
         known = any(bar.low is not None for group in self.groups for bar in group.bars)
         return f"{self.caption} {interval}: {INTERVAL}." if known else self.caption
 
-    def share(self, size: float, group: Group) -> float:
+    def share(self, size: float, group: BarGroup) -> float:
         """Return where a size lies, from 0 to 1 of the width."""
         if not self.logarithmic:
             return min(1.0, max(0.0, size / group.end))

@@ -11,7 +11,7 @@ from html import escape
 from importlib import resources
 from typing import NamedTuple
 
-from kerasbench.report.sections import Bar, BarChart, Chart, Group, Line, LineChart, Panel, round_numbers
+from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Line, LineChart, Panel, round_numbers
 from kerasbench.text import MADE, one_line
 
 # Lengths are in pixels, as large as text is at its normal size.
@@ -130,7 +130,7 @@ class Track(NamedTuple):
         return self.left + share * (self.right - self.left)
 
 
-def _group(chart: BarChart, group: Group, track: Track) -> Part:
+def _group(chart: BarChart, group: BarGroup, track: Track) -> Part:
     shapes = [_text(0, BASELINE, group.label, "strong")]
     for index, bar in enumerate(group.bars, start=1):
         shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
@@ -138,7 +138,7 @@ def _group(chart: BarChart, group: Group, track: Track) -> Part:
     return Part(group.label, ROW * (len(group.bars) + 1), shapes)
 
 
-def _bar(chart: BarChart, group: Group, bar: Bar, track: Track) -> Iterator[str]:
+def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Track) -> Iterator[str]:
     """Yield a bar with its name, its pieces, its interval, and its text."""
 
     def place(size: float) -> float:

@@ -23,8 +23,8 @@ from kerasbench.report.figures import (
     metric_section,
     paired,
     percent,
-    significant,
     size_along,
+    three_digits,
     timed,
     timed_in,
     times,
@@ -273,7 +273,7 @@ def _side(side: Side | None, steps: int) -> Cell:
     span = side.ms_per_step(steps) if side else None
     if side is None or span is None:
         return EMPTY
-    low, high = (significant(value) for value in span)
+    low, high = (three_digits(value) for value in span)
     return Cell(low if low == high else f"{low}–{high}", span[0], warned=bool(side.flag))
 
 
@@ -371,7 +371,7 @@ def costs(found: Findings) -> Section | None:
 
 
 def _parameter(found: Parameter, factor: float = 1.0) -> Cell:
-    value, low, high = (significant(one * factor) for one in (found.value, found.low, found.high))
+    value, low, high = (three_digits(one * factor) for one in (found.value, found.low, found.high))
     above = sign(found.value, found.low, found.high)
     if above == 1:
         return Cell(f"{value} ({low} to {high})", found.value * factor)

@@ -305,7 +305,7 @@ class Run:
     interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     clock_s: Callable[[], float] = time.monotonic
-    between: Between = ratios.between
+    between: Between = ratios.ratio_of
     record: Record = field(init=False)
     rows: list[Row] = field(init=False)
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn

@@ -58,8 +58,8 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
     named = [packages[package] for package in sides.about(base, head, list(packages), chosen.labels())]
     with machine_lock(on_wait=say if settings.wait else None):
         both = sides.sides(base, head, chosen, config.backends or named or backends.names(), say)
-    both.interpreters.require(both.columns)
-    environments = list(map(str, both.columns))
+    both.interpreters.require(both.environments)
+    environments = list(map(str, both.environments))
     return dataclasses.replace(config, versus=both.labels, environments=environments), both.interpreters
 
 
@@ -135,7 +135,7 @@ def _measure(
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
     """Fill in ``environments`` from interpreters with labels, unless they are set."""
-    found = interpreters.columns(config.backends or backends.names())
+    found = interpreters.environments(config.backends or backends.names())
     if config.environments or not any(environment.label for environment in found):
         return config
     return dataclasses.replace(config, environments=list(map(str, found)))
@@ -251,7 +251,7 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
 def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     """Have the operations of each workload's training step counted; none where the backend that can is not there."""
     counted: list[Counted] = []
-    python = interpreters.of(interpreters.columns([backends.counting()])[0])
+    python = interpreters.of(interpreters.environments([backends.counting()])[0])
     for selected in {case.selected.label: case.selected for case in planned.cases}.values():
         entry, workload = selected.entry, selected.workload.name
         question = CountRequest(entry.place, entry.file_hash, workload, entry.model_config)

@@ -206,7 +206,8 @@ def summaries(trials: Iterable[TrialRecord]) -> list[CaseSummary]:
 def half_widths(trials: Sequence[TrialRecord], between: Between, priors: Priors | None = None) -> list[float | None]:
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
-    ``between`` is ``analysis.ratios.between``, ``priors`` what all rows know of the scatter. None: too little is known.
+    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter.
+    None: too little is known.
     """
     metric = headline_of(trials)
     measured = [summary for summary in summaries(trials) if summary.failure is None]

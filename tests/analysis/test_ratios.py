@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
-from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, between, by_means, priors_of, spread
+from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, by_means, priors_of, ratio_of, spread
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -29,7 +29,7 @@ def known(found: LogEstimate | None) -> LogEstimate:
 
 def test_drift_from_slice_to_slice_cancels() -> None:
     a = [case(*[made.sliced([2.0 * each * factor for each in DRIFT]) for each in (1.0, 1.5, 0.7)]) for factor in (1, 3)]
-    found = known(between(a[0], a[1], STEP, ()))
+    found = known(ratio_of(a[0], a[1], STEP, ()))
     assert (found.basis, found.trials) == ("trials", 3)
     assert found.value == pytest.approx(1 / 3)
     assert found.half_width == pytest.approx(0, abs=1e-6)
@@ -38,7 +38,7 @@ def test_drift_from_slice_to_slice_cancels() -> None:
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
     late = dataclasses.replace(made.trained(b), slices=made.trained(b).slices[1:])
-    found = known(between(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
+    found = known(ratio_of(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
 
@@ -47,7 +47,7 @@ def test_the_interval_of_three_blocks_is_over_blocks() -> None:
     a = case(*[made.sliced([step] * 6) for step in (1.0, 1.1, 1.2)])
     b = case(*[made.sliced([step] * 6) for step in (2.0, 2.0, 2.0)])
     wanted = estimate([0.5, 0.55, 0.6])
-    found = known(between(a, b, STEP, ()))
+    found = known(ratio_of(a, b, STEP, ()))
     assert found.log_centre == pytest.approx(wanted.log_centre)
     assert found.log_error == pytest.approx(wanted.log_error)
 
@@ -59,7 +59,7 @@ def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
 ) -> None:
     steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
     a, b = (case(*[made.sliced(each)] * blocks, backend=one) for each, one in ((steps, backend), ([1.0] * 6, "torch")))
-    found = known(between(a, b, STEP, ()))
+    found = known(ratio_of(a, b, STEP, ()))
     within = median_error([math.log(step) for step in steps])
     assert within is not None and found.log_error is not None
     assert (found.basis, found.trials, found.degrees) == ("slices", blocks, 5 * blocks)
@@ -68,7 +68,7 @@ def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
 
 def test_one_block_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
     a, b = (case(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
-    found = known(between(a, b, "predict_batch_p50_ms", ()))
+    found = known(ratio_of(a, b, "predict_batch_p50_ms", ()))
     assert found.log_error == pytest.approx(0.08)
 
 
@@ -78,23 +78,23 @@ def test_the_interval_of_one_block_holds_the_truth_where_backends_scatter_as_the
     for _ in range(runs):
         levels = math.exp(rng.gauss(0, 0.05)), 1.0
         a, b = (made.sliced([level * math.exp(rng.gauss(0, 0.05)) for _ in range(count)]) for level in levels)
-        found = known(between(case(a), case(b, backend="torch"), STEP, ()))
+        found = known(ratio_of(case(a), case(b, backend="torch"), STEP, ()))
         assert found.low is not None and found.high is not None
         hits += found.low <= 1.0 <= found.high
     assert hits / runs >= 0.93
 
 
 def test_one_slice_alone_has_no_interval() -> None:
-    assert not known(between(case(made.sliced([1.0])), case(made.sliced([2.0])), STEP, ())).has_interval
+    assert not known(ratio_of(case(made.sliced([1.0])), case(made.sliced([2.0])), STEP, ())).has_interval
 
 
 def test_the_headline_joins_steps_and_short_epochs() -> None:
     a, b = made.sliced([1.0] * 6, [12.0] * 6), made.sliced([2.0] * 6, [18.0] * 6)
-    found = known(between(case(a), case(b), HEADLINE, ()))
+    found = known(ratio_of(case(a), case(b), HEADLINE, ()))
     assert found.value == pytest.approx((12 + 98 * 1) / (18 + 98 * 2))  # without noise it is the ratio of the epochs
-    assert known(between(case(b), case(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
-    assert known(between(case(a), case(b), "epoch_s", ())) == found
-    assert known(between(case(a), case(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
+    assert known(ratio_of(case(b), case(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
+    assert known(ratio_of(case(a), case(b), "epoch_s", ())) == found
+    assert known(ratio_of(case(a), case(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
 
 
 def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
@@ -105,7 +105,7 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
         return made.sliced(steps, [epoch * math.exp(rng.gauss(0, 0.05)) for _ in range(15)], steps=20)
 
     pairs = [(drawn(1.0, 30.0), drawn(2.0, 50.0)) for _ in range(200)]
-    found = [known(between(case(a), case(b), HEADLINE, ())) for a, b in pairs]
+    found = [known(ratio_of(case(a), case(b), HEADLINE, ())) for a, b in pairs]
     seen = statistics.stdev(one.log_centre for one in found)
     apart = math.hypot(0.01, 0.01)
     said = statistics.fmean(math.sqrt((one.log_error or 0) ** 2 - apart**2) for one in found)
@@ -114,7 +114,7 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
 
 def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> None:
     a, b = made.sliced([1.0] * 6, steps=1), made.sliced([2.0] * 6, steps=1)
-    assert known(between(case(a), case(b), HEADLINE, ())).value == pytest.approx(0.5)
+    assert known(ratio_of(case(a), case(b), HEADLINE, ())).value == pytest.approx(0.5)
 
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
@@ -126,9 +126,9 @@ def epochs(epochs_ms: Sequence[float]) -> Measurement:
 def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
     a, b = case(epochs([1.0, 2.0, 4.0])), case(epochs([3.0, 6.0, 12.0]))
     for metric in (HEADLINE, "epoch_s"):
-        assert known(between(a, b, metric, ())).value == pytest.approx(1 / 3)
-    assert known(between(a, b, "train_samples_per_s", ())).value == pytest.approx(3)
-    assert between(a, b, STEP, ()) is None
+        assert known(ratio_of(a, b, metric, ())).value == pytest.approx(1 / 3)
+    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(3)
+    assert ratio_of(a, b, STEP, ()) is None
 
 
 def test_a_sweep_has_rates_by_its_steps() -> None:
@@ -137,8 +137,8 @@ def test_a_sweep_has_rates_by_its_steps() -> None:
         return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=[]))
 
     a, b = case(swept([1.0] * 6)), case(swept([2.0] * 6))
-    assert known(between(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
-    assert between(a, b, HEADLINE, ()) is None
+    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
+    assert ratio_of(a, b, HEADLINE, ()) is None
 
 
 def predicting(factor: float) -> Measurement:
@@ -158,7 +158,7 @@ def predicting(factor: float) -> Measurement:
     ("metric", "ratio"), [("predict_p50_ms", 0.5), ("predict_batch_p50_ms", 0.5), ("predict_samples_per_s", 2.0)]
 )
 def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float) -> None:
-    found = known(between(case(predicting(1.0)), case(predicting(2.0)), metric, ()))
+    found = known(ratio_of(case(predicting(1.0)), case(predicting(2.0)), metric, ()))
     assert found.basis == "slices"
     assert found.value == pytest.approx(ratio)
 
@@ -173,16 +173,16 @@ def called(*slices_ms: Sequence[float], complete: bool = True) -> CaseSummary:
 
 def test_medians_are_compared_where_medians_are_said() -> None:
     steady, pausing = [1.0] * 50, [1.0] * 49 + [50.0]
-    found = known(between(called(*[pausing] * 6), called(*[steady] * 6), "predict_p50_ms", ()))
+    found = known(ratio_of(called(*[pausing] * 6), called(*[steady] * 6), "predict_p50_ms", ()))
     assert (found.value, found.basis) == (1.0, "slices")
     uneven = called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
-    assert known(between(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
-    assert known(between(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
+    assert known(ratio_of(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
+    assert known(ratio_of(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
 
 
 def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -> None:
     a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))
-    assert known(between(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
+    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
@@ -193,13 +193,13 @@ def test_what_has_no_slices_is_paired_by_block() -> None:
 
     a = summarize_case(first(block, 100.0 * block) for block in (1, 2, 3))
     b = summarize_case(first(block, 300.0 * block) for block in (1, 2, 3))
-    found = known(between(a, b, "first_step_ms", ()))
+    found = known(ratio_of(a, b, "first_step_ms", ()))
     assert (found.trials, found.basis) == (3, "trials")
     assert found.value == pytest.approx(1 / 3)
     several = summarize_case(first(block, 300.0 * block, alone=block < 3) for block in (1, 2, 3))
-    found = known(between(a, several, "first_step_ms", ()))
+    found = known(ratio_of(a, several, "first_step_ms", ()))
     assert (found.trials, found.has_interval) == (2, False)  # who started beside others does not count
-    assert known(between(a, several, "peak_rss_mib", ())).trials == 3
+    assert known(ratio_of(a, several, "peak_rss_mib", ())).trials == 3
 
 
 def test_a_phase_that_was_started_beside_others_is_no_figure() -> None:
@@ -219,7 +219,7 @@ def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
     def old(steps_ms: dict[int, float]) -> CaseSummary:
         return summarize_case(made.trial(index, found=made.measurement(step)) for index, step in steps_ms.items())
 
-    found = known(between(old({1: 1.0, 2: 2.0, 3: 3.0}), old({1: 2.0, 3: 6.0}), STEP, ()))
+    found = known(ratio_of(old({1: 1.0, 2: 2.0, 3: 3.0}), old({1: 2.0, 3: 6.0}), STEP, ()))
     assert found.trials == 2
     assert found.value == pytest.approx(0.5)
 
@@ -227,7 +227,7 @@ def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
 def test_cases_without_a_block_in_common_are_paired_by_rounds() -> None:
     a = summarize_case(made.in_block(block, made.sliced([1.0] * 6), round_index=1) for block in (1, 2))
     b = summarize_case([made.in_block(3, made.sliced([2.0] * 6), round_index=1)])
-    found = known(between(a, b, STEP, ()))
+    found = known(ratio_of(a, b, STEP, ()))
     assert (found.trials, found.basis) == (1, "trials")
     assert found.value == pytest.approx(0.5)
 
@@ -240,31 +240,31 @@ def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> CaseSummary:
 def test_a_column_that_had_blocks_with_both_stands_between_those_that_did_not_fit_together() -> None:
     a, b = blocks([1, 3, 5], [1.0, 1.1, 1.2]), blocks([2, 4, 6], [6.0, 6.3, 6.1])
     both = blocks([1, 2, 3, 4, 5, 6], [2.0, 3.0, 2.0, 3.0, 2.0, 3.0])  # the machine was slower in every second block
-    ours, theirs = known(between(a, both, STEP, ())), known(between(both, b, STEP, ()))
-    found = known(between(a, b, STEP, [blocks([7], [1.0]), a, b, both]))
+    ours, theirs = known(ratio_of(a, both, STEP, ())), known(ratio_of(both, b, STEP, ()))
+    found = known(ratio_of(a, b, STEP, [blocks([7], [1.0]), a, b, both]))
     assert found.value == pytest.approx(ours.value * theirs.value)
     assert found.log_error == pytest.approx(math.hypot(ours.log_error or 0, theirs.log_error or 0))
     assert 2 < found.degrees < 4
     assert (found.trials, found.basis) == (3, "trials")
-    assert known(between(b, a, STEP, [both])).value == pytest.approx(1 / found.value)
+    assert known(ratio_of(b, a, STEP, [both])).value == pytest.approx(1 / found.value)
 
 
 def test_what_stands_between_two_is_no_firmer_than_either() -> None:
     firm, few, other = blocks([1, 2, 3], [1.0, 1.1, 1.2]), blocks([4], [2.0]), blocks([1, 2, 3, 4], [2.0] * 4)
-    assert known(between(firm, few, STEP, [other])).basis == "slices"
+    assert known(ratio_of(firm, few, STEP, [other])).basis == "slices"
     alone = summarize_case([made.in_block(4, made.sliced([2.0]))])
-    assert not known(between(firm, alone, STEP, [other])).has_interval
+    assert not known(ratio_of(firm, alone, STEP, [other])).has_interval
 
 
 def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() -> None:
     a, b = blocks([1, 2, 4], [1.0, 1.1, 1.2]), blocks([1, 3, 5], [2.0, 6.3, 6.1])
     both = blocks([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0])
     brief = blocks([1], [5.0])
-    found = known(between(a, b, STEP, [a, brief, both, b]))
-    ours, theirs = known(between(a, both, STEP, ())), known(between(both, b, STEP, ()))
+    found = known(ratio_of(a, b, STEP, [a, brief, both, b]))
+    ours, theirs = known(ratio_of(a, both, STEP, ())), known(ratio_of(both, b, STEP, ()))
     assert (found.trials, found.basis) == (3, "trials")
     assert found.value == pytest.approx(ours.value * theirs.value)
-    assert known(between(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
+    assert known(ratio_of(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
 
 
 def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
@@ -274,10 +274,10 @@ def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> No
         ]
         return summarize_case(trials)
 
-    found = known(between(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
+    found = known(ratio_of(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
     assert (found.trials, found.basis) == (3, "trials")
     assert found.value == pytest.approx(0.5)
-    found = known(between(rounds([1, 2], 1.0), rounds([1, 3], 2.0), STEP, ()))
+    found = known(ratio_of(rounds([1, 2], 1.0), rounds([1, 3], 2.0), STEP, ()))
     assert (found.trials, found.basis) == (1, "slices")
 
 
@@ -285,15 +285,15 @@ def test_what_is_not_above_zero_has_no_ratio() -> None:
     def dear(overhead_ms: float) -> CaseSummary:
         return summarize_case([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
 
-    assert between(dear(-1.0), dear(2.0), "epoch_overhead_ms", ()) is None
-    assert known(between(dear(1.0), dear(2.0), "epoch_overhead_ms", ())).value == pytest.approx(0.5)
+    assert ratio_of(dear(-1.0), dear(2.0), "epoch_overhead_ms", ()) is None
+    assert known(ratio_of(dear(1.0), dear(2.0), "epoch_overhead_ms", ())).value == pytest.approx(0.5)
 
 
 def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
     failed = CaseSummary(case(made.sliced([1.0])).trials, made.FAILURE)
-    assert between(failed, case(made.sliced([1.0])), STEP, ()) is None
+    assert ratio_of(failed, case(made.sliced([1.0])), STEP, ()) is None
     first, second = (summarize_case([made.trial(index)]) for index in (1, 2))
-    assert between(first, second, STEP, ()) is None
+    assert ratio_of(first, second, STEP, ()) is None
 
 
 def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
@@ -327,7 +327,7 @@ def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
 
     a = CaseSummary([column(skewed, block) for block in (1, 2, 3)], None)
     b = CaseSummary([column([5.0] * 6, block) for block in (1, 2, 3)], None)
-    medians, means = between(a, b, "train_step_ms", ()), by_means(a, b)
+    medians, means = ratio_of(a, b, "train_step_ms", ()), by_means(a, b)
     assert medians is not None
     assert medians.value == pytest.approx(2.0)
     assert means == pytest.approx(3.0)
@@ -365,8 +365,8 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
     priors = priors_of(rows)
     prior = priors.of(STEP, False)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
-    own = [known(between(a, b, STEP)) for a, b in rows]
-    moderated = [known(between(a, b, STEP, (), priors)) for a, b in rows]
+    own = [known(ratio_of(a, b, STEP)) for a, b in rows]
+    moderated = [known(ratio_of(a, b, STEP, (), priors)) for a, b in rows]
     assert [one.log_centre for one in moderated] == pytest.approx([one.log_centre for one in own])
     assert {one.degrees for one in moderated} == {2 + prior.degrees}
     before, after = ([one.log_error or 0.0 for one in found] for found in (own, moderated))
@@ -384,4 +384,4 @@ def test_fewer_than_six_ratios_and_the_other_family_borrow_nothing() -> None:
 def test_two_blocks_borrow_nothing() -> None:
     rows = scattered(*[0.05] * 6)
     a, b = (dataclasses.replace(one, trials=one.trials[:2]) for one in rows[0])
-    assert between(a, b, STEP, (), priors_of(rows)) == between(a, b, STEP)
+    assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)

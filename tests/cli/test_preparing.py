@@ -59,7 +59,7 @@ def test_env_create_makes_a_further_environment_with_a_label(
     file = tmp_path / "kerasbench.toml"
     assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
     assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
-    assert interpreters.find([], ["jax"], tmp_path).columns(["jax"]) == [Environment("jax", "keras-3.14")]
+    assert interpreters.find([], ["jax"], tmp_path).environments(["jax"]) == [Environment("jax", "keras-3.14")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kerasbench.environments.doctor import BackendFacts, Facts, Finding, MachineFacts, diagnose
+from kerasbench.environments.doctor import BackendFacts, Facts, MachineFacts, Problem, diagnose
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
@@ -101,7 +101,7 @@ def causes(facts: Facts) -> list[str]:
     return [one.cause for one in diagnose(facts)]
 
 
-def _remedy(finding: Finding) -> str:
+def _remedy(finding: Problem) -> str:
     return f"$ {finding.remedy}" if finding.is_command else finding.remedy
 
 

@@ -151,9 +151,9 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
     file = tmp_path / "kerasbench.toml"
     file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')
     found = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)
-    assert list(map(str, found.columns(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
+    assert list(map(str, found.environments(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
     assert found.labels() == ["old", "new"]
     interpreters = [found.of(Environment("torch", label)) for label in ("", "old", "new")]
     assert interpreters == ["/torch/python", "/other/python", "/new/python"]
     assert [found.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
-    assert Interpreters().columns(["jax"]) == [JAX]
+    assert Interpreters().environments(["jax"]) == [JAX]

@@ -96,8 +96,8 @@ def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], 
 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
     found = sides.sides("old", "new", NAMED, BACKENDS, print)
-    assert (found.labels, [str(one) for one in found.columns]) == (["old", "new"], ["torch@old", "torch@new"])
-    assert [found.interpreters.of(one) for one in found.columns] == ["/old/python", "/new/python"]
+    assert (found.labels, [str(one) for one in found.environments]) == (["old", "new"], ["torch@old", "torch@new"])
+    assert [found.interpreters.of(one) for one in found.environments] == ["/old/python", "/new/python"]
 
 
 def test_a_backend_that_has_both_must_be_there() -> None:
@@ -114,15 +114,15 @@ def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: list[tu
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/one/python"] * 2
     assert said == ["made"] * 4
     assert found.labels == ["keras-3.14", "keras-3.15"]
-    assert found.columns[:2] == [Environment("jax", "keras-3.14"), Environment("jax", "keras-3.15")]
+    assert found.environments[:2] == [Environment("jax", "keras-3.14"), Environment("jax", "keras-3.15")]
     assert found.interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
 
 
 def test_the_same_twice_has_two_labels(here: Path) -> None:
     python = environment(here / "old")
     found = sides.sides("old", str(python), Interpreters(), ["torch"], print)
-    assert found.columns == [Environment("torch", "old"), Environment("torch", "old-again")]
-    assert {found.interpreters.of(one) for one in found.columns} == {str(python)}
+    assert found.environments == [Environment("torch", "old"), Environment("torch", "old-again")]
+    assert {found.interpreters.of(one) for one in found.environments} == {str(python)}
 
 
 def test_requirements_tell_which_backends_matter() -> None:

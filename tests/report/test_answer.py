@@ -32,7 +32,7 @@ def test_the_fastest_and_by_how_much_the_nearest_first() -> None:
 
 def test_those_that_are_level_have_no_winner() -> None:
     (found,) = of(three_rounds(jax=1.0, torch=1.001, tensorflow=2.0))
-    assert found.startswith("dense: JAX and torch are level: no significant difference (torch 1.00")
+    assert found.startswith("dense: no significant difference between JAX and torch (torch 1.00")
     assert found.endswith("JAX is 1.998× (1.996–2.000) faster than TensorFlow.")
 
 

@@ -8,7 +8,7 @@ from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts
-from kerasbench.report.sections import MOST_TICKS, Bar, BarChart, Group, Piece
+from kerasbench.report.sections import MOST_TICKS, Bar, BarChart, BarGroup, Piece
 from tests import made
 from tests.report.test_explanation import BREAKDOWN
 from tests.report.test_sweep import CROSSING, swept
@@ -156,7 +156,7 @@ BAR = Bar("JAX", "2×", [Piece("JAX", 2.0, "#0072B2")], "jax", 1.5, 3.0)
 
 
 def chart_up_to(end: float, *, logarithmic: bool = False) -> BarChart:
-    return BarChart("Time.", [Group("dense", [BAR], end)], reference=1.0, logarithmic=logarithmic)
+    return BarChart("Time.", [BarGroup("dense", [BAR], end)], reference=1.0, logarithmic=logarithmic)
 
 
 def test_a_linear_scale_begins_at_zero_and_a_logarithmic_one_gives_1_a_bar_that_can_be_seen() -> None:
@@ -179,9 +179,9 @@ def test_a_linear_scale_begins_at_zero_and_a_logarithmic_one_gives_1_a_bar_that_
 def test_ticks_are_round_and_few(end: float, logarithmic: bool, ticks: list[float]) -> None:
     assert chart_up_to(end, logarithmic=logarithmic).ticks == pytest.approx(ticks)
     assert len(ticks) <= MOST_TICKS
-    assert BarChart("Parts.", [Group("dense", [BAR], 3.0)]).ticks == []  # groups with ends of their own
+    assert BarChart("Parts.", [BarGroup("dense", [BAR], 3.0)]).ticks == []  # groups with ends of their own
 
 
 def test_an_interval_is_spoken_of_where_there_is_one() -> None:
     assert chart_up_to(10.0).caption_with("Line") == "Time. Line: the 95 % interval."
-    assert BarChart("Time.", [Group("dense", [Bar("JAX", "fastest")], 1.0)]).caption_with("Line") == "Time."
+    assert BarChart("Time.", [BarGroup("dense", [Bar("JAX", "fastest")], 1.0)]).caption_with("Line") == "Time."

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kerasbench.analysis.findings import findings
 from kerasbench.report import console, page
-from kerasbench.report.sections import Bar, BarChart, Cell, Group, Page, Piece, Section, Table
+from kerasbench.report.sections import Bar, BarChart, BarGroup, Cell, Page, Piece, Section, Table
 from kerasbench.results import store
 from tests.report.table import on_terminal
 from tests.report.test_charts import parts, ratios, run
@@ -39,7 +39,7 @@ def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None
 
 
 def test_bars_are_drawn_where_the_terminal_has_the_characters() -> None:
-    bars = BarChart("Time.", [Group("dense", [Bar("JAX", "fastest", [Piece("JAX", 1.0, "#0072B2")])], 1.0)])
+    bars = BarChart("Time.", [BarGroup("dense", [Bar("JAX", "fastest", [Piece("JAX", 1.0, "#0072B2")])], 1.0)])
     shown = Page("", [Section("Answer", chart=bars)])
     assert "█" * 40 in on_terminal(shown)
     file = io.TextIOWrapper(io.BytesIO(), "ascii")

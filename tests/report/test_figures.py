@@ -10,7 +10,7 @@ from kerasbench.report.figures import (
     names,
     percent,
     seconds,
-    significant,
+    three_digits,
     times,
     whole_steps,
     with_interval,
@@ -24,7 +24,7 @@ from tests import made
      (0, "0"), (-14.83, "-14.8"), (9.999, "10.0")],
 )  # fmt: skip
 def test_three_digits_without_exponents(value: float, text: str) -> None:
-    assert significant(value) == text
+    assert three_digits(value) == text
 
 
 def test_an_interval_stands_behind_its_unit() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.report import charts
-from kerasbench.report.sections import Bar, BarChart, Group, Piece
+from kerasbench.report.sections import Bar, BarChart, BarGroup, Piece
 from tests.report.test_charts import parts, ratios, run
 from tests.report.test_sweep import CROSSING, swept
 
@@ -48,6 +48,6 @@ def test_a_notebook_shows_a_figure_and_nothing_global_is_left_behind() -> None:
 
 def test_names_are_text_and_no_formulas() -> None:
     name = "$\\frac{1$ \x1b[31m"
-    figure = plot.figure(BarChart("", [Group(name, [Bar(name, name, [Piece(name, 1.0, "#0072B2")])], 1.0)]))
+    figure = plot.figure(BarChart("", [BarGroup(name, [Bar(name, name, [Piece(name, 1.0, "#0072B2")])], 1.0)]))
     assert figure._repr_png_()
     assert "$\\frac{1$ [31m" in texts(figure)

@@ -6,7 +6,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
-from kerasbench.report.sections import Bar, BarChart, Chart, Group, Piece
+from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
 from tests import made
 from tests.report.test_charts import parts, ratios, run
 from tests.report.test_sweep import CROSSING, swept
@@ -95,7 +95,7 @@ def test_a_file_has_colours_for_light_and_dark_and_no_variable() -> None:
 def test_text_is_never_markup_and_is_cut_where_it_is_long() -> None:
     text = "\"><script>alert('1')</script>&\x00"
     bar = Bar(text, text, [Piece(text, 1.0, "#0072B2", text)], text)
-    chart = BarChart(text, [Group(text, [bar, Bar("long " * 20, "")], 1.0)], [(text, "#0072B2")])
+    chart = BarChart(text, [BarGroup(text, [bar, Bar("long " * 20, "")], 1.0)], [(text, "#0072B2")])
     for drawn in (file(chart), ET.fromstring(svg.figure(chart))):
         assert {one.tag.removeprefix(SVG) for one in drawn.iter()}.isdisjoint({"script"})
         backends = [one.get("data-backend") for one in drawn.iter() if one.get("data-backend")]

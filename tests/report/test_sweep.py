@@ -48,8 +48,8 @@ def test_the_table_has_a_line_for_each_size() -> None:
         (CROSSING["torch"], "torch is faster than JAX from about batch 27 (27–27) on."),
         ((1.0, 1.1, 4.0, 30.0), "JAX is faster than torch at every size (batch 1 to 512)."),
         ((0.1, 0.1, 1.0, 6.0), "torch is faster than JAX at every size (batch 1 to 512)."),
-        (CROSSING["jax"], "JAX and torch are level: no significant difference (batch 1 to 512)."),
-        ((1.0, 1.1, 3.0, 24.0), "JAX is faster than torch at batch 1 to 512, but level at 64 and 512."),
+        (CROSSING["jax"], "no significant difference between JAX and torch (batch 1 to 512)."),
+        ((1.0, 1.1, 3.0, 24.0), "JAX is faster than torch at batch 1 to 512, but not significantly at 64 and 512."),
     ],
 )
 def test_who_overtakes_whom_is_said_within_what_was_measured(torch: tuple[float, ...], sentence: str) -> None:
