@@ -1,18 +1,17 @@
 """kerasbench from Python: run, sweep, explain, versus, load, compare, and what they return.
 
 Their options are those of the command line (``settings.py``). Results show the answer first, in a few lines of text or
-as HTML in a notebook. They print as the tables of the command line, and become a figure where matplotlib is, a
+as HTML in a notebook. They print as the tables of the command line, and become a picture, or a
 DataFrame where pandas is.
 """
 
 import dataclasses
-import importlib.util
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kerasbench import settings
 from kerasbench.analysis import table
@@ -22,7 +21,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page
+from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, svg
 from kerasbench.report import comparisons as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
@@ -30,9 +29,6 @@ from kerasbench.results import folder
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, ResumeConfig, RunConfig
 from kerasbench.settings import EXPLAIN, RUN, SWEEP, VERSUS, Settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,22 +62,18 @@ class Results:
     def _repr_html_(self) -> str:
         return html.notebook(self.page)
 
-    def plot(self) -> "Figure":
-        """Draw what a notebook shows, and ``savefig`` saves: ratios to the fastest by row, or the curves of a sweep.
+    def plot(self) -> svg.Picture:
+        """Draw ratios to the fastest by row, or the curves of a sweep: a notebook shows the picture, ``save`` saves it.
 
         Of an explanation: the parts of an epoch.
 
         Raises:
-            UsageError: matplotlib is not installed, or there is nothing to compare.
+            UsageError: there is nothing to compare.
         """
-        if importlib.util.find_spec("matplotlib") is None:
-            raise UsageError("plot() needs matplotlib: pip install matplotlib")
-        from kerasbench.report import plot
-
         chart = self._chart()
         if chart is None:
             raise UsageError("there is nothing to plot: no two columns were compared, and nothing was swept")
-        return plot.figure(chart)
+        return svg.Picture(svg.file(chart))
 
     def _chart(self) -> Chart | None:
         return charts.ratios(self.findings) or charts.curves(self.findings)

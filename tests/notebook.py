@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.whole_command import prepare
 
-FORMS = ("_repr_html_", "_repr_png_")  # in the order in which a notebook prefers them
+FORMS = ("_repr_html_", "_repr_svg_")  # in the order in which a notebook prefers them
 
 
 def cells(file: Path) -> list[dict[str, Any]]:
@@ -38,11 +38,10 @@ def execute(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Return what a notebook shows of a value, as text; a picture as its size in bytes."""
+    """Return what a notebook shows of a value."""
     for form in FORMS:
-        drawn = getattr(value, form)() if hasattr(value, form) else None
-        if drawn is not None:  # matplotlib's figures have HTML on a server alone
-            return drawn if isinstance(drawn, str) else f"PNG of {len(drawn)} bytes"
+        if hasattr(value, form):
+            return str(getattr(value, form)())
     return repr(value)
 
 

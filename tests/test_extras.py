@@ -23,7 +23,7 @@ TIMEOUT_S = 300
 EVERYWHERE = {
     "all": {"keras", "tensorflow", "torch", "jax"},
     "docs": {"mkdocs", "mkdocs-material"},
-    "test": {"pytest", "matplotlib"},
+    "test": {"pytest"},
 }
 CUDA = {
     "tensorflow-cuda": {"keras", "tensorflow", "nvidia-cudnn-cu12"},
@@ -33,7 +33,7 @@ CUDA = {
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
 # Each is a part of another one: what can be installed with more besides can be installed.
-CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "plot": "test"}
+CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test"}
 CASES = [*product([LINUX], EVERYWHERE | CUDA, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
 
 

@@ -1,6 +1,6 @@
 """A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it.
 
-``markdown``, ``html`` and ``console`` draw pages; ``svg``, ``console`` and ``plot`` draw charts.
+``markdown``, ``html`` and ``console`` draw pages; ``svg`` and ``console`` draw charts.
 """
 
 import math

@@ -7,8 +7,10 @@ that of ``assets/chart.css``: the HTML page has it with its own colours, and a f
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Line, LineChart, Panel, round_numbers
@@ -41,6 +43,20 @@ class Part(NamedTuple):
     label: str
     height: float
     shapes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart that a notebook shows."""
+
+    svg: str = field(repr=False)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, file: str | Path) -> None:
+        """Write it as an SVG file."""
+        Path(file).write_text(self.svg, "utf-8")
 
 
 def figure(chart: Chart) -> str:
