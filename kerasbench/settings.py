@@ -161,6 +161,12 @@ class Settings:
         offers=("ieee", "tf32", "framework-default"),
     )
     threads: list[str] = _many("--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N")
+    steps_per_execution: list[str] = _many(
+        "--steps-per-execution",
+        COLUMNS,
+        "Training steps in one execution, as in compile(). Default: the model's own.",
+        "N",
+    )
     python: list[str] = _many(
         "--python",
         ENVIRONMENTS,

@@ -149,7 +149,7 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
 
     def run(steps: int) -> None:
         state = tuple([variable.value for variable in group] for group in groups)
-        for _ in range(steps):
+        for _ in range(max(1, steps // model.steps_per_execution)):
             _, state = model.train_function(state, itertools.repeat(batch))
         jax.block_until_ready(state)
         for group, arrays in zip(groups, state, strict=True):

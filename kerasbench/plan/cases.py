@@ -11,7 +11,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import APPLE, CPU, CaseKey, Column, Device, Environment, Options, Size, parse_label
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
 from kerasbench.results.record import Counted, Effort, RunConfig
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
@@ -218,6 +218,8 @@ def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, proce
     """Return why a case cannot be measured, None where it can."""
     if case.device not in _seen(report):
         return _missing(case.device.label, report)
+    if cause := too_few_executions(case.selected.workload.steps, case.options.steps_per_execution or 1):
+        return Failure(Code.UNSUPPORTED, cause, "leave --steps-per-execution out for this workload, or give it less")
     return (refusal(case.selected) if config.explain else None) or unsupported(case, processors)
 
 

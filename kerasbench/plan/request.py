@@ -205,6 +205,7 @@ def options_of(
     threads: Sequence[str],
     native: bool = False,
     busy_cores: Sequence[str] = (),
+    steps_per_execution: Sequence[str] = (),
 ) -> list[Options]:
     """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
 
@@ -216,16 +217,19 @@ def options_of(
     _require_known("value of --jit", jit, JIT)
     _require_known("value of --dtype", dtype, DTYPES)
     _require_known("value of --fp32", fp32, get_args(Fp32))
-    for option, numbers in (("--threads", threads), ("--busy-cores", busy_cores)):
+    whole = {"--threads": threads, "--busy-cores": busy_cores, "--steps-per-execution": steps_per_execution}
+    for option, numbers in whole.items():
         for value in numbers:
             if not value.isdecimal() or int(value) < 1:
                 raise UsageError(f"{option} takes whole numbers from 1 on, not {value!r}")
     policies: list[str | None] = [*dtype] or [None]
     counts: list[int | None] = [int(value) for value in threads] or [None]
     combinations = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
-    options = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
-    if native:
-        options += [dataclasses.replace(one, native=True) for one in options]
+    plain = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
+    executions: list[int | None] = [int(value) for value in steps_per_execution] or [None]
+    options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
+    if native:  # the loop of a twin is its own
+        options += [dataclasses.replace(one, native=True) for one in plain]
     options += [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in options]
     return list(dict.fromkeys(options))
 
@@ -301,7 +305,13 @@ def resumed(settings: Settings) -> ResumeConfig:
 
 def _options(settings: Settings) -> list[Options]:
     return options_of(
-        settings.jit, settings.dtype, settings.fp32, settings.threads, settings.native, settings.busy_cores
+        settings.jit,
+        settings.dtype,
+        settings.fp32,
+        settings.threads,
+        settings.native,
+        settings.busy_cores,
+        settings.steps_per_execution,
     )
 
 

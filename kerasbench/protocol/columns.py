@@ -135,6 +135,7 @@ class Options:
     control: bool = False  # the same case a second time, which should measure the same
     environment: str = ""  # the label of the interpreter that runs it, if it has one
     busy_cores: int = 0  # how many processors kerasbench itself keeps busy in the case's turns
+    steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
 
     @property
     def label(self) -> str:
@@ -145,6 +146,7 @@ class Options:
                 "dtype": self.dtype,
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
+                "steps-per-execution": self.steps_per_execution,
                 "native": "on" if self.native else None,
                 "busy-cores": self.busy_cores or None,
                 "control": "on" if self.control else None,

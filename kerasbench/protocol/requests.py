@@ -69,6 +69,16 @@ def counts_epochs(steps_per_epoch: int) -> bool:
     return steps_per_epoch < MIN_STEPS_FOR_SLICES
 
 
+def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
+    """Say that an epoch that is not counted as a whole has too few executions for slices; empty where it has enough."""
+    if counts_epochs(steps_per_epoch) or not counts_epochs(steps_per_epoch // steps_per_execution):
+        return ""
+    return (
+        f"an epoch has {steps_per_epoch} steps: too few for {MIN_STEPS_FOR_SLICES} executions of "
+        f"{steps_per_execution} steps"
+    )
+
+
 @dataclass(frozen=True)
 class Protocol:
     """How much to measure.

@@ -118,6 +118,7 @@ def configuration_in_force(model: Any, backend: Backend, device: Device) -> Reso
         threads=backend.threads(),
         versions=own | backend.versions(),
         memory_grows=backend.memory_grows(device),
+        steps_per_execution=model.steps_per_execution,
         processors=processors_in_use(),
     )
 
@@ -146,6 +147,9 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> list[tuple[
             different.append(("--threads", str(options.threads), f"{actual.threads} threads"))
         elif usage.processors > options.threads + THREADS_TOLERANCE:
             different.append(("--threads", str(options.threads), f"{usage.processors:.1f} processors busy"))
+    executed = actual.steps_per_execution
+    if options.steps_per_execution not in (None, executed):
+        different.append(("--steps-per-execution", str(options.steps_per_execution), str(executed)))
     busy_cores = actual.busy_cores or 0
     if options.busy_cores and busy_cores < LEAST_BUSY * options.busy_cores:
         different.append(("--busy-cores", str(options.busy_cores), f"{busy_cores:.1f} kept busy"))

@@ -18,7 +18,6 @@ from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
 
 MS = 1_000_000
-LEAD_STEPS = 1  # an epoch's first step starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not a step
 SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a slice
 STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
@@ -72,11 +71,17 @@ class WarmUpClock:
            warm
 
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
-    synchronisation drains a queue; refilling it, too, is to be a small part of a slice.
+    synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
+    step of each execution alone, so slices are whole executions.
     """
 
     def __init__(
-        self, protocol: Protocol, steps_per_epoch: int | None, sync_ns: int, asynchronous: bool = False
+        self,
+        protocol: Protocol,
+        steps_per_epoch: int | None,
+        sync_ns: int,
+        asynchronous: bool = False,
+        steps_per_execution: int = 1,
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
@@ -87,8 +92,10 @@ class WarmUpClock:
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        self.last_step = None if steps_per_epoch is None else steps_per_epoch - 1  # None: epochs are counted, not steps
-        self.steps_per_slice = protocol.steps_per_slice or 1  # K
+        self.each = 1 if steps_per_epoch is None else steps_per_execution  # steps between those that `fit` tells of
+        # The last one that it tells of in an epoch. None: epochs are counted, not steps.
+        self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.each * self.each
+        self.steps_per_slice = protocol.steps_per_slice or self.each  # K
         self.slices: list[Slice] = []
         self.steady = False
         self.warm = False
@@ -101,7 +108,8 @@ class WarmUpClock:
     def begin_epoch(self) -> None:
         """Drop the open slice (a slice never spans two epochs) and look out for the first step to mark."""
         self._open = None
-        self._next_mark = LEAD_STEPS
+        # The first execution starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not of a step.
+        self._next_mark = self.each
 
     def wants(self, step: int) -> bool:
         """Tell whether this step is to be marked."""
@@ -135,7 +143,7 @@ class WarmUpClock:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
             self._calibrating = not self._long_enough_once
             self._long_enough_once = True
-        elif self.last_step is None or LEAD_STEPS + doubled <= self.last_step:
+        elif self.last_step is None or self.each + doubled <= self.last_step:
             self.steps_per_slice = doubled
             self._long_enough_once = False
         else:
@@ -294,12 +302,13 @@ class SliceClock:
     def _measured_from(self, step: int) -> int | None:
         """Return from which step a slice is measured whose turn comes before ``step``; None: the epoch is too short.
 
-        An epoch's first step is discarded besides. Where no epoch has room for all that is to be discarded, less is.
+        An epoch's first execution is discarded besides. Where no epoch has room for all of that, less is discarded.
         """
-        first = step + self._discard
+        each = self.warmup.each
+        first = step + -(-self._discard // each) * each
         if self.warmup.last_step is None:
             return first
         latest = self.warmup.last_step - self.warmup.steps_per_slice
         if step == 0:
-            first = max(LEAD_STEPS, min(first + LEAD_STEPS, latest))
+            first = max(each, min(first + each, latest))
         return first if first <= latest else None

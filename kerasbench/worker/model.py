@@ -18,7 +18,7 @@ from kerasbench.backends import Backend
 from kerasbench.native import Logs, Start, Twin
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import TrialRequest
+from kerasbench.protocol.requests import TrialRequest, too_few_executions
 from kerasbench.scenario import Scenario, ScenarioError, Workload, execute, require_unchanged, twin_file
 from kerasbench.worker.checks import random_layers
 from kerasbench.worker.failure import TrialFailure
@@ -107,8 +107,8 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
     model = scenario.build(workload)
     if scenario.trains and not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
-    if model.run_eagerly or model.steps_per_execution != 1:
-        raise ScenarioError("compile() with run_eagerly or steps_per_execution cannot be measured: leave them out")
+    if model.run_eagerly:
+        raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
     make_weights(model, feed)
     actual, wanted = model.count_params(), scenario.parameters_of(workload)
     if wanted is not None and actual != wanted and workload.width == 1:
@@ -116,9 +116,30 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
     # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
     jit = request.options.jit
     model.jit_compile = jit_default(model, backend, request.device) if jit is None else jit
+    model.steps_per_execution = request.options.steps_per_execution or model.steps_per_execution
+    require_executions(model, workload, request)
     if not scenario.keeps_weights:
         share_weights(model, request.seed)
     return model
+
+
+def require_executions(model: Any, workload: Workload, request: TrialRequest) -> None:
+    """Raise TrialFailure (unsupported) where Keras cannot run several steps in one execution on this backend.
+
+    Raises:
+        ScenarioError: an epoch is too short for that many.
+    """
+    if cause := too_few_executions(workload.steps, model.steps_per_execution):
+        raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
+    if model.steps_per_execution == 1:
+        return
+    try:
+        model.make_train_function()
+    except ValueError as error:
+        cause = f"Keras cannot run {model.steps_per_execution} steps in one execution on {request.backend}: {error}"
+        remedy = f"leave --steps-per-execution out for {request.backend}, or give it 1"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "build")) from error
+    model.train_function = None  # made again by the first step, whose time it is part of
 
 
 def make_weights(model: Any, feed: Feed) -> None:
@@ -181,6 +202,7 @@ class NativeModel:
     def __init__(self, twin: Twin) -> None:
         self.twin = twin
         self.jit_compile = twin.jit
+        self.steps_per_execution = 1
         self.stop_training = False
         self._placed: dict[int, tuple[Any, Any, Any]] = {}  # by identity; x is kept, so that none is reused
 

@@ -260,10 +260,10 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
         raise ModelError(
             f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
         )
-    if model.run_eagerly or model.steps_per_execution != 1:
+    if model.run_eagerly:
         raise ModelError(
-            f"{file.name}: it was compiled with run_eagerly or steps_per_execution, which cannot be measured: compile "
-            "it without them, and save it again"
+            f"{file.name}: it was compiled with run_eagerly, which cannot be measured: compile it without, and save it "
+            "again"
         )
     _renew_optimizer(model)
     return model

@@ -313,7 +313,8 @@ def each_epoch(feed: Feed, callbacks: list[Any]) -> dict[str, Any]:
 
 
 def _warmup(model: Any, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
-    return WarmUpClock(protocol, steps_per_epoch, measure_sync_ns(pace.synchronize, model), pace.asynchronous)
+    sync_ns = measure_sync_ns(pace.synchronize, model)
+    return WarmUpClock(protocol, steps_per_epoch, sync_ns, pace.asynchronous, model.steps_per_execution)
 
 
 def _require_over(clock: SliceClock) -> None:
@@ -367,7 +368,9 @@ def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask
 def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
     """Return a slice of a `fit` of its own, after one that warms up."""
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
-    clock = SliceClock(WarmUpClock(warmed, full_steps, 0), pace, alone=True)
+    clock = SliceClock(
+        WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution), pace, alone=True
+    )
     window = StepWindow(clock, pace, granted(1, turn))
     model.fit(**arguments, verbose=0, epochs=ENDLESS, callbacks=[window])
     (slice_,) = clock.slices

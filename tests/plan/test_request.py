@@ -257,6 +257,11 @@ def test_options_are_crossed_and_taken_once() -> None:
     ]
 
 
+def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -> None:
+    found = request.options_of([], [], [], [], native=True, steps_per_execution=["1", "8"])
+    assert found == [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)]
+
+
 def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
     found = request.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
     assert [one.label for one in found] == [

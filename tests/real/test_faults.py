@@ -32,7 +32,7 @@ FAULTS = {
     "miscounts": (Code.INVALID, r"has 10 parameters, the scenario says 11"),
     "not_compiled": (Code.INVALID, r"must return a compiled Keras model"),
     "stops_early": (Code.INVALID, r"training was ended after \d slices, before enough were measured"),
-    "runs_eagerly": (Code.INVALID, r"run_eagerly or steps_per_execution cannot be measured"),
+    "runs_eagerly": (Code.INVALID, r"run_eagerly cannot be measured"),
     "forges_a_measurement": (Code.INVALID, r"other than kerasbench wrote to the result pipe in phase 'build'"),
     "closes_the_pipe": (Code.INVALID, r"the result pipe was taken from kerasbench in phase 'build'"),
     "uses_another_framework": (Code.UNSUPPORTED, r"uses_another_framework\.py, line 5: imports \w+, which"),

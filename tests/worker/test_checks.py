@@ -176,6 +176,9 @@ TWO_BUSY = Usage(20, 10, 0)
         (Options(busy_cores=2), {"busy_cores": 0.9}, []),
         (Options(busy_cores=2), {"busy_cores": 0.1}, ["--busy-cores"]),
         (Options(busy_cores=1), {"busy_cores": None}, ["--busy-cores"]),
+        (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
+        (Options(steps_per_execution=8), {"steps_per_execution": 8}, []),
+        (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
     ],
 )
 def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:

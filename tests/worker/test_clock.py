@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from kerasbench.protocol.measurement import Slice, Turn
-from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
 from kerasbench.worker.clock import (
-    LEAD_STEPS,
     Pace,
     SliceClock,
     State,
@@ -59,19 +58,38 @@ def test_a_slice_is_long_enough_for_its_synchronisation_and_fits_an_epoch(
 def test_what_an_epoch_costs_and_its_first_step_are_in_no_slice() -> None:
     clock = WarmUpClock(Protocol(), 40, sync_ns=1000)
     clock.begin_epoch()
-    assert [step for step in range(5) if clock.wants(step)] == [LEAD_STEPS]
+    assert [step for step in range(5) if clock.wants(step)] == [1]
     run(clock, 2 * MS, 40, epoch_ns=500 * MS)
     assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
+
+
+@pytest.mark.parametrize(
+    ("each", "steps_per_epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)]
+)
+def test_a_slice_is_of_whole_executions_that_fit_an_epoch(each: int, steps_per_epoch: int, steps: int) -> None:
+    warmup = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=1000, steps_per_execution=each)
+    run(warmup, 2 * MS, steps_per_epoch)
+    assert warmup.steps_per_slice == steps
+    clock = SliceClock(warmup, Pace(Protocol(), lambda model: None, 20 * MS))
+    told = range(0, steps_per_epoch, each)  # the steps of which `fit` tells
+    clock.state = State.WAITING
+    first = next(step for step in told if clock.wants(step))
+    clock.take(first, Turn(0, 0))
+    began = next(step for step in told if step > 0 and clock.wants(step))
+    clock.mark(began, Reading(0, 0, 0))
+    ended = next(step for step in told if clock.wants(step))
+    clock.mark(ended, Reading(steps * 2 * MS, 0, 0))
+    assert (began >= each, ended - began, clock.slices[0].count) == (True, steps, steps)
 
 
 def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     clock.begin_epoch()
-    now, step = 0, LEAD_STEPS
+    now, step = 0, 1
     while not clock.warm:
         clock.mark(step, now)
         taken = clock.steps_per_slice
-        now += taken * MS + (150 * MS if step == LEAD_STEPS else 0)
+        now += taken * MS + (150 * MS if step == 1 else 0)
         step += taken
     assert clock.steps_per_slice == 128
 
@@ -93,7 +111,7 @@ def test_what_was_frozen_is_not_calibrated_again() -> None:
 def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
     clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
     clock.begin_epoch()
-    now, epoch = 0, LEAD_STEPS
+    now, epoch = 0, 1
     while not clock.warm:
         clock.mark(epoch, now)
         now += clock.steps_per_slice * 30 * MS
@@ -104,7 +122,7 @@ def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
 def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     clock.begin_epoch()
-    now, step, step_ns = 0.0, LEAD_STEPS, 200.0 * MS
+    now, step, step_ns = 0.0, 1, 200.0 * MS
     while not clock.warm:
         clock.mark(step, int(now))
         now, step, step_ns = now + step_ns, step + 1, step_ns * 0.97
@@ -125,6 +143,14 @@ def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
 )
 def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier(durations: list[float], steady: bool) -> None:
     assert is_steady(durations) is steady
+
+
+@pytest.mark.parametrize(
+    ("steps", "each", "enough"), [(100, 8, True), (64, 8, True), (63, 8, False), (100, 200, False), (4, 8, True)]
+)
+def test_an_epoch_has_slices_of_whole_executions(steps: int, each: int, enough: bool) -> None:
+    """One that has too few steps for slices is measured as a whole, with any number of steps in an execution."""
+    assert (too_few_executions(steps, each) == "") == enough
 
 
 def test_short_epochs_are_counted_whole() -> None:

@@ -15,7 +15,7 @@ from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import LEAD_STEPS, Pace, SliceClock, WarmUpClock, granted
+from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
@@ -100,7 +100,7 @@ def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(wi
 def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(window: Any, machine: Machine) -> None:
     clock = clock_of(machine, 20)
     machine.fit(window.StepWindow(clock, machine.pace, machine.ask), steps=20, step_ns=MS)
-    warmup = [LEAD_STEPS, LEAD_STEPS + 4]
+    warmup = [1, 1 + 4]
     turn, discard, slice_ = 1000, 4, 4  # the first turn discards as many steps as a slice has
     first = [warmup[1], warmup[1] + turn + discard]
     first += [first[-1] + slice_]  # its end, and there the next one's turn
