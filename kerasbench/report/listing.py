@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tabulate import tabulate
+
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.report.markdown import aligned, draw_table, escape
+from kerasbench.report.markdown import draw_table, escape
 from kerasbench.text import NOTHING, label, whole_gib
 
 if TYPE_CHECKING:
@@ -59,9 +61,7 @@ def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
     memory = whole_gib(here.memory_bytes)
     machine = f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
     headers = ["backend", "interpreter", "Python", "versions", "devices", "named by"]
-    header, *rows = aligned([headers, *map(_backend, facts.backends)])
-    rule = ["-" * len(cell) for cell in header]
-    table = "\n".join("  ".join(row).rstrip() for row in (header, rule, *rows))
+    table = tabulate([_backend(backend) for backend in facts.backends], headers, tablefmt="simple")
     lines = []
     for finding in findings:
         backend = f" {finding.backend}:" if finding.backend else ""

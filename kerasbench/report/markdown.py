@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tabulate import tabulate
+
 from kerasbench.text import MADE, one_line
 
 if TYPE_CHECKING:  # ``list`` draws a table, and has no page
@@ -61,19 +63,8 @@ def _cell(cell: "Cell") -> str:
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table of cells that are markdown already."""
-    header, *lines = aligned([[f"{name}  " for name in headers], *rows])
-    rule = "|".join("-" * (len(cell) + 2) for cell in header)
-    return "\n".join([_line(header), f"|{rule}|", *map(_line, lines)])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return rows with each cell as wide as the widest of its column."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    # disable_numparse: cells are text already; tabulate would reformat "1,230".
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 
 def escape(text: str) -> str:
