@@ -233,11 +233,7 @@ def is_list(name: str) -> bool:
 
 
 def settings(command: str, given: Mapping[str, object]) -> Settings:
-    """Return what a shell or Python said; lists are taken apart at their commas.
-
-    Raises:
-        TypeError: the command has no such option.
-    """
+    """Return what a shell or Python said; lists are taken apart at their commas."""
     known = options_of(command)
     for name in given:
         if name not in known:

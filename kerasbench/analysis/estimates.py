@@ -137,11 +137,7 @@ class Amount:
 
 
 def estimate(values: Sequence[float]) -> LogEstimate:
-    """Return the geometric mean of positive trial values with Student's t interval on their logarithms.
-
-    Raises:
-        ValueError: no values, or one that is not positive.
-    """
+    """Return the geometric mean of positive trial values with Student's t interval on their logarithms."""
     if not values or min(values) <= 0:
         raise ValueError(f"an estimate needs positive values, not {list(values)}")
     logs = [math.log(value) for value in values]

@@ -137,7 +137,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
         if not runs(python):
             gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {source}", "spawn")
             return BackendFacts(name, python, source, gone, gone)
-        inventory = questions.inventory(name, python, tick)
+        inventory = questions.inventory(python, tick)
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
 
     answers = together(ask, names, at_once=len(names))
@@ -246,22 +246,6 @@ def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         yield Problem(Severity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
 
 
-def wheel_of_another_python(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A wheel that was not built for this Python: an environment may have been moved to a newer one."""
-    if not isinstance(backend.inventory, Inventory) or not backend.inventory.tags:
-        return
-    own = f"cp{backend.python[0]}{backend.python[1]}"
-    if not any(_fits(tag, own) for tag in backend.inventory.tags):
-        package, python = backends.get(backend.name).PACKAGE, backend.inventory.python
-        cause = f"{package} was built for {backend.inventory.tags[0]}, this Python is {python}"
-        yield Problem(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
-
-
-def _fits(tag: str, own: str) -> bool:
-    pythons, abi, _ = [*tag.split("-"), "", ""][:3]
-    return any(name == own or name.startswith("py3") for name in pythons.split(".")) or abi == "abi3"
-
-
 def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An installed backend that does not load. ``diagnose`` asks this where no other rule knows why."""
     if backend.installed and isinstance(backend.probe, Failure) and backend.probe.phase != FIND:
@@ -351,17 +335,6 @@ def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     if facts.machine.cards and both and concerned:
         cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
         yield Problem(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
-
-
-def half_of_jax(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A CUDA plug-in of another version than the JAX that is to load it."""
-    jaxlib = backend.packages.get("jaxlib", "")
-    for cuda in OLDEST_DRIVER if backend.name == "jax" else ():
-        version = backend.packages.get(f"jax-cuda{cuda}-plugin", jaxlib)
-        if release(version)[:3] != release(jaxlib)[:3]:
-            cause = f"jax-cuda{cuda}-plugin {version} does not belong to jaxlib {jaxlib}"
-            remedy = pip(backend.interpreter, "-U", f"jax[cuda{cuda}]")
-            yield Problem(Severity.ERROR, backend.name, cause, remedy, True)
 
 
 # Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
@@ -471,12 +444,10 @@ BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = 
     missing,
     old_keras,
     keras_differs,
-    wheel_of_another_python,
     cpu_wheel,
     driver_too_old,
     blind,
     two_cudnns,
-    half_of_jax,
     rosetta,
     metal_plugin,
     jax_plugin,

@@ -79,10 +79,6 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     NAME is a backend, or ``torch@LABEL`` for one of several of a backend. The file is ``kerasbench.toml`` with a table
     ``[python]``, or ``pyproject.toml`` with ``[tool.kerasbench.python]``, in ``folder`` (the current one) or above it.
     A path is relative to its file; a folder means the environment in it.
-
-    Raises:
-        UsageError: a name or a table means nothing, or the file cannot be read. That a path leads nowhere is not
-            looked for.
     """
     file, configuration = configured(folder or Path.cwd())
     by_file = {}
@@ -98,9 +94,6 @@ def configured(folder: Path) -> tuple[Path | None, dict[str, Any]]:
 
     It is looked for in ``folder`` and above, up to where a project begins (.git or pyproject.toml), then in the home
     folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
-
-    Raises:
-        UsageError: kerasbench.toml cannot be read, or is no TOML.
     """
     for place in _places(folder):
         if (own := place / OWN_FILE).is_file() and _is_own(own):

@@ -37,9 +37,6 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
     """Make an environment with these requirements on top of what an interpreter has, and return its interpreter.
 
     It is made again each time, since what it shares may have changed, or what a path or an address leads to.
-
-    Raises:
-        EnvironmentFailed: it could not be made.
     """
     place = folder() / _name(python, wanted)
     own = str(interpreters.inside(place))
@@ -107,9 +104,6 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
     """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``.
 
     A folder is a checkout where it has a pyproject.toml, else the environment in it.
-
-    Raises:
-        UsageError: it means nothing.
     """
     text = text.strip()
     if text in known:
@@ -138,9 +132,6 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
 
     ``chosen`` are those that have a name: a label is one of theirs, and what is installed is put on top of a backend's
     own. ``say`` hears what is made.
-
-    Raises:
-        UsageError: a word means nothing, or there is no backend that has both. EnvironmentFailed: one was not made.
     """
     both = _by_label([parse_side(text, chosen.labels()) for text in (base, head)])
     paths: dict[Environment, str] = {}

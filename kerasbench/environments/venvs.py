@@ -49,10 +49,6 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it.
 
     Returns: the path of its interpreter.
-
-    Raises:
-        UsageError: it exists already, its lock does not, or the interpreter is of no use.
-        EnvironmentFailed: uv could not make it.
     """
     place = folder / str(Environment(backend, spec.label))
     lock = place.with_name(f"{place.name}.lock")
@@ -60,7 +56,7 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
-    made_for = target(backend, spec)
+    made_for = target(spec)
     # The newest of all indexes, as pip takes it: uv alone would take each package from the first index that has any.
     index = ["--index", spec.index, "--index-strategy", "unsafe-best-match"] if spec.index else []
     if spec.locked:
@@ -89,12 +85,7 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
-    """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``.
-
-    Raises:
-        UsageError: uv is not installed.
-        EnvironmentFailed: uv failed; ``failure`` says at what.
-    """
+    """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
         [_uv_path(), *arguments],
@@ -131,16 +122,11 @@ def _wanted(backend: str, made_for: Target, extra: Sequence[str]) -> list[str]:
     return [*(requirement for requirement in own if package(requirement) not in named), *extra]
 
 
-def target(backend: str, spec: EnvironmentSpec) -> Target:
-    """Return what the environment is made for.
-
-    Raises:
-        UsageError: the interpreter is of no use, CUDA was asked for where there is none, or there is a driver that
-            cannot be asked.
-    """
+def target(spec: EnvironmentSpec) -> Target:
+    """Return what the environment is made for."""
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
-    inventory = _usable(backend, spec.interpreter)
+    inventory = _usable(spec.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = shlex.join([sys.executable, "-m", "pip", "install", nvidia.PACKAGE])
@@ -149,9 +135,9 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
 
 
-def _usable(backend: str, interpreter: str) -> Inventory:
+def _usable(interpreter: str) -> Inventory:
     """Return what an interpreter is; raise UsageError where no backend's wheels are for it."""
-    answer = questions.inventory(backend, interpreter) if interpreters.runs(interpreter) else None
+    answer = questions.inventory(interpreter) if interpreters.runs(interpreter) else None
     if not isinstance(answer, Inventory):
         why = answer.cause if answer else "there is none"
     elif release(answer.python)[:2] > NEWEST_PYTHON:
@@ -179,9 +165,6 @@ def remember(made: dict[str, str], folder: Path | None = None) -> Path:
     """Name new interpreters in the nearest file that configures kerasbench, else in a new kerasbench.toml; return it.
 
     What else the file says stays, comments included.
-
-    Raises:
-        ResultsError: it cannot be written.
     """
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
@@ -211,11 +194,7 @@ UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 
 
 def parse(text: str) -> str:
-    """Return a requirement that means the same in every folder: paths of checkouts and wheels become absolute.
-
-    Raises:
-        UsageError: it is nothing that could be installed.
-    """
+    """Return a requirement that means the same in every folder: paths of checkouts and wheels become absolute."""
     text = text.strip()
     if is_path(text):
         path = Path(text).expanduser().absolute()

@@ -53,11 +53,7 @@ class Machine:
 
 
 def fingerprint() -> Machine:
-    """Return this machine's.
-
-    Raises:
-        UsageError: the user calls it what cannot be a name.
-    """
+    """Return this machine's."""
     apple = sys.platform == "darwin"
     gpu = macos.gpu() if apple else None  # its driver is the system
     cards = [] if apple else nvidia.cards()

@@ -28,9 +28,6 @@ def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None
     """Hold this machine for a run.
 
     ``on_wait``: wait as long as other runs hold it, and be told what to say of each of them.
-
-    Raises:
-        MachineBusy: another run holds it, and nobody wants to wait; the message names it.
     """
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)

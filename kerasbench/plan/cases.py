@@ -86,10 +86,6 @@ def make(
     A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
     named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
     out where the other is there, nor is a device that only one of them sees.
-
-    Raises:
-        MissingBackend: nothing that was asked for is there; the message says what each backend saw.
-        UsageError: an explanation was asked for, of workloads none of which can be taken apart.
     """
     if config.explain:
         require_one(scenarios)

@@ -40,11 +40,7 @@ TEMPLATE = Path(__file__).parents[1] / "data" / "scenario.txt"
 
 
 def begin_file(file: Path) -> None:
-    """Write a commented scenario.
-
-    Raises:
-        UsageError: there is such a file already, its name is no scenario's, or it cannot be written.
-    """
+    """Write a commented scenario."""
     if file.suffix != ".py":
         raise UsageError(f"a scenario is a Python file: {file.with_suffix('.py')}, not {file}")
     try:
@@ -163,7 +159,6 @@ def select(
     ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
 
     Raises:
-        UsageError: a pattern matches nothing.
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
     own, wanted = _split(patterns)
@@ -312,9 +307,6 @@ def describe_all(
 
     A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
     import another one that has changed.
-
-    Raises:
-        UnusableScenario: one of them cannot be used; the message names it and says why.
     """
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}

@@ -54,11 +54,7 @@ MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of 
 
 
 def parse_batches(given: Sequence[str]) -> list[int]:
-    """Return the batch sizes in ``1..4096`` (doubled from the first on) and ``8``, ascending, without repeats.
-
-    Raises:
-        UsageError: something else, a range that goes down, or a batch without samples.
-    """
+    """Return the batch sizes in ``1..4096`` (doubled from the first on) and ``8``, ascending, without repeats."""
     sizes = sorted({size for text in given for size in _batches(text.strip())})
     if sizes and not 1 <= sizes[0] <= sizes[-1] <= MAX_BATCH:
         raise UsageError(f"--batch-size takes whole numbers from 1 to {MAX_BATCH:,}, not {','.join(given)!r}")
@@ -210,9 +206,6 @@ def options_of(
     """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
 
     ``busy_cores`` adds each of them beside so many busy processors.
-
-    Raises:
-        UsageError: a value is unknown.
     """
     _require_known("value of --jit", jit, JIT)
     _require_known("value of --dtype", dtype, DTYPES)
@@ -253,11 +246,7 @@ def effort_of(
 
 
 def request(command: str, settings: Settings) -> RunConfig:
-    """Return the configuration of a command that measures.
-
-    Raises:
-        UsageError: a setting means nothing, or two of them exclude each other.
-    """
+    """Return the configuration of a command that measures."""
     return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](settings)
 
 
@@ -387,11 +376,7 @@ class SavedModel:
 
 @contextmanager
 def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[Settings]:
-    """Fill in scenarios and data; a live model is saved for as long as this lasts.
-
-    Raises:
-        UsageError: as for ``saved_model``; or there are rows for what is no live model.
-    """
+    """Fill in scenarios and data; a live model is saved for as long as this lasts."""
     kind = data if isinstance(data, str) else "synthetic"
     if not is_model(scenarios):
         if kind is not data:
@@ -415,11 +400,7 @@ def is_gone(scenarios: Sequence[str]) -> bool:
 
 @contextmanager
 def saved_model(model: Any, data: object = None) -> Iterator[SavedModel]:
-    """Save a model, and its rows (x, y), for as long as this lasts.
-
-    Raises:
-        UsageError: it is not built or cannot be saved, or the rows are not such as `fit` takes.
-    """
+    """Save a model, and its rows (x, y), for as long as this lasts."""
     if not getattr(model, "built", True):
         raise UsageError("the model is not built: begin it with keras.Input(shape), or call it on a batch first")
     with files.scratch_folder(MODEL_FOLDER) as folder:
@@ -457,9 +438,6 @@ def write_rows(file: Path, data: object) -> int:
     """Write (x, y) or (x, y, sample_weight) to a file, and return how many rows there are.
 
     Each is an array or lists, tuples and dictionaries of arrays; kept as float32, int32 or uint8.
-
-    Raises:
-        UsageError: it is none of that, or the arrays are not equally long.
     """
     import numpy as np
 

@@ -97,9 +97,9 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
     return dataclasses.replace(report, devices=named)
 
 
-def inventory(backend: str, python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
-    """Ask one backend's interpreter what is installed there; nothing is imported."""
-    return _ask(python, InventoryRequest(backend), {}, lambda answer: answer.inventory, on_tick=on_tick)
+def inventory(python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
+    """Ask an interpreter what is installed there; nothing is imported."""
+    return _ask(python, InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
 
 def describe(

@@ -77,7 +77,6 @@ class Inventory:
     prefix: str
     architecture: str
     packages: dict[str, str]  # versions by normalised name
-    tags: list[str]  # for which interpreters and systems the backend's own wheel was built
 
 
 @dataclass(frozen=True)

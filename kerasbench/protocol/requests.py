@@ -130,7 +130,6 @@ class ProbeRequest:
 class InventoryRequest:
     """Say what is installed, and import none of it."""
 
-    backend: str
     task: Literal["inventory"] = "inventory"
 
 

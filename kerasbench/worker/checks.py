@@ -308,11 +308,7 @@ def silenced_parity(model: Any, feed: Feed) -> Parity:
 
 
 def sample_outputs(model: Any, feed: Feed) -> list[list[float]]:
-    """Return some numbers of each output of the first batch, evenly spread, by a model that was not trained here.
-
-    Raises:
-        TrialFailure: one of them is not finite.
-    """
+    """Return some numbers of each output of the first batch, evenly spread, by a model that was not trained here."""
     outputs = model.predict(feed.inputs(feed.train[: feed.batch]), batch_size=feed.predict_batch, verbose=0)
     return [_sample(name, array.reshape(-1)) for name, array in leaves(outputs, "output")]
 

@@ -37,11 +37,7 @@ class DeferredModule(ModuleType):
 
 
 def describe_each(request: DescribeRequest) -> list[Description]:
-    """Load the files and return their descriptions, in their order.
-
-    Raises:
-        ScenarioError: a file holds no usable scenario. TrialFailure: it raised an exception; the failure says where.
-    """
+    """Load the files and return their descriptions, in their order."""
     sys.modules["keras"] = DeferredModule("keras")
     descriptions = []
     for file in request.files:
@@ -105,11 +101,7 @@ def _keras_only(scenario: Scenario, workload: Workload) -> str:
 
 
 def fetch(request: FetchRequest) -> str:
-    """Have the workload's real rows on disk, and in the right shape; return their data set's title.
-
-    Raises:
-        DataError: they cannot be downloaded or read. ScenarioError: the file is no usable scenario.
-    """
+    """Have the workload's real rows on disk, and in the right shape; return their data set's title."""
     from kerasbench.worker.feed import draw
 
     scenario = resolve(Path(request.file), NOTHING).scenario
@@ -123,9 +115,6 @@ def count(request: CountRequest) -> float:
     """Return the operations that a training step takes for each sample, by the backend that can count.
 
     A multiplication and an addition are two operations.
-
-    Raises:
-        ScenarioError: the scenario cannot be used.
     """
     refuse_other_frameworks(backends.counting())
     from kerasbench.worker.feed import Feed, draw

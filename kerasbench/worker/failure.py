@@ -126,11 +126,7 @@ def refuse_other_frameworks(backend: str) -> None:
 
 @contextmanager
 def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
-    """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form.
-
-    Raises:
-        TrialFailure: it failed (unsupported).
-    """
+    """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
     except (TrialFailure, ScenarioError):

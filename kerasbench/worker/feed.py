@@ -136,12 +136,7 @@ def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
 
 
 def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synthetic", whole: bool = False) -> Feed:
-    """Draw the rows; all that the publication had where ``whole``, else as many training rows as are needed to measure.
-
-    Raises:
-        ScenarioError: the data are not that many rows of float32, int32 or uint8 arrays.
-        DataError: real rows cannot be had.
-    """
+    """Draw the rows: all that the publication had if ``whole``, else as many training rows as measuring needs."""
     dataset = scenario.dataset(workload)
     if whole:
         rows = draw(dataset, workload.train + workload.validation + workload.test, seed, kind)
@@ -167,12 +162,7 @@ def pool_samples(workload: Workload, row_bytes: int) -> int:
 
 
 def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
-    """Return the workload at a size of a sweep: steps alone, on its rows over and over again.
-
-    Raises:
-        TrialFailure: too few steps of the batch fit into MAX_BYTES (unsupported).
-        ScenarioError: the scenario does not scale, or its rows cannot be used. DataError: real rows cannot be had.
-    """
+    """Return the workload at a size of a sweep: steps alone, on its rows over and over again."""
     if size.width is not None and not scenario.scalable:
         raise ScenarioError(
             "no layer follows workload.width: use workload.scaled(units), and say Scenario(scalable=True)"
@@ -194,11 +184,7 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
 
 
 def steps_at(batch: int, row_bytes: int) -> int:
-    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them.
-
-    Raises:
-        TrialFailure: fewer than slices can be made of fit into MAX_BYTES.
-    """
+    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them."""
     batch_bytes = batch * row_bytes
     count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
     if count < MIN_STEPS_FOR_SLICES:

@@ -98,11 +98,7 @@ class Spec:
 
 
 def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
-    """Return a model's inputs with the sizes and dtypes that the user gives, by their names.
-
-    Raises:
-        ModelError: one is still open, is named wrongly, or has another size than the one given.
-    """
+    """Return a model's inputs with the sizes and dtypes that the user gives, by their names."""
     by_name = {entry.name: entry for entry in inputs}
     if "" in by_name and len(specs) == 1:
         by_name = {specs[0].name: by_name[""]}

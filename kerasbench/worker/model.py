@@ -87,11 +87,7 @@ def glorot_limit(shape: Sequence[int]) -> float:
 
 
 def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the Keras model, or if the options ask for it its twin, which begins with the same weights.
-
-    Raises:
-        ScenarioError: neither can be measured as it is. TrialFailure: the twin could not be compared.
-    """
+    """Return the Keras model, or if the options ask for it its twin, which begins with the same weights."""
     model = build_keras(scenario, feed, backend, request)
     if not request.options.native:
         return model
@@ -124,11 +120,7 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
 
 
 def require_executions(model: Any, workload: Workload, request: TrialRequest) -> None:
-    """Raise TrialFailure (unsupported) where Keras cannot run several steps in one execution on this backend.
-
-    Raises:
-        ScenarioError: an epoch is too short for that many.
-    """
+    """Raise TrialFailure (unsupported) where Keras cannot run several steps in one execution on this backend."""
     if cause := too_few_executions(workload.steps, model.steps_per_execution):
         raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
     if model.steps_per_execution == 1:
@@ -158,12 +150,7 @@ def jit_default(model: Any, backend: Backend, device: Device) -> bool:
 
 
 def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "NativeModel":
-    """Return the scenario's twin with the weights of its Keras model, which the caller then lets go.
-
-    Raises:
-        TrialFailure: what the twin computes could not be compared. ScenarioError: its file has no ``build``, or has
-            changed. Whatever the file itself raises passes through.
-    """
+    """Return the scenario's twin with the weights of its Keras model, which the caller then lets go."""
     if random_layers(model):
         cause = "its layers draw random numbers: a twin's losses could not be compared with Keras'"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "build"))

@@ -18,11 +18,7 @@ OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario and its description. Only ever called in a child process.
-
-    Raises:
-        ScenarioError: there is none, or it cannot be measured. Whatever a scenario file itself raises passes through.
-    """
+    """Return the scenario and its description. Only ever called in a child process."""
     if is_saved(file):
         return saved.resolve(file, config)
     if is_named(file):
@@ -32,11 +28,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 
 
 def application(name: str, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario of a model of keras.applications: random weights, compiled as most people do.
-
-    Raises:
-        ModelError: there is no such model, or its input is no picture's size.
-    """
+    """Return the scenario of a model of keras.applications: random weights, compiled as most people do."""
     make = _maker(name)
     shape = _picture_shape(config)
 

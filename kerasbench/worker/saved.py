@@ -72,11 +72,7 @@ class Outline:
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario of a saved model, without opening more of the file than its JSON.
-
-    Raises:
-        ModelError: it is no such file, or its inputs are not known.
-    """
+    """Return the scenario of a saved model, without opening more of the file than its JSON."""
     model = outline(file, trusted=config.trust, custom=bool(config.custom))
     specs: list[Spec] = []
     if config.rows:
@@ -107,9 +103,6 @@ def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
     """Read what a saved model's file says of itself.
 
     ``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers.
-
-    Raises:
-        ModelError: it is no such file, is damaged, or is made to do harm; or Keras would load it on no backend.
     """
     config, version, compiled = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
     try:
@@ -235,11 +228,7 @@ def _layer_names(tree: Any) -> Iterator[str]:
 
 
 def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
-    """Return the model, compiled if it was saved so. Only ever called in a child process.
-
-    Raises:
-        ModelError: it cannot be loaded. TrialFailure: not on this backend, by this Keras, or within the memory.
-    """
+    """Return the model, compiled if it was saved so. Only ever called in a child process."""
     import keras
 
     require_safe_keras(config, keras.__version__)

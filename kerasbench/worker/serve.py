@@ -72,7 +72,7 @@ def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
                 report = probe(request)
             pipe.send(Message(probe=report))
         case InventoryRequest():
-            pipe.send(Message(inventory=inventory(request)))
+            pipe.send(Message(inventory=inventory()))
         case CountRequest():
             from kerasbench.worker.describe import count
 
@@ -109,24 +109,19 @@ def _reap_workers() -> None:
             worker.join(REAP_S)
 
 
-def inventory(request: InventoryRequest) -> Inventory:
-    """Return the interpreter's version and architecture, its distributions, and the backend's wheel tags."""
+def inventory() -> Inventory:
+    """Return the interpreter's version and architecture, and its distributions."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
         fields = distribution.metadata
         if "Name" in fields and "Version" in fields:  # a broken distribution has neither
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
             packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
-    wheel = ""
-    with suppress(metadata.PackageNotFoundError):
-        wheel = metadata.distribution(backends.get(request.backend).PACKAGE).read_text("WHEEL") or ""
     return Inventory(
         python=platform.python_version(),
         prefix=sys.prefix,
         architecture=platform.machine(),
         packages=dict(sorted(packages.items())),
-        # What the wheel was built for: ``cp311-cp311-manylinux_2_28_x86_64``.
-        tags=[line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")],
     )
 
 

@@ -39,11 +39,7 @@ TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can ta
 
 
 def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any:
-    """Return targets for one output of that shape, without the samples: float32, or int32 for classes.
-
-    Raises:
-        ModelError: kerasbench cannot make what the loss takes.
-    """
+    """Return targets for one output of that shape, without the samples: float32, or int32 for classes."""
     import numpy as np
 
     name, whole = loss_name(loss), (samples, *shape)
@@ -221,11 +217,7 @@ def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
 
 
 def _require_different_rows(model: Any, inputs: Any) -> None:
-    """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding.
-
-    Raises:
-        ModelError: that is so. What a call itself raises is left to the trial.
-    """
+    """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding."""
     import keras
     import numpy as np
 

@@ -76,7 +76,7 @@ def fails(facts: Facts, name: str, cause: str, detail: str = "", phase: str = "i
 
 def gone(facts: Facts, name: str) -> Facts:
     """Return the facts with a backend that is not installed, and that nobody named an interpreter of."""
-    left = installed(facts, name, {name: None}, tags=[])
+    left = installed(facts, name, {name: None})
     return but(fails(left, name, f"{name} is not installed", phase=FIND), name, source="")
 
 

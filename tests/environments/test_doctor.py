@@ -22,7 +22,7 @@ from tests.environments import cases, test_apple, test_nvidia
 from tests.environments.cases import CREATE
 
 JAX, TORCH = Environment("jax"), Environment("torch")
-INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"}, [])
+INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"})
 PROBE = ProbeReport("jax", "3.12.1", {"jax": "0.11.2"}, [])
 
 
@@ -38,8 +38,8 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
     own.chmod(0o755)
     asked: list[tuple[str, str, str]] = []
 
-    def inventory(name: str, python: str, tick: object) -> Inventory:
-        asked.append(("inventory", name, python))
+    def inventory(python: str, tick: object) -> Inventory:
+        asked.append(("inventory", "", python))
         return INVENTORY
 
     def probe(name: str, python: str, tick: object) -> ProbeReport:
@@ -50,10 +50,10 @@ def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest
     monkeypatch.setattr(questions, "probe", probe)
     found = doctor.gather(["jax", "torch"], Interpreters({TORCH: str(own)}, {TORCH: "--python"}))
     this = Interpreters().of(JAX)
-    assert sorted(asked) == [
-        ("inventory", "jax", this), ("inventory", "torch", str(own)),
+    assert set(asked) == {
+        ("inventory", "", this), ("inventory", "", str(own)),
         ("probe", "jax", this), ("probe", "torch", str(own)),
-    ]  # fmt: skip
+    }  # fmt: skip
     assert [(one.name, one.interpreter, one.source) for one in found.backends] == [
         ("jax", this, ""), ("torch", str(own), "--python"),
     ]  # fmt: skip
@@ -200,27 +200,10 @@ def test_one_keras_for_all_is_the_newest() -> None:
     )
 
 
-def test_an_environment_whose_python_was_replaced_is_installed_anew() -> None:
-    """The wheel is of the Python that was there before, as after ``brew upgrade`` or a --target folder."""
-    facts = cases.installed(cases.of(quiet(), "tensorflow"), "tensorflow", {}, python="3.12.12")
-    facts = cases.fails(facts, "tensorflow", "ImportError: no module named _pywrap_tensorflow_internal")
-    again = cases.pip(facts, "tensorflow", "--force-reinstall", cases.KERAS, "'tensorflow>=2.18'")
-    assert cases.said(facts) == [("error", "tensorflow", again)]
-    assert cases.causes(facts) == ["tensorflow was built for cp311-cp311-manylinux_2_27_x86_64, this Python is 3.12.12"]
-
-
 def test_what_was_imported_is_no_fault() -> None:
     """Whatever its distribution is called, and however new its Python is."""
     assert diagnose(cases.installed(quiet(), "tensorflow", {"tensorflow": None, "tensorflow-cpu": "2.21.0"})) == []
-    facts = cases.installed(quiet(), "torch", {}, python="3.14.1", tags=["cp314-cp314-manylinux_2_28_x86_64"])
-    assert diagnose(facts) == []
-
-
-@pytest.mark.parametrize(
-    "tag", ["cp312-cp312-manylinux_2_28_x86_64", "cp39-abi3-any", "py3-none-any", "py2.py3-none-any", "cp311.cp312-x-y"]
-)
-def test_wheels_that_fit_python_3_12(tag: str) -> None:
-    facts = cases.installed(quiet(), "torch", {}, python="3.12.12", tags=[tag])
+    facts = cases.installed(quiet(), "torch", {}, python="3.14.1")
     assert diagnose(facts) == []
 
 
@@ -270,7 +253,6 @@ SICK = (
     test_nvidia.of_cpu_builds(BOX),
     test_nvidia.with_both_cudnns(BOX),
     cases.sees(test_nvidia.driven_by(BOX, "535.183.06"), "torch"),
-    cases.installed(BOX, "jax", {"jax-cuda13-plugin": "0.11.0"}),
     cases.gone(BOX, "jax"),
     cases.gone(BOX, "tensorflow"),
     cases.installed(BOX, "torch", {"keras": "3.12.0"}),

@@ -125,12 +125,6 @@ def test_both_cudnn_wheels_in_one_environment(box: Facts) -> None:
     assert said(broken)[1] == said(facts)[1] and len(said(broken)) == 2  # and that is why it does not load
 
 
-def test_a_plug_in_that_does_not_belong_to_its_jaxlib(box: Facts) -> None:
-    facts = cases.installed(box, "jax", {"jax-cuda13-plugin": "0.11.0"})
-    assert said(facts) == [("error", "jax", cases.pip(facts, "jax", "-U", "'jax[cuda13]'"))]
-    assert cases.causes(facts) == ["jax-cuda13-plugin 0.11.0 does not belong to jaxlib 0.12.0.1"]
-
-
 BOX = cases.load("cuda")
 TWO_CARDS = [Device(CPU), Device("cuda", 0, "NVIDIA H200"), Device("cuda", 1, "NVIDIA H200")]
 

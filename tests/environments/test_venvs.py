@@ -21,7 +21,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory
 
-INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {}, [])
+INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {})
 PINS = "jax==0.10.2\nkeras==3.15.1\n"
 
 
@@ -67,7 +67,7 @@ def on(
     version: tuple[int, int] | None = None,
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(questions, "inventory", lambda backend, python: found)
+    monkeypatch.setattr(questions, "inventory", lambda python: found)
     monkeypatch.setattr(nvidia, "cards", lambda: list(cards))
     monkeypatch.setattr(nvidia, "package_missing", lambda: False)
     monkeypatch.setattr(macos, "version", lambda: version)
@@ -192,7 +192,7 @@ def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for
     cards: list[Card], gpu: bool | None, expected: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on(monkeypatch, "linux", cards=cards)
-    assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
+    assert venvs.target(EnvironmentSpec(gpu=gpu)) == expected
 
 
 def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_taken_for_none(
@@ -200,34 +200,34 @@ def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_
 ) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
-        venvs.target("jax", EnvironmentSpec(gpu=True))
+        venvs.target(EnvironmentSpec(gpu=True))
     on(monkeypatch, "linux")
     monkeypatch.setattr(nvidia, "package_missing", lambda: True)
     with pytest.raises(UsageError, match=r"which CUDA it speaks: .* -m pip install nvidia-ml-py; or say --cpu"):
-        venvs.target("jax", EnvironmentSpec())
-    assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
+        venvs.target(EnvironmentSpec())
+    assert venvs.target(EnvironmentSpec(gpu=False)).cuda is None
 
 
-ARM_PYTHON = Inventory("3.12.1", "/usr", "arm64", {}, [])
+ARM_PYTHON = Inventory("3.12.1", "/usr", "arm64", {})
 
 
 def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "darwin", ARM_PYTHON, version=(15, 7))
-    assert venvs.target("jax", EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
+    assert venvs.target(EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
     with pytest.raises(UsageError, match=r"--cuda is for Linux"):
-        venvs.target("jax", EnvironmentSpec(gpu=True))
+        venvs.target(EnvironmentSpec(gpu=True))
 
 
 @pytest.mark.parametrize(
     ("system", "found", "complaint"),
     [
-        ("linux", Inventory("3.14.1", "/usr", "x86_64", {}, []), r"it is Python 3\.14\.1; a Python 3\.11 to 3\.13 is"),
+        ("linux", Inventory("3.14.1", "/usr", "x86_64", {}), r"it is Python 3\.14\.1; a Python 3\.11 to 3\.13 is"),
         (
             "linux",
             Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "", "import"),
             r"/usr/bin/python3 is Python 3\.9; a Python 3\.11 to 3\.13 is needed",
         ),
-        ("darwin", Inventory("3.12.1", "/usr", "x86_64", {}, []), r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
+        ("darwin", Inventory("3.12.1", "/usr", "x86_64", {}), r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
     ],
 )
 def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
@@ -245,7 +245,7 @@ def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
             venvs.create("jax", EnvironmentSpec(locked=locked), tmp_path)
     assert tool.commands == []
     with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; an? .*Python 3\.11"):
-        venvs.target("jax", EnvironmentSpec("/gone/python"))
+        venvs.target(EnvironmentSpec("/gone/python"))
 
 
 @pytest.fixture

@@ -65,21 +65,21 @@ def program(folder: Path, content: bytes) -> str:
 
 def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
     python = program(tmp_path, b"\x7fELF")
-    found = questions.inventory("jax", python)
+    found = questions.inventory(python)
     assert isinstance(found, Failure)
     assert (found.code, found.phase) == (Code.UNAVAILABLE, "spawn")
     assert python in found.cause and "--python" in found.remedy
 
 
 def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
-    found = questions.inventory("jax", program(tmp_path, b"#!/bin/sh\necho no such library >&2\nexit 3\n"))
+    found = questions.inventory(program(tmp_path, b"#!/bin/sh\necho no such library >&2\nexit 3\n"))
     assert isinstance(found, Failure)
     assert (found.code, found.cause) == (Code.CRASH, "left with exit status 3 in phase 'spawn' without a result")
     assert found.detail == "no such library"
 
 
 def test_an_interpreter_says_what_is_installed_in_it() -> None:
-    found = questions.inventory("jax", sys.executable)
+    found = questions.inventory(sys.executable)
     assert isinstance(found, Inventory)
     assert found.prefix == sys.prefix and {"msgspec", "psutil"} <= found.packages.keys()
 

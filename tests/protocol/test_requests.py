@@ -43,7 +43,7 @@ TRIAL = TrialRequest("mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "
 REQUESTS: list[Request] = [
     TRIAL,
     requests.ProbeRequest("torch"),
-    requests.InventoryRequest("tensorflow"),
+    requests.InventoryRequest(),
     requests.DescribeRequest(["/a\nb.py", "/c.py"]),
     requests.FetchRequest("/mine.py", "tiny"),
     requests.CountRequest("/mine.py", "hash", "tiny"),

@@ -48,7 +48,7 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
     named = interpreters.find([], backends.names(), folder)
     locked = (folder / ".venvs" / f"{MADE}.lock").read_text().splitlines()
-    found = questions.inventory(MADE, named.of(Environment(MADE)))
+    found = questions.inventory(named.of(Environment(MADE)))
     assert isinstance(found, Inventory)
     assert found.prefix == str(folder / ".venvs" / MADE)
     assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)

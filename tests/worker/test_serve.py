@@ -18,7 +18,6 @@ from kerasbench.protocol.messages import FIND, Code, Failure, Message
 from kerasbench.protocol.requests import (
     DescribeRequest,
     FetchRequest,
-    InventoryRequest,
     ProbeRequest,
     Request,
     encode_request,
@@ -35,13 +34,11 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def add_distribution(folder: Path, name: str, metadata: str | None, wheel: str = "") -> None:
+def add_distribution(folder: Path, name: str, metadata: str | None) -> None:
     place = folder / f"{name}.dist-info"
     place.mkdir(parents=True)
     if metadata is not None:
         (place / "METADATA").write_text(metadata)
-    if wheel:
-        (place / "WHEEL").write_text(wheel)
 
 
 def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_counts(path: Path) -> None:
@@ -50,19 +47,10 @@ def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_count
     add_distribution(path / "first", "half-1.0", "Metadata-Version: 2.4\nName: half\n")
     add_distribution(path / "second", "jax-0.4.0", "Metadata-Version: 2.4\nName: jax\nVersion: 0.4.0\n")
     add_distribution(path / "second", "ml_dtypes-0.6.0", "Metadata-Version: 2.4\nName: Ml_Dtypes\nVersion: 0.6.0\n")
-    found = inventory(InventoryRequest("jax"))
+    found = inventory()
     assert found.packages == {"jax": "0.10.2", "ml-dtypes": "0.6.0"}
     assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
     assert found.architecture == platform.machine()
-
-
-def test_the_backend_s_wheel_tells_for_what_it_was_built(path: Path) -> None:
-    wheel = (
-        "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp39-abi3-linux_x86_64\nTag: cp39-abi3-manylinux1_x86_64\n"
-    )
-    add_distribution(path / "first", "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n", wheel)
-    assert inventory(InventoryRequest("jax")).tags == ["cp39-abi3-linux_x86_64", "cp39-abi3-manylinux1_x86_64"]
-    assert inventory(InventoryRequest("torch")).tags == []
 
 
 # What a backend sees.
