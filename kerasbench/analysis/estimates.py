@@ -271,36 +271,30 @@ def judge_all(
     a page shows. Where fewer are called, all intervals of the run are wider (see ``confidence_of``).
     """
     claims = [claim(ratio, effect) for ratio in ratios]
-    judgements = [Judgement(ratio, Verdict.INCONCLUSIVE) for ratio in ratios]
-    for of_run in _by_run(runs or [None] * len(ratios)):
-        confidence = confidence_of([p for index in of_run if (p := claims[index].p) is not None], 1 - CONFIDENCE)
-        for index in of_run:
-            ratio, (verdict, p) = ratios[index], claims[index]
-            is_significant = p is not None and p <= 1 - confidence
-            judgements[index] = Judgement(
-                ratio and dataclasses.replace(ratio, confidence=confidence),
-                verdict if is_significant else Verdict.INCONCLUSIVE,
-            )
-    return judgements
+    return [
+        Judgement(
+            ratio and dataclasses.replace(ratio, confidence=confidence),
+            verdict if p is not None and p <= 1 - confidence else Verdict.INCONCLUSIVE,
+        )
+        for ratio, (verdict, p), confidence in zip(ratios, claims, _confidences(claims, runs), strict=True)
+    ]
 
 
 def significant(claims: Sequence[Claim], runs: Sequence[object]) -> list[bool]:
     """Tell which claims are significant, those of a run judged together as by ``judge_all``."""
-    are_significant = [False] * len(claims)
-    for of_run in _by_run(runs):
-        confidence = confidence_of([p for index in of_run if (p := claims[index].p) is not None], 1 - CONFIDENCE)
-        for index in of_run:
-            p = claims[index].p
-            are_significant[index] = p is not None and p <= 1 - confidence
-    return are_significant
+    confidences = _confidences(claims, runs)
+    return [p is not None and p <= 1 - confidence for (_, p), confidence in zip(claims, confidences, strict=True)]
 
 
-def _by_run(runs: Sequence[object]) -> list[list[int]]:
-    """Return the places of each run's ratios."""
-    places: dict[object, list[int]] = {}
-    for index, run in enumerate(runs):
-        places.setdefault(run, []).append(index)
-    return list(places.values())
+def _confidences(claims: Sequence[Claim], runs: Sequence[object]) -> list[float]:
+    """Return for each claim the confidence with which those of its run are judged; without ``runs`` they are of one."""
+    runs = runs or [None] * len(claims)
+    of_run: dict[object, list[float]] = {run: [] for run in runs}
+    for run, (_, p) in zip(runs, claims, strict=True):
+        if p is not None:
+            of_run[run].append(p)
+    confidences = {run: confidence_of(p_values, 1 - CONFIDENCE) for run, p_values in of_run.items()}
+    return [confidences[run] for run in runs]
 
 
 def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:

@@ -12,7 +12,7 @@ import msgspec
 
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.rankings import BreakEven, Overhead, SpeedUp, break_evens, of_busy_cores, of_keras, speed_ups
+from kerasbench.analysis.rankings import BreakEven, Contrast, break_evens, of_busy_cores, of_keras, speed_ups
 from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
@@ -193,17 +193,17 @@ class Findings:
         return swept(self.summary)
 
     @cached_property
-    def speed_ups(self) -> list[SpeedUp]:
+    def speed_ups(self) -> list[Contrast]:
         """GPU against CPU."""
         return speed_ups(self.plain.rows, self.effect)
 
     @cached_property
-    def prices(self) -> list[Overhead]:
+    def prices(self) -> list[Contrast]:
         """Keras against its native twins."""
         return of_keras(self.plain.rows, self.effect)
 
     @cached_property
-    def busy_cores(self) -> list[Overhead]:
+    def busy_cores(self) -> list[Contrast]:
         """Columns beside busy processors against the same without."""
         return of_busy_cores(self.summary.rows, self.effect)
 

@@ -218,18 +218,18 @@ STEP, EPOCH, FIRST = "steady_step_ms", "epoch_s", "first_step_ms"
 
 
 @dataclass(frozen=True)
-class Overhead:
-    """The time of a step or an epoch with something over that without; above 1 it costs something."""
+class Contrast:
+    """Two columns that differ in one thing: the time of a step or an epoch of the one over that of the other."""
 
     row: Row
-    paying: Column
-    free: Column
+    column: Column
+    other: Column
     metric: str
     ratio: LogEstimate
-    verdict: Verdict
+    verdict: Verdict  # of the one
 
 
-def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
+def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case that was measured with Keras and without, step before epoch."""
     pairs = []
     for row in rows:
@@ -237,10 +237,10 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Overhead]:
             keras = native.with_options(native=False)
             if native.options.native and keras in row.cases:
                 pairs += [(row, keras, native, metric) for metric in (STEP, EPOCH)]
-    return _overheads(pairs, effect)
+    return _contrasts(pairs, effect)
 
 
-def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
+def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case that was measured beside busy processors and without them, by what stands for its row."""
     pairs = []
     for row in rows:
@@ -248,17 +248,28 @@ def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Overhead]:
             undisturbed = busy.with_options(busy_cores=0)
             if busy.options.busy_cores and undisturbed in row.cases:
                 pairs.append((row, busy, undisturbed, row.headline))
-    return _overheads(pairs, effect)
+    return _contrasts(pairs, effect)
 
 
-def _overheads(pairs: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Overhead]:
-    """Return the overheads of those pairs that have a ratio, all verdicts judged together."""
+def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
+    """Return the GPU against the CPU for each backend that was measured on both, by the training step."""
+    pairs = [
+        (row, gpu, cpu, HEADLINE)
+        for row in rows
+        for cpu, gpu in permutations(_measured(row), 2)
+        if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
+    ]
+    return _contrasts(pairs, effect)
+
+
+def _contrasts(pairs: Sequence[tuple[Row, Column, Column, str]], effect: float) -> list[Contrast]:
+    """Return those pairs that have a ratio, all verdicts judged together."""
     compared = [(*pair, ratio) for pair in pairs if (ratio := in_row(*pair)) is not None]
     ratios = [ratio if believed(row) else None for row, *_, ratio in compared]
     judgements = judge_all(ratios, effect, [row.run for row, *_ in compared])
     return [
-        Overhead(row, paying, free, metric, judged or ratio, verdict)
-        for (row, paying, free, metric, ratio), (judged, verdict) in zip(compared, judgements, strict=True)
+        Contrast(row, column, other, metric, judged or ratio, verdict)
+        for (row, column, other, metric, ratio), (judged, verdict) in zip(compared, judgements, strict=True)
     ]
 
 
@@ -271,17 +282,6 @@ class BreakEven:
     rival: Column
     extra_ms: float
     steps: float
-
-
-@dataclass(frozen=True)
-class SpeedUp:
-    """The time of a step on the CPU over that on the GPU, of one backend; above 1 the GPU is the faster."""
-
-    row: Row
-    cpu: Column
-    gpu: Column
-    ratio: LogEstimate
-    verdict: Verdict
 
 
 def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
@@ -316,24 +316,6 @@ def _trade(first: Claim, later: Claim, is_believed: bool) -> Claim:
     if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
         return Claim(Verdict.INCONCLUSIVE, 1.0)
     return Claim(first.verdict, max(first.p, later.p))
-
-
-def speed_ups(rows: Sequence[Row], effect: float) -> list[SpeedUp]:
-    """Return CPU against GPU for each backend and workload that was measured on both; all verdicts judged together."""
-    pairs = [
-        (row, cpu, gpu, ratio)
-        for row in rows
-        for cpu, gpu in permutations(_measured(row), 2)
-        if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
-        if (ratio := in_row(row, cpu, gpu, HEADLINE)) is not None
-    ]
-    # The ratio is CPU over GPU, the verdict is the GPU's: a slower CPU is a faster GPU.
-    ratios = [ratio.inverse if believed(row) else None for row, _, _, ratio in pairs]
-    judgements = judge_all(ratios, effect, [row.run for row, *_ in pairs])
-    return [
-        SpeedUp(row, cpu, gpu, judged.inverse if judged else ratio, verdict)
-        for (row, cpu, gpu, ratio), (judged, verdict) in zip(pairs, judgements, strict=True)
-    ]
 
 
 def _measured(row: Row) -> list[Column]:

@@ -73,7 +73,7 @@ def summarize(record: Record) -> Summary:
         Row(
             scenario.description,
             workload,
-            _judged(cases),
+            cases,
             record.origin(Group(scenario.description.name, workload.name, size is not None)),
             size,
             own=scenario.suite == "",
@@ -124,25 +124,22 @@ def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
 
 
 def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, CaseSummary]]]:
-    """Return the cases of a workload by column, for each size at which it was measured."""
+    """Return the cases of a workload by column, for each size; those that compute something else have failed."""
     grouped: dict[Size | None, dict[Column, list[TrialRecord]]] = {}
     for trial in record.trials:
         if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
-    return [
-        (size, {column: summarize_case(trials) for column, trials in _in_order(by_column)})
-        for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0))
-    ]
+    rows = []
+    for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
+        cases = {column: summarize_case(trials) for column, trials in _in_order(by_column)}
+        for column, failure in judge_cases(cases).items():
+            cases[column] = CaseSummary(cases[column].trials, failure)
+        rows.append((size, cases))
+    return rows
 
 
 def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
     return sorted(by_column.items(), key=lambda item: item[0].order)
-
-
-def _judged(cases: dict[Column, CaseSummary]) -> dict[Column, CaseSummary]:
-    """Fail the cases of a row that compute something else than the others."""
-    failures = judge_cases(cases)
-    return {column: CaseSummary(case.trials, failures.get(column, case.failure)) for column, case in cases.items()}
 
 
 def _terms(record: Record) -> dict[Column, list[str]]:

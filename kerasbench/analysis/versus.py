@@ -262,6 +262,9 @@ class Change:
     why: str = ""  # it has no verdict; empty where it has one
     verdict: Verdict | None = None
 
+    def judged(self, judgement: Judgement) -> "Change":
+        return dataclasses.replace(self, ratio=judgement.ratio or self.ratio, verdict=judgement.verdict)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -312,15 +315,11 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     effect = max(before.minimal_effect, after.minimal_effect)
     judgements = iter(judge_all([change.ratio for change in changes if not change.why], effect))
     return Comparison(
-        changes=[one if one.why else _with(one, next(judgements)) for one in changes],
+        changes=[one if one.why else one.judged(next(judgements)) for one in changes],
         added=[case for case in after.cases if case not in before.cases],
         vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
         failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
     )
-
-
-def _with(change: Change, judgement: Judgement) -> Change:
-    return dataclasses.replace(change, ratio=judgement.ratio or change.ratio, verdict=judgement.verdict)
 
 
 @dataclass(frozen=True)

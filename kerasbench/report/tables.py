@@ -6,7 +6,7 @@ from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict, sign
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Overhead, sittings
+from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Contrast, sittings
 from kerasbench.analysis.series import FIT_TOLERANCE, Parameter
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import Severity, Signal
@@ -162,9 +162,9 @@ def cold_start(found: Findings) -> Section | None:
 def devices(found: Findings) -> Section | None:
     rows = [
         [
-            *texts(one.row.label, one.cpu.label),
-            Cell(", ".join(filter(None, (one.gpu.label, one.row.cases[one.gpu].device_title)))),
-            estimated(one.ratio),
+            *texts(one.row.label, one.other.label),
+            Cell(", ".join(filter(None, (one.column.label, one.row.cases[one.column].device_title)))),
+            estimated(one.ratio.inverse),
             Cell(f"GPU {one.verdict}"),
         ]
         for one in found.speed_ups
@@ -200,7 +200,7 @@ def what_keras_costs(found: Findings) -> Section | None:
     rows = []
     for one in found.prices:
         what = "epoch" if one.metric == "epoch_s" else "step inside an epoch"
-        rows.append([*texts(one.row.label, one.paying.label, what), *_overhead(one, one.paying, one.free)])
+        rows.append([*texts(one.row.label, one.column.label, what), *_overhead(one, one.column, one.other)])
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
     agreeing = "; their first six losses agree" if steady else ""
@@ -216,7 +216,7 @@ def what_keras_costs(found: Findings) -> Section | None:
 
 def what_busy_cores_cost(found: Findings) -> Section | None:
     rows = [
-        [*texts(one.row.label, one.paying.label), *_overhead(one, one.free, one.paying)] for one in found.busy_cores
+        [*texts(one.row.label, one.column.label), *_overhead(one, one.other, one.column)] for one in found.busy_cores
     ]
     headers = ["scenario", "column", "undisturbed", "beside busy cores", "times as long", "it is"]
     notes = [
@@ -227,13 +227,13 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
     return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
 
 
-def _overhead(one: Overhead, first: Column, second: Column) -> list[Cell]:
+def _overhead(one: Contrast, first: Column, second: Column) -> list[Cell]:
     unit = BY_NAME[one.metric].unit
     values = (value(one.row, column, one.metric, unit) for column in (first, second))
     return [*values, estimated(one.ratio), Cell(str(one.verdict))]
 
 
-def _meaning(overheads: Sequence[Overhead], effect: float) -> str:
+def _meaning(overheads: Sequence[Contrast], effect: float) -> str:
     if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
     least, many = f"{effect:.0%}", judged_together(len(overheads))

@@ -16,7 +16,6 @@ from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
-from tests.report.table import brief
 
 JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 SCATTER = (1.0, 1.001, 0.999)
@@ -213,8 +212,8 @@ def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step
 def test_the_gpu_is_judged_by_how_much_slower_the_cpu_is() -> None:
     record = of_steps(("torch", made.CPU, 2.0, 100), ("torch", CARD, 1.0, 100), ("jax", made.CPU, 1.0, 100))
     (found,) = speed_ups(findings(record).plain.rows, 0.03)
-    assert (found.cpu, found.gpu) == (Column("torch", "cpu"), Column("torch", "gpu"))
-    assert found.ratio.value == pytest.approx(2.0)
+    assert (found.other, found.column) == (Column("torch", "cpu"), Column("torch", "gpu"))
+    assert found.ratio.value == pytest.approx(0.5)
     assert found.verdict is Verdict.FASTER
     assert "GPU faster" in document(findings(record))
 
@@ -222,10 +221,6 @@ def test_the_gpu_is_judged_by_how_much_slower_the_cpu_is() -> None:
 def test_a_gpu_that_is_slower_than_the_cpu_is_called_so() -> None:
     record = of_steps(("torch", made.CPU, 1.0, 100), ("torch", CARD, 1.4, 100))
     assert [one.verdict for one in speed_ups(findings(record).plain.rows, 0.03)] == [Verdict.SLOWER]
-
-
-def test_without_a_gpu_there_is_no_such_table() -> None:
-    assert "CPU against GPU" not in document(findings(of_steps(("torch", made.CPU, 1.0, 100))))
 
 
 WOBBLE = (1.0, 1.001, 0.999)
@@ -247,7 +242,7 @@ KERAS, NATIVE = Options(), Options(native=True)
 def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
     record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 1.0))
     found = of_keras(summarize(record).rows, 0.03)
-    assert [(one.paying.backend, one.metric, one.verdict) for one in found] == [
+    assert [(one.column.backend, one.metric, one.verdict) for one in found] == [
         ("jax", "steady_step_ms", Verdict.SAME),
         ("jax", "epoch_s", Verdict.SAME),
         ("torch", "steady_step_ms", Verdict.SLOWER),
@@ -268,7 +263,7 @@ def test_a_twin_is_never_the_fastest_of_its_row() -> None:
 def test_a_twin_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
     found = of_keras(summarize(with_twins(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
-    assert {(price.paying.options.label, price.free.options.label) for price in found} == {
+    assert {(price.column.options.label, price.other.options.label) for price in found} == {
         ("threads=1", "threads=1 native=on")
     }
     assert found[0].ratio.value == pytest.approx(2.0)
@@ -289,27 +284,6 @@ def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
     ]
     found = of_keras(summarize(made.record(*trials)).rows, 0.03)
     assert [(one.metric, one.ratio.value) for one in found] == [("epoch_s", 2.0)]
-
-
-def test_the_section_shows_both_times_their_ratio_and_the_verdict() -> None:
-    found = findings(with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5)))
-    for text in (document(found), brief(found)):
-        below = text[text.index("## What Keras costs") :]
-        line = next(line for line in below.splitlines() if line.startswith("| dense"))
-        assert [case.strip() for case in line.strip("|").split("|")] == [
-            "dense", "torch cpu", "step inside an epoch", "3.00 ms ±0.2 %", "1.50 ms ±0.2 %", "2.00 ±0.0 %", "slower",
-        ]  # fmt: skip
-        assert "native=on: the same model in the plain framework" in text
-
-
-def test_one_round_is_said_to_be_no_verdict() -> None:
-    record = made.record(made.trial(1), made.trial(1, options=NATIVE))
-    assert "Fewer than 3 rounds: no interval, no verdict." in document(findings(record))
-
-
-def test_without_twins_there_is_no_such_section() -> None:
-    text = document(findings(with_twins(("torch", KERAS, 3.0))))
-    assert "What Keras costs" not in text
 
 
 BLOCKS = (1.0, 1.01, 0.99)
