@@ -95,7 +95,7 @@ class Explained(Results):
 
     def to_data(self) -> list[dict[str, Any]]:
         """Return what ``explain --json`` prints: figures and sentences, a dictionary for each case."""
-        return explanation.as_data(self.breakdowns)
+        return [explanation.as_data(one) for one in self.breakdowns]
 
     @property
     def page(self) -> Page:

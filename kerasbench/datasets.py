@@ -41,13 +41,7 @@ class Dataset:
     random: bool = False  # nothing can be learned from the rows
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
-        """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test.
-
-        They are (x, y), each an array or a structure of arrays, or (x, y, sample weights).
-
-        Raises:
-            DataError: the real rows cannot be loaded, have another shape, or are too few.
-        """
+        """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test."""
         rows = self.draw(samples, rng) if kind != "real" or self.load is None else self._first(samples, *self.load())
         if not isinstance(rows, tuple) or len(rows) not in (2, 3):
             raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
@@ -144,10 +138,7 @@ def images(shape: tuple[int, ...], classes: int, prepare: Prepare = unit) -> Dat
 
 
 def texts(length: int, words: int, classes: int) -> Dataset:
-    """Return learnable texts of one size: x int32 of (length,), in 0..words-1, y int32 in 0..classes-1.
-
-    In every other place stands one of the words that only the text's class uses.
-    """
+    """Return learnable texts of one size: x int32 of (length,), in 0..words-1, y int32 in 0..classes-1."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -181,10 +172,7 @@ def next_words(length: int, words: int) -> Dataset:
 
 
 def _pictures(shape: tuple[int, ...], classes: int) -> Draw:
-    """Return a recipe for 8-bit pictures, each the coarse pattern of its class under uniform noise.
-
-    A pattern has patches of equal brightness, the same in every trial; the recipe's generator draws labels and noise.
-    """
+    """Return a recipe for 8-bit pictures, each the coarse pattern of its class under uniform noise."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -208,10 +196,7 @@ def _one_hot(y: Any, classes: int) -> Any:
 
 
 def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
-    """Return a loader of all rows, training and test, of a set in keras.datasets.
-
-    Keras downloads what is not there, checks it against its own checksum, and unpickles nothing but arrays.
-    """
+    """Return a loader of all rows, training and test, of a set in keras.datasets."""
 
     def load() -> tuple[Any, Any]:
         import keras

@@ -234,11 +234,7 @@ def twin_file(file: Path, backend: str) -> Path:
 
 
 def load(file: Path) -> tuple[Scenario, ModuleType]:
-    """Execute a scenario file and return its Scenario and the module. Only ever called in a child process.
-
-    Raises:
-        ScenarioError: the file holds no Scenario, or more than one. Whatever the file itself raises passes through.
-    """
+    """Execute a scenario file and return its Scenario and the module. Only ever called in a child process."""
     require_scenario_name(file)
     module = execute(f"kerasbench_scenario_{file.stem}", file)
     # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
@@ -251,11 +247,7 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
 
 
 def execute(name: str, file: Path) -> ModuleType:
-    """Execute a file of the user's as a module of that name. Only ever called in a child process.
-
-    Raises:
-        ScenarioError: it is no Python file. Whatever the file itself raises passes through.
-    """
+    """Execute a file of the user's as a module of that name. Only ever called in a child process."""
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ScenarioError(f"{file}: not a Python file (its name must end in .py)")

@@ -1,4 +1,1 @@
-"""From trials to statements: estimates, verdicts, metrics, summaries, findings. Pure: it prints and starts nothing.
-
-Imports results, host (for what was recorded), protocol and text.
-"""
+"""From trials to statements: estimates, verdicts, metrics, summaries, findings. Pure: it prints and starts nothing."""

@@ -42,11 +42,6 @@ class Advice:
     column: Column
     left: LogEstimate  # the time that is left, as a share of today's: a step's, or a sample's
 
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether it saves enough; another case that is significantly faster always does."""
-        return self.what is not Help.PREPARED or self.left.value < 1 - WORTH_A_HINT
-
 
 @dataclass(frozen=True)
 class StepBreakdown:
@@ -77,10 +72,7 @@ class StepBreakdown:
 
 
 def breakdowns(summary: Summary, break_evens: Sequence[BreakEven]) -> list[StepBreakdown]:
-    """Return one for each case whose trials measured the parts of a step; ``break_evens`` are all of the run.
-
-    What would help is judged together for all of them.
-    """
+    """Return one for each case whose trials measured the parts of a step; ``break_evens`` are all of the run."""
     operations = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
     cases = [
         (row, column)
@@ -166,7 +158,9 @@ def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[
     judgements = iter(judge_all(ratios, summary.record.minimal_effect, runs))
     advice = []
     for of_case in candidates:
-        helpful = [one for one in of_case if next(judgements).verdict is Verdict.FASTER and one.is_worth_it]
+        helpful = [one for one in of_case if next(judgements).verdict is Verdict.FASTER]
+        # Another case that is significantly faster is always worth a word, preparing data only where that saves enough.
+        helpful = [one for one in helpful if one.what is not Help.PREPARED or one.left.value < 1 - WORTH_A_HINT]
         advice.append(sorted(helpful, key=lambda one: one.left.value))
     return advice
 

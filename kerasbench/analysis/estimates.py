@@ -315,10 +315,7 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
 
 
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
-    """Return about how many rounds in all would decide, if the ratio and its scatter stayed.
-
-    None: no number would, or the scatter is not known.
-    """
+    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
     if a_over_b.log_error is None:
         return None
     deviation = a_over_b.log_error * math.sqrt(a_over_b.trials)

@@ -1,7 +1,4 @@
-"""What follows from a run beyond its summary; several machines in one table; and what others have published.
-
-Each finding is computed once, and handed to every section that tells it.
-"""
+"""What follows from a run beyond its summary; several machines in one table; and what others have published."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

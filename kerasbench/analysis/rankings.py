@@ -100,10 +100,7 @@ class Ranking:
 
 
 def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
-    """Compare the fastest case of each row with each of its others.
-
-    All verdicts that a run has in the table are judged together, because their number matters.
-    """
+    """Compare the fastest case of each row with each of its others."""
     controls = [control(row) for row in rows]
     pairs = [_over_others(row) for row in rows]
     judged = [

@@ -225,10 +225,7 @@ def _comparable(a: Column, b: Column) -> bool:
 
 
 def duels(pairs: Sequence[Pair], effect: float) -> list[SeriesComparison]:
-    """Return who is slower at which size, of all pairs judged together, and where they cross.
-
-    Between two sizes at which the other one is slower may lie sizes at which the two cannot be told apart.
-    """
+    """Return who is slower at which size, of all pairs judged together, and where they cross."""
     all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect))
     comparisons = []
     for pair in pairs:

@@ -189,14 +189,11 @@ def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Diff
     is_rate = BY_NAME[metric].unit == RATE
     costs = [None if one.withheld else (one.ratio.inverse if is_rate else one.ratio) for one in differences]
     judgements = judge_all(costs, effect, [one.pair.row.run for one in differences])
-    return [
-        dataclasses.replace(one, ratio=_of_judged(judged, is_rate) or one.ratio, verdict=verdict)
-        for one, (judged, verdict) in zip(differences, judgements, strict=True)
-    ]
-
-
-def _of_judged(cost: LogEstimate | None, is_rate: bool) -> LogEstimate | None:
-    return cost.inverse if cost is not None and is_rate else cost
+    found = []
+    for one, (judged, verdict) in zip(differences, judgements, strict=True):
+        ratio = judged.inverse if judged is not None and is_rate else judged
+        found.append(dataclasses.replace(one, ratio=ratio or one.ratio, verdict=verdict))
+    return found
 
 
 def _unjudged(pair: Pair, metric: str) -> Difference | None:

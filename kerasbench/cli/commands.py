@@ -1,7 +1,4 @@
-"""The commands: each calls the library and prints what that returns.
-
-First those that measure, then those that read results, then those that prepare.
-"""
+"""The commands: each calls the library and prints what that returns."""
 
 import shlex
 import sys

@@ -1,7 +1,4 @@
-"""The doctor: what is wrong with this machine and its environments, and the command that fixes each thing.
-
-Facts are gathered first, by children. Each rule is a small function that looks at them, and yields what it finds.
-"""
+"""The doctor: what is wrong with this machine and its environments, and the command that fixes each thing."""
 
 import dataclasses
 import os

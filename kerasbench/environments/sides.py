@@ -150,10 +150,7 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
 
 
 def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return those packages that the requirements of either side name: then other backends do not matter.
-
-    What begins with a package's name is a part of it: ``jaxlib``, ``tensorflow-cpu``.
-    """
+    """Return those packages that the requirements of either side name: then other backends do not matter."""
     wanted = [one for text in (base, head) for one in parse_side(text, known).wanted]
     named = {venvs.package(one) for one in wanted}
     return [one for one in packages if any(name.startswith(one) for name in named)]

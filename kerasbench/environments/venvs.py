@@ -46,10 +46,7 @@ class EnvironmentSpec:
 
 
 def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
-    """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it.
-
-    Returns: the path of its interpreter.
-    """
+    """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
     lock = place.with_name(f"{place.name}.lock")
     if place.exists() and not spec.force:
@@ -69,7 +66,9 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
             f"# {place.name} by kerasbench {__version__}, Python {version}, {made_for.system} {made_for.architecture}\n"
         )
         options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *constraints, *index]
-        wanted = "\n".join(_wanted(backend, made_for, spec.extra))
+        named = {package(requirement) for requirement in spec.extra}  # these take the place of our own
+        own = [*KERAS, *backends.get(backend).requirements(made_for)]
+        wanted = "\n".join([*(one for one in own if package(one) not in named), *spec.extra])
         pins = head + uv("pip", "compile", "-", *options, failure=f"{place}: no versions were found", stdin=wanted)
     python = str(interpreters.inside(place.absolute()))
     try:
@@ -115,13 +114,6 @@ def _uv_path() -> str:
         raise UsageError(f"uv, which installs packages for env create and versus, is not here: {install}") from None
 
 
-def _wanted(backend: str, made_for: Target, extra: Sequence[str]) -> list[str]:
-    """Return all requirements; one of ``extra`` takes the place of our own for the same package."""
-    own = [*KERAS, *backends.get(backend).requirements(made_for)]
-    named = {package(requirement) for requirement in extra}
-    return [*(requirement for requirement in own if package(requirement) not in named), *extra]
-
-
 def target(spec: EnvironmentSpec) -> Target:
     """Return what the environment is made for."""
     if spec.gpu and sys.platform != "linux":
@@ -162,10 +154,7 @@ def _cuda(required: bool) -> int | None:
 
 
 def remember(made: dict[str, str], folder: Path | None = None) -> Path:
-    """Name new interpreters in the nearest file that configures kerasbench, else in a new kerasbench.toml; return it.
-
-    What else the file says stays, comments included.
-    """
+    """Name new interpreters in the nearest file that configures kerasbench, or in a new one; return the file."""
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE

@@ -54,6 +54,9 @@ class Machine:
 
 def fingerprint() -> Machine:
     """Return this machine's."""
+    own_name = os.environ.get(NAME, "")
+    if own_name and not FIT.fullmatch(own_name):
+        raise UsageError(f"{NAME} takes up to 40 letters, digits, dots, dashes and underscores, not {own_name!r}")
     apple = sys.platform == "darwin"
     gpu = macos.gpu() if apple else None  # its driver is the system
     cards = [] if apple else nvidia.cards()
@@ -69,14 +72,6 @@ def fingerprint() -> Machine:
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
         gpus=[gpu.label] if gpu else [card.name for card in cards],
         driver=cards[0].driver if cards else "",
-        identifier=_own_name() or hashed_id,
+        identifier=own_name or hashed_id,
         cards=sorted(card.uuid for card in cards if card.uuid),
     )
-
-
-def _own_name() -> str:
-    """Return what the user calls this machine, empty where that is left open."""
-    name = os.environ.get(NAME, "")
-    if name and not FIT.fullmatch(name):
-        raise UsageError(f"{NAME} takes up to 40 letters, digits, dots, dashes and underscores, not {name!r}")
-    return name

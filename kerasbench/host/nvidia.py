@@ -138,10 +138,7 @@ def _library() -> Any | None:
 
 @contextmanager
 def _opened() -> Iterator[Any | None]:
-    """Yield NVML, ready to be asked; None without nvidia-ml-py or a driver that answers.
-
-    Without persistence mode the driver takes 1 to 3 s to wake each card up.
-    """
+    """Yield NVML, ready to be asked; None without nvidia-ml-py or a driver that answers."""
     nvml = _library()
     if nvml is not None:
         try:
@@ -179,10 +176,7 @@ def _told(nvml: Any, function: str, *arguments: Any) -> Any | None:
 
 
 def _handles(nvml: Any) -> list[Any]:
-    """Return the cards that this process may use: NVML counts those too that a control group denies it, CUDA does not.
-
-    Both count in the order of the bus.
-    """
+    """Return the cards that this process may use: NVML also counts those that a control group denies it."""
     count = _told(nvml, "nvmlDeviceGetCount") or 0
     handles = (_told(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count))
     return [handle for handle in handles if handle is not None]

@@ -195,10 +195,7 @@ def _protocol(config: RunConfig, options: Options) -> Protocol:
 
 
 def differing_keras(probes: Probes) -> list[str]:
-    """Say so where backends have different versions of keras: their columns then differ by more than the backend.
-
-    Interpreters with a label are meant to differ.
-    """
+    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
     found = {
         environment.backend: report.versions.get("keras", "")
         for environment, report in probes.items()

@@ -342,10 +342,7 @@ def _model_config(settings: Settings) -> ModelConfig:
 
 
 def validated(config: RunConfig) -> RunConfig:
-    """Return it with valid and unique backends and devices; raise UsageError for what cannot be measured.
-
-    Also for that of a result file, which is no surer than a user's words.
-    """
+    """Return it with valid and unique backends and devices; raise UsageError for what cannot be measured."""
     require_time(config.timeout_s)
     require_time(config.effort.budget_s, "--budget")
     whole_bytes(config.memory_limit_bytes)

@@ -139,12 +139,8 @@ def _within(found: Estimate, factor: float, unit: str) -> str:
     return f" ({three_digits(max(0.0, found.low) * factor)} to {three_digits(found.high * factor)}{unit})"
 
 
-def as_data(found: Sequence[StepBreakdown]) -> list[dict[str, Any]]:
+def as_data(one: StepBreakdown) -> dict[str, Any]:
     """Return the same as plain data, with the sentences."""
-    return [_data(one) for one in found]
-
-
-def _data(one: StepBreakdown) -> dict[str, Any]:
     figures = {
         field.name: _figure(value)
         for field in dataclasses.fields(one)

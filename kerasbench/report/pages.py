@@ -1,7 +1,4 @@
-"""Pages made from result files: of each run, an index by machine, quotations in other pages; plots; and CSV.
-
-Pages are written again, or checked against their data, so that a table never disagrees with its data.
-"""
+"""Pages made from result files: of each run, an index by machine, quotations in other pages; plots; and CSV."""
 
 import csv
 import dataclasses

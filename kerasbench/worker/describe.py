@@ -51,10 +51,7 @@ def describe_each(request: DescribeRequest) -> list[Description]:
 
 
 def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
-    """Return the description of a scenario's file, a saved model or a name.
-
-    Whatever a scenario file itself raises passes through.
-    """
+    """Return the description of a scenario's file, a saved model or a name."""
     resolved = resolve(file, config)
     scenario = resolved.scenario
     return Description(
@@ -112,10 +109,7 @@ def fetch(request: FetchRequest) -> str:
 
 
 def count(request: CountRequest) -> float:
-    """Return the operations that a training step takes for each sample, by the backend that can count.
-
-    A multiplication and an addition are two operations.
-    """
+    """Return the operations that a training step takes for each sample, by the backend that can count."""
     refuse_other_frameworks(backends.counting())
     from kerasbench.worker.feed import Feed, draw
 

@@ -107,10 +107,7 @@ class Feed:
         return {"validation_data": self.one_batch(rows)}
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
-        """Return these rows in one batch: (x, y), or (x, y, sample weights).
-
-        A pipeline may have them in another order.
-        """
+        """Return these rows in one batch, in whichever order: (x, y), or (x, y, sample weights)."""
         if self.workload.feed is not None:
             return tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
         return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)

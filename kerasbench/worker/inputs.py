@@ -1,7 +1,4 @@
-"""Arrays as Keras takes them, and the inputs of a model that brings no rows.
-
-Keras has functions for structures of arrays, too (``keras.tree``), but they cost the import of keras.
-"""
+"""Arrays as Keras takes them, and the inputs of a model that brings no rows."""
 
 import dataclasses
 import math
@@ -122,10 +119,7 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
 
 
 def _sized(spec: Spec, entry: Input) -> Spec:
-    """Return an input with the sizes that are given: all of them, or the open ones alone.
-
-    One number more than it has is that of the samples.
-    """
+    """Return an input with the sizes that are given: all of them, or the open ones alone."""
     shape: tuple[int, ...] = tuple(entry.shape)
     dtype = entry.dtype or spec.dtype
     if len(shape) == spec.shape.count(None) < len(spec.shape):

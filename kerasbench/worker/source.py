@@ -100,10 +100,7 @@ class ResolvedScenario:
 
 
 def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
-    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows.
-
-    All of the user's rows are trained on; none is left for a test.
-    """
+    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
     batch = config.batch or DEFAULT_BATCH
     samples = config.samples or batch * steps_of(specs, batch)
     test = 0 if config.rows else TEST_BATCHES * batch
@@ -257,10 +254,7 @@ def outputs_of(model: Any, inputs: Any) -> Any:
 
 
 def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
-    """Return so many of the rows that kerasbench.run wrote, over again from the first where there are too few.
-
-    The file has arrays alone, nothing that could be code.
-    """
+    """Return so many of the rows that kerasbench.run wrote, over again from the first where there are too few."""
     import numpy as np
 
     with np.load(file, allow_pickle=False) as content:

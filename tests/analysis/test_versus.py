@@ -334,9 +334,6 @@ def test_new_and_vanished_cases_are_named() -> None:
         [TORCH],
     )
     assert found.overall is None
-    text = drawn(comparisons.changes(found, "old", "new"))
-    assert "New: dense jax cpu." in text
-    assert "No longer measured: dense torch cpu." in text
 
 
 def on(records: list[Record], **said: Any) -> list[Record]:

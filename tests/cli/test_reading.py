@@ -122,20 +122,3 @@ def test_compare_refuses_what_it_cannot_compare(
     out, err = capsys.readouterr()
     assert complaint in err and err.count("\n") == 1
     assert not out
-
-
-def test_a_page_that_differs_from_its_data_is_named_and_updated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["report", str(old)]) == 0
-    written = capsys.readouterr().out.splitlines()
-    (tables,) = old.glob("2*.md")
-    assert str(tables) in written
-    by_hand = tables.read_text().replace("Answer", "By hand")
-    tables.write_text(by_hand)
-    assert main.main(["report", str(old), "--check"]) == 1
-    assert capsys.readouterr().err.startswith(f"kerasbench: {tables}: differs from its data")
-    assert tables.read_text() == by_hand
-    assert main.main(["report", str(old)]) == 0
-    assert capsys.readouterr().out == f"{tables}\n"
-    assert main.main(["report", str(old), "--check"]) == 0
-    assert main.main(["report", str(old), "--format", "csv", "--plot", str(old)]) == 1
-    assert "ask for one after the other" in capsys.readouterr().err

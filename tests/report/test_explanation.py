@@ -109,7 +109,7 @@ def test_a_page_has_a_paragraph_for_each_cell() -> None:
 
 
 def test_the_data_have_every_figure_as_it_was_measured() -> None:
-    (found,) = as_data([dataclasses.replace(BREAKDOWN, advice=[Advice(Help.JIT, MINE, HALF)])])
+    found = as_data(dataclasses.replace(BREAKDOWN, advice=[Advice(Help.JIT, MINE, HALF)]))
     assert (found["scenario"], found["workload"], found["backend"], found["device"], found["options"]) == (
         "dense", "default", "torch", "cpu", "",
     )  # fmt: skip

@@ -166,6 +166,8 @@ def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.
     assert "no result files here that can be read" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
     assert "--format takes markdown, csv" in capsys.readouterr().err
+    assert main(["report", str(tmp_path), "--format", "csv", "--plot", str(tmp_path)]) == 1
+    assert "ask for one after the other" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
