@@ -140,17 +140,6 @@ def test_verdicts_are_corrected_for_the_number_of_those_that_nothing_can_be_said
     assert verdicts([border] + [None] * 19) == [Verdict.FASTER] + [Verdict.INCONCLUSIVE] * 19
 
 
-def test_what_is_clear_stays_so_among_many() -> None:
-    clear, unclear = measured(0.5, 0.01), measured(1.0, 0.1)
-    assert verdicts([unclear] * 19 + [clear]) == [Verdict.INCONCLUSIVE] * 19 + [Verdict.FASTER]
-
-
-def test_same_is_corrected_too() -> None:
-    equal, unclear = measured(1.0, 0.018), measured(1.0, 0.1)
-    assert judge(equal) is Verdict.SAME
-    assert verdicts([equal] + [unclear] * 19) == [Verdict.INCONCLUSIVE] * 20
-
-
 def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
     border, unclear = measured(0.93, 0.02), measured(1.0, 0.1)
     assert verdicts([border] + [unclear] * 19, ["one"] + ["other"] * 19)[0] is Verdict.FASTER
@@ -166,22 +155,6 @@ def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) 
         beyond = Verdict.SLOWER if ratio.low > 1 + effect else Verdict.FASTER if ratio.high < 1 / (1 + effect) else None
         within = 1 / (1 + effect) < ratio.low and ratio.high < 1 + effect
         assert verdict is (beyond or (Verdict.SAME if within else Verdict.INCONCLUSIVE))
-
-
-@pytest.mark.parametrize("effect", [0.03, 0.05])
-def test_the_test_and_the_interval_are_the_same_decision(effect: float) -> None:
-    rng = random.Random(2)
-    for _ in range(300):
-        found = estimate([rng.uniform(0.85, 1.15) * (1 + rng.gauss(0, 0.02)) for _ in range(rng.randint(3, 8))])
-        assert found.low is not None and found.high is not None
-        low, high = 1 / (1 + effect), 1 + effect
-        by_interval = (
-            Verdict.FASTER if found.high < low
-            else Verdict.SLOWER if found.low > high
-            else Verdict.SAME if low < found.low and found.high < high
-            else Verdict.INCONCLUSIVE
-        )  # fmt: skip
-        assert judge(found, effect) is by_interval
 
 
 def test_exactly_equal_times_are_the_same() -> None:

@@ -8,7 +8,6 @@ from kerasbench.report.answer import CAUSES, answer, overall, sentences
 from kerasbench.results.record import Record
 from kerasbench.text import NOTHING
 from tests import made
-from tests.report.test_sweep import CROSSING, swept
 
 
 def of(record: Record) -> list[str]:
@@ -105,12 +104,6 @@ def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
 
 def test_every_code_has_words() -> None:
     assert CAUSES.keys() == set(Code)
-
-
-def test_a_sweep_says_from_which_size_on() -> None:
-    found = findings(swept(**CROSSING))
-    assert sentences(found) == ["dense: torch is faster than JAX from about batch 27 (27–27) on."]
-    assert overall(found) == ""
 
 
 def not_trained(**batch_ms: tuple[float, ...]) -> Record:

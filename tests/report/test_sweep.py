@@ -7,7 +7,7 @@ from kerasbench.analysis.series import CostModel, Parameter
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import tables
-from kerasbench.report.answer import sentences
+from kerasbench.report.answer import overall, sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
@@ -55,6 +55,7 @@ def test_the_table_has_a_line_for_each_size() -> None:
 def test_who_overtakes_whom_is_said_within_what_was_measured(torch: tuple[float, ...], sentence: str) -> None:
     found = findings(swept(jax=CROSSING["jax"], torch=torch))
     assert sentences(found) == [f"dense: {sentence}"]
+    assert overall(found) == ""
     assert "A crossover lies between two sizes" in drawn(tables.sweep(found))
 
 
