@@ -336,7 +336,6 @@ def _measure(command: str, options: Settings) -> Any:
 
 
 def _saved(results: Any) -> Any:
-    """Return results; raise ResultsError where their files could not be saved."""
     if results.files.unsaved:
         raise ResultsError(results.files.unsaved)
     return results

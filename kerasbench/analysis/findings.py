@@ -152,7 +152,6 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
-    """Return the column with the shortest time among those that run Keras; None where there is none."""
     competing = [(name, column) for name, column in times if column.competes]
     return min(competing, key=lambda place: times[place], default=None)
 

@@ -102,7 +102,6 @@ def _epochs_comparable(a: Measurement, b: Measurement) -> bool:
 
 
 def _mean_times(a: Sequence[Slice], b: Sequence[Slice]) -> tuple[float, float] | None:
-    """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = _means(a), _means(b)
     counted = _counted(ours, theirs, disturbed_cycles([a, b]))
     if not counted:
@@ -261,7 +260,6 @@ def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEst
 
 
 def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> dict[int, list[BlockRatio]]:
-    """Return the ratios in the blocks of each sitting."""
     sittings = sorted({trial.sitting for (trial, _), _ in pairs})
     return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
 

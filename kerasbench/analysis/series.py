@@ -78,7 +78,6 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
 
 
 def _errors_ms(steps: Sequence[Estimate]) -> list[float]:
-    """Return the standard error of each size's step."""
     known = [error for step in steps if (error := _log_error(step))]
     least = statistics.median(known) if known else UNKNOWN_ERROR
     return [max(_log_error(step), least) * step.value for step in steps]

@@ -91,7 +91,6 @@ def summarize(record: Record) -> Summary:
 
 
 def _with_priors(rows: Sequence[Row]) -> list[Row]:
-    """Tell each row how the ratios of its run scatter."""
     by_run: dict[str, list[Row]] = {}
     for row in rows:
         by_run.setdefault(row.run, []).append(row)
@@ -118,7 +117,6 @@ def _without_open_round(record: Record) -> Record:
 
 
 def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
-    """Return what a trial has in common with those that took turns with it."""
     pair = trial.column.paired if record.origin(trial.group).versus else None
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
@@ -278,7 +276,6 @@ def idle_slices(case: CaseSummary) -> tuple[int, int]:
 
 
 def _fallbacks(case: CaseSummary) -> dict[str, int]:
-    """Return the operations of a step that fell back to the CPU, and how often each."""
     return {name: times for _, measurement in case.trials for name, times in measurement.fallbacks.items()}
 
 

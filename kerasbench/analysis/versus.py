@@ -173,7 +173,6 @@ def versus(summary: Summary) -> list[Versus]:
 
 
 def _pairs(row: Row, base: str, head: str) -> list[Pair]:
-    """Return the pairs of a row: one for each backend, device and set of options."""
     common = dict.fromkeys(
         column.paired
         for column in row.cases

@@ -107,7 +107,6 @@ def gated(versions: "Sequence[Versus]") -> int:
 
 
 def _show(results: "Results") -> int:
-    """Print what was measured, and return its exit code."""
     from kerasbench.report.console import print_page
 
     print_page(results.page)
@@ -225,7 +224,6 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
 
 
 def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
-    """Return what goes to stdout in one piece: csv, json or html."""
     from kerasbench.analysis.summary import summarize
     from kerasbench.report import html, pages
     from kerasbench.results import store

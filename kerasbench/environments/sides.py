@@ -157,7 +157,6 @@ def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -
 
 
 def _interpreter(text: str, path: Path) -> Side:
-    """Return the side that a folder with an environment, or the file of an interpreter, is."""
     python = interpreters.inside(path) if path.is_dir() else path
     if not interpreters.runs(str(python)):
         raise UsageError(f"{text}: neither an interpreter, nor a folder with an environment or a checkout in it")

@@ -55,7 +55,6 @@ def cores_by_kind(root: Path = DEVICES) -> dict[str, int]:
 
 
 def _count(ranges: str) -> int:
-    """Return how many processors ``0-3,8`` names."""
     try:
         return len(parse_ranges(ranges))
     except ValueError:

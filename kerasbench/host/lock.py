@@ -84,7 +84,6 @@ def _card(file: Path) -> Path:
 
 
 def _holder(file: Path) -> dict[str, Any]:
-    """Return the name of the run that holds the lock: the only one whose process still lives."""
     cards = map(_read, sorted(file.parent.glob(f"{file.stem}.*.json")))
     return next((card for card in cards if card and _born(card["pid"]) == card["born"]), {})
 

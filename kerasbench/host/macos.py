@@ -131,7 +131,6 @@ def _whole(text: str) -> int | None:
 
 
 def _output(command: list[str], timeout_s: float = TIMEOUT_S) -> str:
-    """Return what a command prints, empty where it fails or takes too long."""
     try:
         return subprocess.run(
             command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout_s, check=True

@@ -162,7 +162,6 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
 
 
 def _others(seen: Surroundings, cores: int) -> Iterator[Signal]:
-    """Yield what other processes, and the hypervisor's other machines, took of all processors' time."""
     available_s = (seen.after.at_ns - seen.before.at_ns) / 1e9 * cores
     if available_s <= 0:
         return
@@ -176,7 +175,6 @@ def _others(seen: Surroundings, cores: int) -> Iterator[Signal]:
 
 
 def _slowed(seen: Surroundings) -> Iterator[Signal]:
-    """Yield what slowed the processors down: heat, or the quota of a control group."""
     level = max(seen.before.thermal_level or NOMINAL, seen.after.thermal_level or NOMINAL)
     yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, "thermal pressure level {}")
     throttled = _increase(seen.before.throttle_count, seen.after.throttle_count)
@@ -211,7 +209,6 @@ def _warning(name: str, reason: str) -> Signal:
 
 
 def _graded(name: str, value: float, warn: float, invalid: float, reason: str) -> list[Signal]:
-    """Return a signal from ``warn`` on."""
     if value < warn:
         return []
     return [Signal(name, Severity.INVALID if value >= invalid else Severity.WARN, reason.format(value))]

@@ -88,7 +88,6 @@ class BaseLoop(ABC):
         return np.concatenate([self.fetch(self.forward(x[at : at + batch])) for at in range(0, len(x), batch)])
 
     def _logs(self, losses: float, right: int, samples: int) -> Logs:
-        """Return means over so many samples, of the sum of their losses and of how many were right."""
         samples = max(1, samples)
         return {"loss": losses / samples} | ({"accuracy": right / samples} if self._accuracy else {})
 

@@ -241,7 +241,6 @@ def _refuse_other_forms(pattern: str) -> None:
 
 
 def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
-    """Return the patterns that are paths, each in its parts, and the others."""
     for pattern in patterns:
         _refuse_other_forms(pattern)
     own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]

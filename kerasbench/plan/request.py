@@ -305,7 +305,6 @@ def _options(settings: Settings) -> list[Options]:
 
 
 def _configured(settings: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
-    """Return what all commands have in common."""
     if settings.suite and settings.scenarios:
         raise UsageError(
             "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"

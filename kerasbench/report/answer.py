@@ -118,7 +118,6 @@ def overall(found: Findings) -> str:
 
 
 def _won(rankings: Sequence[Ranking], names: Names) -> str:
-    """Return in how many of the rows that were compared each column is the fastest."""
     wins = [ranking.first for ranking in rankings]
     winners = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column.order))
     rows = count(len(wins), "row")

@@ -175,7 +175,6 @@ def worse(found: Versus) -> list[str]:
 
 
 def _undecided(found: Versus) -> Iterator[str]:
-    """Yield where nothing can be said of the head: the base differs from itself, or has no figure."""
     for one in found.of(HEADLINE):
         if one.withheld and one.control is not None:
             ratio = with_interval(one.control.ratio)

@@ -62,7 +62,6 @@ def measured(found: Findings) -> Section | None:
 
 
 def _code(summary: Summary) -> Iterator[str]:
-    """Yield which code of kerasbench measured, by rows if that differs: within a row all columns share it."""
     rows: dict[str, list[str]] = {}
     for row in summary.rows:
         codes = {trial.code or "not recorded" for case in row.cases.values() for trial, _ in case.trials}
@@ -76,7 +75,6 @@ def _code(summary: Summary) -> Iterator[str]:
 
 
 def _recurrent(summary: Summary) -> Iterator[str]:
-    """Yield what computed the recurrent layers of each case, if there are any."""
     ways = [
         f"{row.label} {column.label}: {way}"
         for row in summary.rows

@@ -39,7 +39,6 @@ def show(page: Page, console: Console) -> None:
 
 
 def _section(section: Section, has_bars: bool) -> Iterator[RenderableType]:
-    """Yield what a section consists of; bars only where the terminal has the characters for them."""
     yield Text(f"\n{blanked(section.title)}", style="bold")
     yield from (Text(blanked(line)) for line in section.intro)
     if section.table is not None:
@@ -92,7 +91,6 @@ def _chart(chart: BarChart) -> Iterator[RenderableType]:
 
 
 def _bar(chart: BarChart, group: BarGroup, bar: Bar) -> Text:
-    """Return a bar of one piece, with its interval."""
     if not bar.pieces:
         return Text()
     end, colour = chart.share(bar.size, group) * BAR_WIDTH, bar.pieces[0].colour
@@ -106,7 +104,6 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar) -> Text:
 
 
 def _pieces(chart: BarChart, group: BarGroup, bar: Bar) -> Text:
-    """Return a bar of several pieces, each in its shade."""
     shades = {name: shade for (name, _), shade in zip(chart.legend, SHADES, strict=False)}
     line, before = Text(), 0.0
     for piece in bar.pieces:

@@ -155,7 +155,6 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:
-    """Yield what the marks of the table rest on."""
     if any(ranking.proven for ranking in summary.rankings) or any(
         row.rounds >= MIN_TRIALS_FOR_INTERVAL for row in summary.rows
     ):

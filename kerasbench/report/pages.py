@@ -60,7 +60,6 @@ def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
 
 
 def _of_run(found: Findings, data: Path) -> dict[Path, str]:
-    """Return the page of a run, and the chart of a sweep that the page shows."""
     curves = charts.curves(found)
     if curves is None:
         return {tables_file(data): page.document(found)}

@@ -155,8 +155,6 @@ def _group(chart: BarChart, group: BarGroup, track: Track) -> Part:
 
 
 def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Track) -> Iterator[str]:
-    """Yield a bar with its name, its pieces, its interval, and its text."""
-
     def place(size: float) -> float:
         return track.at(chart.share(size, group))
 
@@ -236,7 +234,6 @@ def _apart(sizes: Sequence[float], axis: Axis) -> list[float]:
 
 
 def _series(line: Line, x: Axis, y: Axis) -> Iterator[str]:
-    """Yield the intervals of a line, the line, and its points."""
     opacity = f'opacity="{line.opacity:.2f}"'
     yield f'<g class="series" data-backend="{escaped(line.backend)}" stroke="{line.colour}" {opacity}>'
     for size, step in line.points:
@@ -276,7 +273,6 @@ def _cut(text: str) -> str:
 
 
 def _width(text: str) -> float:
-    """Return how much room a name takes, once cut."""
     return len(_cut(text)) * CHARACTER
 
 

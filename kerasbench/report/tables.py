@@ -102,7 +102,6 @@ def controls(found: Findings) -> Section | None:
 
 
 def _of_metrics(title: str, metrics: str, *notes: str, needed: str = "") -> Callable[[Findings], Section | None]:
-    """Return what builds a section of these metrics."""
     return lambda found: metric_section(found.plain, title, metrics.split(), notes, needed)
 
 

@@ -257,7 +257,6 @@ def _layers(model: Any) -> list[Any]:
 
 
 def _class_names(model: Any) -> set[str]:
-    """Return the names of the classes of a model's layers, base classes included."""
     return {base.__name__ for layer in _layers(model) for base in type(layer).__mro__}
 
 

@@ -122,7 +122,6 @@ def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of a configuration that names a class, however deep it lies."""
     left = [tree]
     while left:
         part = left.pop()

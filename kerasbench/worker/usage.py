@@ -298,7 +298,6 @@ def card_share_reader(device: Device, open_library: Callable[[str], Any] = ctype
 
 
 def _open_card(nvml: Any, visible: str) -> Any | None:
-    """Return the handle of a card by its number or its UUID; None if it is not found."""
     card = ctypes.c_void_p()
     if nvml.nvmlInit_v2():
         return None
@@ -310,7 +309,6 @@ def _open_card(nvml: Any, visible: str) -> Any | None:
 
 
 def _processes_on(nvml: Any, card: Any) -> set[int] | None:
-    """Return the processes that compute or draw on a card; None if the driver does not say."""
     ids: set[int] = set()
     for ask in (nvml.nvmlDeviceGetComputeRunningProcesses_v3, nvml.nvmlDeviceGetGraphicsRunningProcesses_v3):
         processes, count = (_Process * MOST)(), ctypes.c_uint(MOST)
