@@ -20,6 +20,7 @@ __all__ = [
     "RunStarted",
     "StepEnded",
     "StepStarted",
+    "StepsKnown",
     "Tick",
     "TrialEnded",
     "TrialStarted",
@@ -64,6 +65,15 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class StepsKnown:
+    """The columns of a row's block have made their first steps."""
+
+    steps_ns: Sequence[tuple[Case, int]]
+    spent_s: float  # by the block so far
+    left_s: float  # until it ends, about
+
+
+@dataclass(frozen=True)
 class TrialEnded:
     case: Case
     trial: TrialRecord
@@ -96,6 +106,7 @@ Event = (
     | TrialStarted
     | PhaseStarted
     | Tick
+    | StepsKnown
     | TrialEnded
     | RowEnded
     | RoundEnded

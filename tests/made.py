@@ -23,6 +23,7 @@ from kerasbench.protocol.measurement import (
     Parts,
     Proof,
     Resolved,
+    Sizes,
     Slice,
     Throughput,
     Training,
@@ -95,6 +96,17 @@ def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, F
         [dataclasses.replace(one, protocol=effort.protocol) for one in cases],
         list(absent),
     )
+
+
+SIZES = Sizes(
+    step_ns=2 * MS,
+    parity_steps=6,
+    learn_steps=65,
+    silenced_steps=6,
+    evaluated_batches=1000,
+    pass_batches=1000,
+    warmup_calls=8,
+)
 
 
 def measurement(

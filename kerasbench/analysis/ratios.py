@@ -16,7 +16,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, 
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
 from kerasbench.analysis.moderation import Prior, Priors
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles, leaves_out
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one case differ, as the standard deviation of the logarithm, measured over blocks of the
@@ -87,7 +87,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     ours, theirs = a.training, b.training
     assert ours is not None and theirs is not None
     steps = _mean_times(ours.slices, theirs.slices)
-    if ours.unit == "epoch" or steps is None:
+    if ours.unit == "epoch" or steps is None or leaves_out(a, "epoch"):
         return steps and math.log(steps[0] / steps[1])
     epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
     if epochs is None or more < 0:
@@ -144,7 +144,7 @@ def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
     ours, theirs = a.training, b.training
     assert ours is not None and theirs is not None
     steps = by_slices(ours.slices, theirs.slices)
-    if ours.unit == "epoch":
+    if ours.unit == "epoch" or leaves_out(a, "epoch"):
         return steps
     short = by_slices(ours.epochs, theirs.epochs)
     more = a.full_steps_per_epoch - ours.epoch_steps

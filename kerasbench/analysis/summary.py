@@ -229,7 +229,26 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
             yield Concern(WarningKind.SLICES, row.label, [])
         elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
             yield Concern(WarningKind.FEW, row.label, [])
+    yield from _left_out(row)
     yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
+
+
+LEFT_OUT = {
+    "epoch": "what an epoch costs beyond its steps",
+    "predict_one": "single predictions",
+    "predict_batch": "predictions of a batch",
+    "predict_all": "passes of predict",
+    "parts": "what a step is made of",
+}
+
+
+def _left_out(row: Row) -> Iterator[Concern]:
+    """Say what a row has no figures of, because its steps would have taken minutes."""
+    found = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
+    sizes = next((one for one in found if one is not None and one.left_out), None)
+    if sizes is not None:
+        parts = ", ".join(LEFT_OUT[stage] for stage in sizes.left_out)
+        yield Concern(WarningKind.SLOW, row.label, [], f"without {parts}: one takes {sizes.step_ns / 1e9:.1f} s")
 
 
 def _apart(row: Row) -> list[list[Column]]:

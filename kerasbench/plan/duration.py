@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -141,6 +141,7 @@ class Eta:
         self._guess_s = {
             case.key: (known_s or {}).get(case.key) or typical_trial_s(case, case.protocol) for case in planned.cases
         }
+        self._foreseen_s: dict[CaseKey, float] = {}  # by first steps
         self._spent_s: dict[CaseKey, list[float]] = {}
         self._rounds: Counter[CaseKey] = Counter()
         self._over: set[CaseKey] = set()
@@ -152,6 +153,10 @@ class Eta:
         for trial in known:
             self.ended(cases[trial.case], trial)
         return len(known)
+
+    def foreseen(self, cases: Collection[Case], block_s: float) -> None:
+        """Take in how long a block of these will take, by their first steps."""
+        self._foreseen_s.update({case.key: block_s / len(cases) for case in cases})
 
     def ended(self, case: Case, trial: TrialRecord) -> None:
         self._spent_s.setdefault(case.key, []).append(trial.own_ns / NS_PER_S)
@@ -187,6 +192,7 @@ class Eta:
         for case in self._cases:
             spent = self._spent_s.get(case.key, [])
             if case.key not in self._over:
-                each_s = sum(spent) / len(spent) if spent else self._guess_s[case.key] * correction
+                guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
+                each_s = sum(spent) / len(spent) if spent else guess_s
                 total_s += each_s * max(0, rounds - self._rounds[case.key])
         return total_s

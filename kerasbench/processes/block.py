@@ -25,7 +25,7 @@ from kerasbench.processes.outcome import Limits, Outcome, Received, not_started,
 from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
-from kerasbench.protocol.measurement import STAGES, Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import PILOT, STAGES, Sizes, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import Failure, Message
 from kerasbench.protocol.requests import TrialRequest
 
@@ -46,6 +46,8 @@ class BlockPolicy:
 
     orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
     enough: Callable[[str, Sequence[Sequence[Slice]]], bool]  # whether a stage can end, by the slices of each column
+    # Of a row, by what the steps of each column (its place among the members) took, in ns; None: one more of each.
+    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]
     fits: Callable[[], bool]  # whether there is memory for one more child
     rest_s: float = 0.0  # nobody runs for so long before each turn
 
@@ -91,6 +93,7 @@ def measure(
         listener = stack.enter_context(Listener(lambda: on_event(Tick())))
         block = _Block(policy, on_event, kept, stack, listener, guard)
         block.start(members, alone)
+        block.run_pilot(alone)
         for stage in STAGES:
             block.run_stage(stage)
         started_alone = alone or len(block.columns) == 1
@@ -100,6 +103,8 @@ def measure(
 
 # A GPU that has idled through the turns of other columns is back at its clocks after about so long.
 LEAD_IN_NS = 500_000_000
+
+_ORDER = (PILOT, *STAGES)
 
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -132,7 +137,7 @@ class _Column:
     def take_turn_message(self, message: Message) -> bool:
         """Note that a stage or a slice is ready, and park the child; return False if that could not come now."""
         if message.ready is not None:
-            later = STAGES[STAGES.index(self.stage) + 1 :] if self.stage else STAGES
+            later = _ORDER[_ORDER.index(self.stage) + 1 :] if self.stage else _ORDER
             if self.state is not _State.SETTING_UP or message.ready not in later:
                 return False
             self.stage, self.slices = message.ready, []
@@ -140,7 +145,7 @@ class _Column:
             if self.state is not _State.MEASURING or message.slice.count < 1 or message.slice.ns < 1:
                 return False
             self.slices.append(message.slice)
-            self.had_turn = True
+            self.had_turn = self.stage != PILOT
         assert self.child is not None
         self.state = _State.WAITING
         self.child.park()
@@ -159,10 +164,10 @@ class _Column:
         """Tell whether it could have a turn of this stage now."""
         return self.lives and self.state is _State.WAITING and self.stage == stage
 
-    def give(self, turn: Turn | None) -> None:
-        """Let it measure a slice; None: let it go on to its next stage."""
+    def give(self, turn: Turn | Sizes | None) -> None:
+        """Let it measure a slice; None, or sizes: let it go on to its next stage."""
         assert self.child is not None
-        self.state = _State.SETTING_UP if turn is None else _State.MEASURING
+        self.state = _State.MEASURING if isinstance(turn, Turn) else _State.SETTING_UP
         self.child.resume()
         self.child.say(encode_turn(turn))
 
@@ -200,6 +205,22 @@ class _Block:
 
     def _phase_started(self, label: str, phase: str) -> None:
         self.on_event(PhaseStarted(label, phase))
+
+    def run_pilot(self, alone: bool) -> None:
+        """Have each column make steps, by which all learn how much they do; then let them go on as they started."""
+        sizes = None
+        for cycle in itertools.count():
+            for position, column in enumerate(self._waiting(PILOT)):
+                self._give_turn(column, PILOT, Turn(cycle, position))
+            columns = self._waiting(PILOT)
+            steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in columns}
+            if not columns or (sizes := self.policy.sizes(steps_ns)):
+                break
+        for column in columns:
+            column.give(sizes)
+            if alone:
+                self.listener.listen()
+        self.listener.listen()
 
     def run_stage(self, stage: str) -> None:
         """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""

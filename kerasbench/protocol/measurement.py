@@ -174,6 +174,20 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """How much the columns of a row do besides their slices: the same for all of them, less where steps are slow."""
+
+    step_ns: int  # of the slowest column; of a model that is not trained, a prediction of its batch
+    parity_steps: int  # whose losses are compared, with the first
+    learn_steps: int  # that are trained before slices, with the first, at most
+    silenced_steps: int  # of a second model without its random numbers; 0: there is none
+    evaluated_batches: int  # of samples that learning is judged by, at most
+    pass_batches: int  # of a pass of predict, at most
+    warmup_calls: int  # of each sort of prediction
+    left_out: list[str] = field(default_factory=list)  # stages that would take too long
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Everything that a trial that succeeded has to say."""
 
@@ -194,6 +208,7 @@ class Measurement:
     peak_device_bytes: int | None
     usage: Usage
     fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
+    sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
 
     @property
     def slices(self) -> list[Slice]:
@@ -221,13 +236,23 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
-    """Return a + b * full steps, or the measured epoch itself; None in a sweep, which measures b alone."""
+    """Return a + b * full steps, or the measured epoch itself; None in a sweep, which measures b alone.
+
+    Where steps are so slow that short epochs were left out, b stands for every step.
+    """
     if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
+    if step_ns is not None and leaves_out(measurement, "epoch"):
+        return step_ns * measurement.steps_per_epoch
     if step_ns is None or overhead_ns is None:
         return None
     return overhead_ns + step_ns * measurement.full_steps_per_epoch
+
+
+def leaves_out(measurement: Measurement, stage: str) -> bool:
+    """Tell whether a trial left out a stage because its steps were too slow."""
+    return measurement.sizes is not None and stage in measurement.sizes.left_out
 
 
 def epoch_ns(measurement: Measurement) -> float | None:
@@ -249,6 +274,8 @@ def step_ns(measurement: Measurement) -> float:
 # What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole
 # passes of predict, and what a step is made of. A trial has those that its protocol asks for.
 STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "parts")
+# Before them, in a row's first block: a step after the first in each turn, at last answered with the row's sizes.
+PILOT = "pilot"
 
 
 @dataclass(frozen=True)
@@ -260,8 +287,8 @@ class Turn:
     lead_ns: int = 0  # keep the device busy for so long first, which is not measured
 
 
-def encode_turn(turn: Turn | None) -> bytes:
-    """Return a turn as one line; None ends the stage: the child goes on to what comes after it."""
+def encode_turn(turn: Turn | Sizes | None) -> bytes:
+    """Return a turn as one line; None, or sizes, end the stage: the child goes on to what comes after it."""
     return json.dumps(None if turn is None else asdict(turn)).encode() + b"\n"
 
 
@@ -269,3 +296,9 @@ def decode_turn(line: bytes) -> Turn | None:
     """Rebuild what the parent wrote."""
     fields = json.loads(line)
     return None if fields is None else Turn(**fields)
+
+
+def decode_pilot(line: bytes) -> Turn | Sizes:
+    """Rebuild what the parent wrote after a pilot's slice."""
+    fields = json.loads(line)
+    return Turn(**fields) if "cycle" in fields else Sizes(**fields)

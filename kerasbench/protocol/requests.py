@@ -8,10 +8,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Sizes
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -94,8 +96,10 @@ class Protocol:
     predict_warmup_ns: int = 200_000_000
     slices_max_ns: int = 15_000_000_000  # how long all slices of a column measure in one block
     min_cycles: int = 6  # of each stage
-    steps_per_slice: int | None = None  # None, as the next: calibrate it, and report what was found
+    column_max_ns: int = 240_000_000_000  # how long slow steps may keep a column in one block, about
+    steps_per_slice: int | None = None  # None, as the next two: calibrate it, and report what was found
     warmup_slices: int | None = None
+    sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
 
 
@@ -188,6 +192,8 @@ def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
 
 
 def _rebuilt(hint: Any, value: Any) -> Any:
+    if get_origin(hint) is UnionType and isinstance(value, dict):
+        hint = next(one for one in get_args(hint) if dataclasses.is_dataclass(one))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return from_dict(hint, value)
     if get_origin(hint) is list:

@@ -1,5 +1,6 @@
 """Progress of a run on stderr."""
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, three_digits
 from kerasbench.results.record import Record, TrialRecord
+from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import count
 
 
@@ -89,6 +91,8 @@ class ConsoleProgress:
             case events.Tick():
                 if time.monotonic() - self._drawn_s >= self.REDRAW_S:
                     self._draw(self._now, self._phase)
+            case events.StepsKnown(steps_ns, spent_s, left_s):
+                self._foresee(steps_ns, spent_s, left_s)
             case events.TrialEnded(case, trial):
                 self._end_trial(case, trial)
             case events.RowEnded(cases, reason):
@@ -129,6 +133,12 @@ class ConsoleProgress:
         self._bar.update(self._task, total=self._eta.trials, completed=self._done, description="")
         if self._console.is_terminal:
             self._bar.start()
+
+    def _foresee(self, steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> None:
+        """Say how long a step takes and what follows from that; of a row that takes minutes, how it would not."""
+        cases = [case for case, _ in steps_ns]
+        self._eta.foreseen(cases, spent_s + left_s)
+        self._say(foresight(steps_ns, spent_s, left_s))
 
     def _end_trial(self, case: Case, trial: TrialRecord) -> None:
         self._done += 1
@@ -191,6 +201,27 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
     return [*lines, _detectable(ahead)]
+
+
+LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
+
+
+def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> str:
+    """Say how long a block of these takes, by their first steps; with a batch that would not take minutes."""
+    case, slowest_ns = max(steps_ns, key=lambda one: one[1])
+    workload, block_s = case.selected.workload, spent_s + left_s
+    unit = "prediction" if workload.predicts_only else "step"
+    which = f" of {case.backend}" if len(steps_ns) > 1 else ""
+    step = f"{three_digits(slowest_ns / 1e6)} ms" if slowest_ns < 1e9 else f"{three_digits(slowest_ns / 1e9)} s"
+    line = f"{case.row_label}: a {unit}{which} takes {step}, so a round takes about {seconds(block_s)}"
+    file = case.selected.entry.file
+    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or workload.batch == 1:
+        return line
+    # What has been spent is the start of all columns; the rest is steps, which a smaller batch makes shorter.
+    wanted = workload.batch * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s
+    batch = 1 << max(0, int(math.log2(max(1.0, wanted))))
+    smaller_s = spent_s + left_s * batch / workload.batch
+    return f"{line}; --batch-size {batch} takes about {seconds(smaller_s)}"
 
 
 def _detectable(ahead: PowerEstimate) -> str:

@@ -35,7 +35,9 @@ class Effort:
 
 
 PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
-QUICK = Effort(1, 1, protocol=Protocol(warmup_max_ns=3 * SECOND_NS, slices_max_ns=5 * SECOND_NS // 2))
+QUICK = Effort(
+    1, 1, protocol=Protocol(warmup_max_ns=3 * SECOND_NS, slices_max_ns=5 * SECOND_NS // 2, column_max_ns=60 * SECOND_NS)
+)
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(
     kind="sweep",
@@ -43,6 +45,7 @@ SWEEP = Protocol(
     warmup_min_ns=SECOND_NS // 2,
     warmup_max_ns=3 * SECOND_NS,
     slices_max_ns=4 * SECOND_NS,
+    column_max_ns=60 * SECOND_NS,
 )
 DEFAULT = Effort()
 

@@ -12,14 +12,14 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import judge_cases, summarize_case
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
-from kerasbench.events import OnEvent, RoundEnded, RowEnded, RunEnded, RunStarted, TrialEnded, Waiting
+from kerasbench.events import OnEvent, RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, Waiting
 from kerasbench.host.noise import State, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
 from kerasbench.protocol.columns import GPU, CaseKey, Column, Environment
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.measurement import Measurement, Sizes
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.record import (
@@ -32,7 +32,7 @@ from kerasbench.results.record import (
     measuring_code,
 )
 from kerasbench.results.store import Store
-from kerasbench.runs import schedule
+from kerasbench.runs import schedule, sizes
 from kerasbench.runs.machine import MachineMonitor, memory_budget, processors
 from kerasbench.runs.schedule import Between, StopReason
 
@@ -185,6 +185,7 @@ class Row:
     stop: StopReason | None = None
     alive: list[Case] = field(init=False)  # those that are still measured
     known: dict[CaseKey, Calibration] = field(init=False)
+    sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[TrialRecord] = field(default_factory=list)
 
@@ -239,6 +240,7 @@ class Row:
             self.alive = [case for case in self.alive if case.key != trial.case]
         else:
             self.known[trial.case].take(trial, trial.measurement)
+            self.sizes = self.sizes or trial.measurement.sizes
 
     def odd(self) -> list[tuple[Case, Failure]]:
         """Return the cases that compute something else than the others of those that are still measured."""
@@ -436,12 +438,13 @@ class Run:
     def _launch_block(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
-        members = [self._member(case, one) for case, one in zip(cases, known, strict=True)]
+        members = [self._member(case, one, row.sizes) for case, one in zip(cases, known, strict=True)]
         budget = memory_budget(devices, [one.peak_bytes for one in known], [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         policy = BlockPolicy(
             schedule.draw_orders(f"{self.planned.config.seed}/{number}"),  # no two blocks have the same
             partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
+            partial(self._sizes, cases, self.clock_s()),
             budget,
             self._rest_s,
         )
@@ -461,13 +464,24 @@ class Run:
                 trials.append((case, dataclasses.replace(trial, sitting=self._sitting)))
         return trials
 
-    def _member(self, case: Case, known: Calibration) -> BlockMember:
+    def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
+        """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
+        protocol, workload = cases[0].protocol, cases[0].selected.workload
+        found = sizes.sizes_of(protocol, workload, steps_ns)
+        if found is not None:
+            columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
+            left_s = sum(sizes.column_s(protocol, workload, found, step_ns) for _, step_ns in columns)
+            self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
+        return found
+
+    def _member(self, case: Case, known: Calibration, row_sizes: Sizes | None) -> BlockMember:
         config, entry = self.planned.config, case.selected.entry
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
-        request = trial_request(case, known.protocol, self.planned)
+        protocol = dataclasses.replace(known.protocol, sizes=row_sizes)
+        request = trial_request(case, protocol, self.planned)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Case, TrialRecord]]:

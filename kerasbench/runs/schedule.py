@@ -82,6 +82,7 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
+REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
 PARTS_SHARE = 0.2  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
@@ -107,8 +108,10 @@ def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if _is_enough(protocol, of_stage, stage, undisturbed):
         return True
-    if 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
-        return _is_enough(protocol, of_stage, stage, slices)  # twice as many would not leave enough
+    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    too_slow = spent_ns >= max(REPEATED_NS, 2 * protocol.slices_max_ns)
+    if too_slow or 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
+        return _is_enough(protocol, of_stage, stage, slices)  # twice as many would take minutes, or not leave enough
     half = [column[: len(column) // 2] for column in slices]
     return _is_enough(protocol, of_stage, stage, half)
 

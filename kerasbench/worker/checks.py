@@ -290,19 +290,19 @@ def can_be_silenced(model: Any) -> bool:
     return all(_amounts(layer) for layer in random_layers(model))
 
 
-def silenced_parity(model: Any, feed: Feed) -> Parity:
-    """Train the first steps of a fresh model without its random numbers.
+def silenced_parity(model: Any, feed: Feed, steps: int) -> Parity:
+    """Train so many steps of a fresh model without its random numbers.
 
     Every backend draws its own: with dropout on, the very first losses differ.
     """
-    from kerasbench.worker.train import PARITY_STEPS, single_steps
+    from kerasbench.worker.train import single_steps
 
     silenced = random_layers(model)
     for layer in silenced:
         for name, value in _amounts(layer).items():
             if value > 0:
                 setattr(layer, name, 0.0)
-    losses = single_steps(model, feed, 1 + PARITY_STEPS).losses
+    losses = single_steps(model, feed, steps).losses
     return Parity(losses, [layer.name for layer in silenced], sensitive=sensitive_layers(model))
 
 

@@ -28,6 +28,7 @@ SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled agai
 LEAST_STEPS = 2  # the first refills what was prefetched
 SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
 SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
+UNHURRIED_NS = 1_000 * MS  # of such units even the first slice discards none
 FIRST = Turn(0, 0)
 
 Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: nothing yet), and waits for the next turn
@@ -283,7 +284,7 @@ class SliceClock:
                 self.warmup.mark(step, now.ns)
                 if self.warmup.warm:
                     self._discard = self.warmup.steps_per_slice
-                    if self._alone:
+                    if self._alone or self.warmup.unit_ns >= UNHURRIED_NS:
                         self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
                     self.state = State.WAITING
             case State.DISCARDING:

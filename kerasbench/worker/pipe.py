@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
-from kerasbench.protocol.measurement import Slice, Turn, decode_turn
+from kerasbench.protocol.measurement import Sizes, Slice, Turn, decode_pilot, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 
 CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
@@ -96,9 +96,16 @@ class Turns:
 
         None: the stage is over.
         """
+        return decode_turn(self._answer(Message(ready=stage) if measured is None else Message(slice=measured)))
+
+    def pilot(self, measured: Slice) -> Turn | Sizes:
+        """Report a slice of the pilot; wait for another turn, or for the sizes that follow from all columns' slices."""
+        return decode_pilot(self._answer(Message(slice=measured)))
+
+    def _answer(self, message: Message) -> bytes:
         # Before the message: whoever gets it may stop this process before its next line.
         began_ns = time.monotonic_ns()
-        self._pipe.send(Message(ready=stage) if measured is None else Message(slice=measured))
-        turn = decode_turn(self._lines.get())
+        self._pipe.send(message)
+        line = self._lines.get()
         self._pipe.waited(time.monotonic_ns() - began_ns)
-        return turn
+        return line

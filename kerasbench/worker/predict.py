@@ -16,18 +16,33 @@ from kerasbench.worker.feed import POOL_BYTES, Feed
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
 
 
-def time_batches(model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask) -> Latency:
+def pilot(model: Any, feed: Feed) -> Callable[[], int]:
+    """Predict a batch, which may compile; return what predicts it once more and returns how long that took, in ns."""
+    x = feed.inputs(feed.train[: feed.predict_batch])
+    model.predict_on_batch(x)
+
+    def again() -> int:
+        start_ns = time.perf_counter_ns()
+        model.predict_on_batch(x)
+        return time.perf_counter_ns() - start_ns
+
+    return again
+
+
+def time_batches(
+    model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS
+) -> Latency:
     """Time single calls of `predict_on_batch`, over inputs in rotation. The inputs are prepared beforehand."""
     batch = min(batch, len(feed.train))
     starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
     inputs = itertools.cycle([feed.inputs(feed.train[start : start + batch]) for start in starts])
     calls = Calls(lambda: model.predict_on_batch(next(inputs)), pace)
-    calls.warm_up(ROTATED_INPUTS, pace.protocol.predict_warmup_ns)
+    calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
     return Latency(batch, calls.durations_ns, slices)
 
 
-def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
+def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
     """Time `predict` over the test samples, or over the training samples where the publication had no others.
 
     At most POOL_BYTES of them: what a pass costs once is small beside that.
@@ -35,6 +50,8 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask) -> Throughput:
     wanted = feed.workload.test or len(feed.evaluated)
     source = feed.test if len(feed.test) else feed.train
     samples = max(1, min(wanted, POOL_BYTES // source.row_bytes))
+    if most_batches is not None:
+        samples = min(samples, most_batches * feed.predict_batch)
     x = feed.inputs(source.repeated(samples))
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles

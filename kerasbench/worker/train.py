@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Slice, Turn
+from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Sizes, Slice, Turn
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
@@ -30,10 +30,9 @@ ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turn
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 BUSY_SIDE = 2048  # 17 billion operations: some tenths of a millisecond on a large card, 16 MiB
 
-LEARN_STEPS = 64  # the same for every backend, so that losses can be laid side by side
-LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 5 steps
-LEARN_BYTES = 64 << 20  # and of so many bytes: a network that takes pictures of 224 pixels needs seconds for each step
-PARITY_STEPS = 5  # after the first: enough to see another gradient, too few for chaos at aggressive learning rates
+LEARN_BYTES = (
+    64 << 20
+)  # of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
@@ -147,6 +146,15 @@ class TestPass(keras.callbacks.Callback):
         self.model.evaluate(**self._arguments, verbose=0)
 
 
+class StepBegin(keras.callbacks.Callback):
+    """Note when the last step began: a `fit` of one batch takes some time before, which is no step's."""
+
+    began_ns = 0
+
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        self.began_ns = time.perf_counter_ns()
+
+
 class BatchSpy:
     """Note what the model's loss is computed from, in the step that is traced or run while the spy is there.
 
@@ -202,44 +210,66 @@ class Steps:
 
     losses: list[float]
     fits_ns: list[int]
+    steps_ns: list[int]  # of these, without what a `fit` does before its step
 
 
 def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
     """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
     batches = len(feed.train) // feed.batch
-    trained = Steps([], [])
+    trained = Steps([], [], [])
+    begin = StepBegin()
     for index in range(first, first + steps):
         start = index % batches * feed.batch
         rows = feed.train[start : start + feed.batch]
         start_ns = time.perf_counter_ns()
-        history = _fit(model, feed, rows, shuffle=False)
-        trained.fits_ns.append(time.perf_counter_ns() - start_ns)
+        history = _fit(model, feed, rows, shuffle=False, callbacks=[begin])
+        ended_ns = time.perf_counter_ns()
+        trained.fits_ns.append(ended_ns - start_ns)
+        trained.steps_ns.append(ended_ns - begin.began_ns)
         trained.losses.append(_last_loss(history))
     return trained
 
 
-def learn(model: Any, feed: Feed, first_loss: float, brief: bool = False) -> tuple[Learning, Steps]:
-    """Train a fixed number of steps and evaluate, so that backends can be compared by what they learned.
+Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which returns its ns; returns the row's sizes
+
+
+def learn(
+    model: Any, feed: Feed, first_loss: float, sized: Sized, brief: bool = False
+) -> tuple[Learning, Steps, Sizes]:
+    """Train as many steps as all columns do and evaluate, so that backends can be compared by what they learned.
 
     In the given order: every backend shuffles with its own generator. Return also the steps that follow the first, by
-    which parity is judged. ``brief``: train these alone; a sweep asks what a step costs, not what it teaches.
+    which parity is judged, and the sizes that follow from the first of these. ``brief``: train these alone; a sweep
+    asks what a step costs, not what it teaches.
     """
     first_batch = feed.train[: feed.batch]
     before = _evaluate(model, feed, first_batch)
-    following = single_steps(model, feed, PARITY_STEPS, first=1)
-    trained = 1 + PARITY_STEPS
+    following = Steps([], [], [])
+
+    def train() -> int:
+        one = single_steps(model, feed, 1, first=1 + len(following.losses))
+        following.losses.extend(one.losses)
+        following.fits_ns.extend(one.fits_ns)
+        following.steps_ns.extend(one.steps_ns)
+        return following.steps_ns[-1]
+
+    sizes = sized(train)
+    while 1 + len(following.losses) < sizes.parity_steps:
+        train()
+    trained = sizes.parity_steps
     if brief:
         after = _evaluate(model, feed, first_batch)
-        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following
+        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following, sizes
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
-    more = min(LEARN_STEPS, LEARN_SAMPLES // feed.batch, within_bytes) - PARITY_STEPS
+    more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained
     if more > 0:
         in_one_epoch = min(more, len(feed.train) // feed.batch)
         epochs = -(-more // in_one_epoch)
         rows = feed.train[: in_one_epoch * feed.batch]
         _last_loss(_fit(model, feed, rows, epochs=epochs, shuffle=False))
         trained += epochs * in_one_epoch
-    return _judge_learning(model, feed, trained, first_loss, before), following
+    seen = feed.evaluated[: sizes.evaluated_batches * feed.batch]
+    return _judge_learning(model, feed, seen, trained, first_loss, before), following, sizes
 
 
 def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Published, Learning, Batch]:
@@ -267,7 +297,8 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         predict_ns=predict_ns,
     )
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judge_learning(model, feed, steps, fitted.history["loss"][0], before), spy.batch
+    learning = _judge_learning(model, feed, feed.evaluated, steps, fitted.history["loss"][0], before)
+    return published, learning, spy.batch
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
@@ -439,23 +470,25 @@ def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
     return loss
 
 
-def _judge_learning(model: Any, feed: Feed, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+def _judge_learning(
+    model: Any, feed: Feed, unseen: Rows, steps: int, first_loss: float, batch_loss_before: float
+) -> Learning:
     return Learning(
         steps=steps,
         first_loss=_finite(first_loss),
         batch_loss_before=batch_loss_before,
         batch_loss_after=_evaluate(model, feed, feed.train[: feed.batch]),
-        loss=_evaluate(model, feed, feed.evaluated),
-        accuracy=_accuracy(model, feed),
+        loss=_evaluate(model, feed, unseen),
+        accuracy=_accuracy(model, feed, unseen),
     )
 
 
-def _accuracy(model: Any, feed: Feed) -> float | None:
+def _accuracy(model: Any, feed: Feed, rows: Rows) -> float | None:
     """Return the share of unseen samples whose largest output is their class; None where they have no class.
 
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
-    x, y, *_ = feed.one_batch(feed.evaluated)
+    x, y, *_ = feed.one_batch(rows)
     scores = model.predict(x, batch_size=feed.predict_batch, verbose=0)
     if is_nested(scores) or is_nested(y):
         return None

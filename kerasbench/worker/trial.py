@@ -17,6 +17,7 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import (
+    PILOT,
     STAGES,
     Batch,
     Latency,
@@ -27,6 +28,7 @@ from kerasbench.protocol.measurement import (
     Proof,
     Published,
     Resolved,
+    Sizes,
     Slice,
     Throughput,
     Training,
@@ -48,6 +50,7 @@ from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, peak_rss_bytes
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
+SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
 
 @dataclass(frozen=True)
@@ -93,16 +96,30 @@ class Trial:
 
         return ask
 
+    def sized(self, measure: Callable[[], int]) -> Sizes:
+        """Return the row's sizes; in its first block have steps measured by which the parent finds them.
+
+        ``measure`` returns how long a step took, in ns.
+        """
+        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(PILOT)(None)
+        while not isinstance(sizes, Sizes):
+            slice_ = Slice(1, measure())
+            self.meter.busy.pause()
+            sizes = self.turns.pilot(slice_)
+        return sizes
+
 
 @dataclass
 class Findings:
     """What the phases have found so far. Fields without a default are found by every protocol."""
 
     first_step_ns: int | None = None
+    sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
     recurrent: list[str] = field(default_factory=list)
     learning: Learning | None = None  # None: the model is not trained
     again_ns: list[int] = field(default_factory=list)
+    step_ns: int | None = None  # the quickest of these, without its fit
     parity: Parity | None = None
     published: Published | None = None
     steps: SliceClock | None = None  # None: the model is not trained
@@ -128,9 +145,10 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
     """
     with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
         meter = Meter(busy=busy, card=card_share_reader(request.device))
-        trial, findings = begin(request, pipe, turns, meter), Findings()
+        trial, findings = begin(request, pipe, turns, meter), Findings(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
-            phase(trial, findings)
+            if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
+                phase(trial, findings)
         pipe.send(Message(measurement=measurement_of(trial, findings)))
 
 
@@ -182,7 +200,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
 
 
 def first_prediction(trial: Trial, findings: Findings) -> None:
-    """Note what a model that is not trained is given, and what it predicts."""
+    """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     from kerasbench.worker.train import describe
 
     feed = trial.feed
@@ -190,10 +208,12 @@ def first_prediction(trial: Trial, findings: Findings) -> None:
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
         if not feed.draws:
             findings.parity = Parity([], [], checks.sample_outputs(trial.model, feed))
+        predict_ns = predict.pilot(trial.model, feed)
+        findings.sizes = trial.sized(predict_ns)
 
 
 def first_steps(trial: Trial, findings: Findings) -> None:
-    """Train one step by itself, and a fixed number of steps after it; fewer in a sweep, and where all is random."""
+    """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows."""
     from kerasbench.worker import train
 
     model, feed = trial.model, trial.feed
@@ -202,8 +222,9 @@ def first_steps(trial: Trial, findings: Findings) -> None:
     findings.recurrent = spy.notes
     brief = trial.request.protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
     with trial.phase("learn"):
-        findings.learning, following = train.learn(model, feed, first_loss, brief)
-    findings.again_ns = following.fits_ns
+        learned = train.learn(model, feed, first_loss, trial.sized, brief)
+        findings.learning, following, findings.sizes = learned
+    findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
     if not feed.draws and not checks.random_layers(model):
         findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
 
@@ -223,7 +244,11 @@ def steps(trial: Trial, findings: Findings) -> None:
     from kerasbench.worker.train import measure_steps
 
     with trial.pipe.phase("train"):
-        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, trial.pace, trial.ask(TRAIN))
+        pace = trial.pace
+        if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
+            each = trial.model.steps_per_execution  # nothing is left to calibrate
+            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=each))
+        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
 
 
 def short_epochs(trial: Trial, findings: Findings) -> None:
@@ -246,12 +271,17 @@ def short_epochs(trial: Trial, findings: Findings) -> None:
 
 def predictions(trial: Trial, findings: Findings) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
-    model, feed, pace = trial.model, trial.feed, trial.pace
+    model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
+    left_out = sizes.left_out if sizes else []
+    calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        findings.prediction = [predict.time_batches(model, feed, 1, pace, trial.ask(ONE))]
-        if feed.predict_batch != 1:
-            findings.prediction.append(predict.time_batches(model, feed, feed.predict_batch, pace, trial.ask(BATCH)))
-        findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL))
+        for stage, batch in ((ONE, 1), (BATCH, feed.predict_batch)):
+            if stage not in left_out and not (stage == BATCH and batch == 1):
+                latency = predict.time_batches(model, feed, batch, pace, trial.ask(stage), calls)
+                findings.prediction.append(latency)
+        if ALL not in left_out:
+            most_batches = sizes.pass_batches if sizes else None
+            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
 
 
 def finish(trial: Trial, findings: Findings) -> None:
@@ -280,7 +310,8 @@ def silenced_parity(trial: Trial, findings: Findings) -> None:
     Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
     """
     brings_weights = trial.scenario.keeps_weights
-    silences = findings.parity is None and checks.can_be_silenced(trial.model)
+    steps = findings.sizes.silenced_steps if findings.sizes else 0
+    silences = bool(steps) and findings.parity is None and checks.can_be_silenced(trial.model)
     if trial.feed.draws or not (brings_weights or silences):
         return
     with trial.pipe.phase("parity"):
@@ -288,7 +319,7 @@ def silenced_parity(trial: Trial, findings: Findings) -> None:
             fresh = models.build_keras(trial.scenario, trial.feed, trial.backend, trial.request)
             outputs = checks.sample_outputs(fresh, trial.feed) if brings_weights else []
             if silences:
-                findings.parity = checks.silenced_parity(fresh, trial.feed)
+                findings.parity = checks.silenced_parity(fresh, trial.feed, steps)
             findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return  # what has been measured stands, and the page says that it was not compared
@@ -312,6 +343,9 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "sweep": (first_steps, steps, finish, silenced_parity),
 }
 UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
+
+
+STAGE_OF: dict[Phase, str] = {short_epochs: EPOCH, parts: PARTS}  # of phases that may be left out where steps are slow
 
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
@@ -363,6 +397,7 @@ def measurement_of(trial: Trial, findings: Findings) -> Measurement:
         peak_device_bytes=findings.peak_device_bytes,
         usage=_usage(findings),
         fallbacks=findings.fallbacks,
+        sizes=findings.sizes,
     )
 
 

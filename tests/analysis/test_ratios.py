@@ -8,6 +8,7 @@ import pytest
 
 from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
+from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, by_means, priors_of, ratio_of, spread
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
 from kerasbench.protocol.messages import Phase
@@ -95,6 +96,21 @@ def test_the_headline_joins_steps_and_short_epochs() -> None:
     assert known(ratio_of(case(b), case(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
     assert known(ratio_of(case(a), case(b), "epoch_s", ())) == found
     assert known(ratio_of(case(a), case(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
+
+
+def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all() -> None:
+    def slow(steps_ms: Sequence[float]) -> Measurement:
+        found = made.sliced(steps_ms)
+        training = dataclasses.replace(made.trained(found), epochs=[])
+        left_out = dataclasses.replace(made.SIZES, left_out=["epoch"])
+        return dataclasses.replace(found, training=training, sizes=left_out)
+
+    a, b = case(slow([1.0] * 6)), case(slow([2.0] * 6))
+    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(0.5)
+    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
+    assert a.values(BY_NAME[HEADLINE]) == [1.0]
+    assert a.values(BY_NAME["epoch_overhead_ms"]) == []
+    assert by_means(a, b) == pytest.approx(0.5)
 
 
 def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:

@@ -3,14 +3,14 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Sizes, Slice
 from kerasbench.protocol.messages import Code, Message
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from tests import made
@@ -31,6 +31,12 @@ def slices(stage, ns=1000):
     while (given := turn()) is not None:
         log(stage + " " + str(given["cycle"]) + " " + str(given["position"]) + (" led in" if given["lead_ns"] else ""))
         say(slice=dict(given, count=1, ns=ns))
+def pilot(ns=1000):
+    say(ready="pilot")
+    while "cycle" in (given := turn()):
+        log("pilot " + str(given["cycle"]) + " " + str(given["position"]))
+        say(slice=dict(count=1, ns=ns))
+    log("sized " + str(given["learn_steps"]))
 def hang():
     while True: time.sleep(60)
 ANSWER = {json.loads(Message(measurement=made.measurement()).encode())!r}
@@ -52,13 +58,15 @@ class Columns:
         self.drawn: list[int] = []
         self.fits: Callable[[], bool] = lambda: True
         self.on_cycle: Callable[[], None] = lambda: None
+        self.pilots = 1  # steps, before a row's sizes are known
+        self.steps_ns: list[dict[int, list[int]]] = []  # each time that the sizes were asked for
         self.limits = Limits(900.0, "900 s")
         self.rest_s = 0.0
         self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
-        rules = BlockPolicy(self._orders, self._enough, self.fits, self.rest_s)
+        rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s)
         return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self._note, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
@@ -104,6 +112,10 @@ class Columns:
         while True:
             yield [(first + place) % columns for place in range(columns)]
             first += 1
+
+    def _sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes | None:
+        self.steps_ns.append({index: list(of_column) for index, of_column in steps_ns.items()})
+        return made.SIZES if min(map(len, steps_ns.values())) >= self.pilots else None
 
     def _enough(self, stage: str, slices: Sequence[Sequence[Slice]]) -> bool:
         self.on_cycle()

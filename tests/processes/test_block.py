@@ -43,6 +43,25 @@ def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(colu
     assert columns.drawn == [3, 3]
 
 
+def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(columns: Columns) -> None:
+    columns.pilots = 2
+    leaving = "say(ready='pilot')\nturn()\nos._exit(3)"
+    assert columns.codes("pilot(5)\n" + TRAINS, leaving, "pilot(7)\n" + TRAINS) == [None, Code.CRASH, None]
+    assert columns.steps_ns == [{0: [5], 2: [7]}, {0: [5, 5], 2: [7, 7]}]
+    assert columns.turns(2) == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_after_its_first_steps_a_column_goes_on_as_it_was_started(columns: Columns, alone: bool) -> None:
+    body = "pilot()\nsay(begun='sized')\n" + ("" if alone else MEET.replace(".log", ".met")) + TRAINS
+    body = body.replace("folder =", "open(sys.argv[0] + '.met', 'w').close(); folder =")
+    assert columns.codes(body, body, alone=alone) == [None, None]
+    assert [event for event in columns.events if isinstance(event, PhaseStarted)] in (
+        [PhaseStarted("0", "sized"), PhaseStarted("1", "sized")],
+        [PhaseStarted("1", "sized"), PhaseStarted("0", "sized")],
+    )
+
+
 def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(columns: Columns) -> None:
     columns.devices = {0: Device("cuda"), 2: Device("cuda")}
     assert columns.codes(TRAINS, TRAINS, TRAINS) == [None] * 3
@@ -304,6 +323,7 @@ def test_what_memory_there_is_is_asked_when_the_one_before_is_ready(columns: Col
         "say({'ready': 'train'}, **ANSWER)\nhang()",
         "slices('train')\nsay(ready='train')\nhang()",
         "slices('epoch')\nsay(ready='train')\nhang()",
+        "say(ready='pilot')\nturn()\nsay(ready='train')\nhang()",
         "say(ready='lunch')\nhang()",
         "answer()\nsay(ready='train')\nhang()",
         "answer()\nanswer()\nhang()",

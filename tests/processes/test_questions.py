@@ -134,7 +134,9 @@ def test_the_gpu_of_a_mac_has_the_name_of_its_chip() -> None:
 
 
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
-POLICY = BlockPolicy(lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda: True)
+POLICY = BlockPolicy(
+    lambda columns: iter([range(columns)]), lambda stage, slices: True, lambda steps_ns: made.SIZES, lambda: True
+)
 
 
 ASKED: dict[str, Callable[[str, dict[str, str]], object]] = {

@@ -22,6 +22,7 @@ from kerasbench.protocol.requests import (
     from_dict,
 )
 from kerasbench.scenario import NAME_PATTERN
+from tests import made
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
 OPTIONS = Options(
@@ -38,7 +39,7 @@ OPTIONS = Options(
     steps_per_execution=8,
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
-PROTOCOL = Protocol("published", parts=True)
+PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)
 TRIAL = TrialRequest("mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "twin", MODEL)
 REQUESTS: list[Request] = [
     TRIAL,

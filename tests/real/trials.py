@@ -14,8 +14,9 @@ from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import DataKind, ModelConfig, Protocol, TrialRequest
-from kerasbench.runs import schedule
+from kerasbench.runs import schedule, sizes
 from kerasbench.scenario import source_hash
+from tests import made
 
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
@@ -67,7 +68,8 @@ def run(
 def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
     """Run a block that fits into memory."""
     enough = partial(schedule.enough, entrants[0].request.protocol, {})
-    rules = BlockPolicy(schedule.draw_orders("real"), enough, lambda: True)
+    sized = partial(sizes.sizes_of, entrants[0].request.protocol, made.workload())
+    rules = BlockPolicy(schedule.draw_orders("real"), enough, sized, lambda: True)
     outcomes = block.measure(entrants, rules, lambda event: None, alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ from rich.console import Console
 from kerasbench import events
 from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
-from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, TrialEnded, TrialStarted
+from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, TrialStarted
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
-from kerasbench.plan.duration import History, power
+from kerasbench.plan.catalog import Selected
+from kerasbench.plan.duration import Eta, History, power
 from kerasbench.protocol.messages import Code
-from kerasbench.report.progress import ConsoleProgress, announce
+from kerasbench.report.progress import ConsoleProgress, announce, foresight
 from kerasbench.results import record
 from tests import made
 
@@ -89,6 +91,26 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     (_, sight) = announce(three, "about 9 s", power(three, 0.03, History()))
     assert "90 % probability in each of 2 comparisons: " in sight
     assert "a guess: no earlier results of this machine" in sight
+
+
+def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
+    steps_ns = [(TORCH, 3_140_000), (JAX, 1_000_000)]
+    said = lines(started(TORCH, JAX, rounds=2), StepsKnown(steps_ns, 10.0, 30.0))
+    assert said[-1] == "dense: a step of torch takes 3.14 ms, so a round takes about 40 s"
+    eta = Eta(made.plan(TORCH, JAX, effort=record.exactly(2)))
+    eta.foreseen([TORCH, JAX], 40.0)
+    assert eta.most_s == 80.0
+
+
+def test_a_row_that_takes_minutes_is_told_a_batch_by_which_it_would_not() -> None:
+    assert "--batch-size" not in foresight([(TORCH, 5_200_000_000)], 10.0, 400.0)  # a scenario has its own sizes
+    entry = dataclasses.replace(TORCH.selected.entry, file=Path("own.keras"))
+    workload = dataclasses.replace(TORCH.selected.workload, batch=128)
+    saved = dataclasses.replace(TORCH, selected=Selected(entry, workload))
+    said = foresight([(saved, 5_200_000_000)], 20.0, 240.0)
+    assert said == ("dense: a step takes 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s")
+    assert "--batch-size 1 takes" in foresight([(saved, 5_200_000_000)], 20.0, 24_000.0)
+    assert "--batch-size" not in foresight([(saved, 1_000_000_000)], 20.0, 90.0)
 
 
 def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for() -> None:

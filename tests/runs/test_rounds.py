@@ -17,6 +17,7 @@ from kerasbench.events import (
     RowEnded,
     RunEnded,
     RunStarted,
+    StepsKnown,
     Tick,
     TrialEnded,
     TrialStarted,
@@ -637,3 +638,21 @@ def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> No
     carried = [dataclasses.replace(made.trial(backend=case.backend), block=1) for case in CASES]  # 9 s, side by side
     resumed = execute(planned, store, FakeWorker(), carried=carried)
     assert resumed.stopped_because == "another round of about 9 s does not fit into the 6 s that --budget leaves"
+
+
+def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(store: Store) -> None:
+    sized = dataclasses.replace(made.measurement(), sizes=dataclasses.replace(made.SIZES, learn_steps=9))
+
+    class Sizing(FakeWorker):
+        def __call__(self, members: Sequence[BlockMember], policy: BlockPolicy, *rest: Any) -> list[Outcome | None]:
+            if members[0].request.protocol.sizes is None:
+                assert policy.sizes({0: [10**8], 1: [10**9 // 2]}) is None  # a hiccup, perhaps
+                assert policy.sizes({0: [10**8], 1: [2 * 10**9]})
+            return super().__call__(members, policy, *rest)
+
+    worker, events = Sizing(torch=[sized], jax=[made.FAILURE, sized]), Events()
+    execute(made.plan(*CASES, effort=exactly(2)), store, worker, events=events)
+    assert [one.protocol.sizes for one in worker.requests] == [None, None, sized.sizes]
+    (known,) = events.of(StepsKnown)
+    assert known.steps_ns == [(CASES[0], 10**8), (CASES[1], 2 * 10**9)]
+    assert known.left_s > 12 * 2  # six slices of the slower one and what comes before

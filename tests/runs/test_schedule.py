@@ -169,6 +169,12 @@ def test_where_twice_as_many_would_not_leave_enough_none_is_measured_again() -> 
     assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))
 
 
+def test_slow_slices_are_not_measured_again_for_minutes() -> None:
+    slow = slices([4_000], 9)
+    assert not enough("train", disturbed(slow[:5], 2), disturbed(slow[:5]))
+    assert enough("train", disturbed(slow[:8], 2, 4, 6), disturbed(slow[:8]))
+
+
 WIDE, NARROW = 0.5, 0.01
 FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
 

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench.protocol.measurement import Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import Sizes, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message
 from kerasbench.worker import pipe as module
 from kerasbench.worker.pipe import Pipe, Turns
+from tests import made
 
 TOKEN = b"t0ken"
 
@@ -125,7 +126,7 @@ LISTENS = "from kerasbench.worker.pipe import listen; lines = listen(); {}"
 class Parent:
     """In place of the pipe: it lets a clock run while the child waits, and notes what it was told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: Turn | None) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Sizes | None) -> None:
         self.now_ns, self.cpu_ns, self.waited_ns = 1_000, 100, 0
         self.said: list[Message] = []
         self.answers = iter(answers)
@@ -155,6 +156,11 @@ def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(m
     assert turns.next("train", slice_) is None
     assert parent.said == [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
     assert parent.waited_ns == 1_500  # from before the message, for the child may be stopped with it
+
+
+def test_a_child_is_told_after_a_slice_of_the_pilot_whether_one_more_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Parent(monkeypatch, Turn(1, 0), made.SIZES).turns()
+    assert [turns.pilot(Slice(1, 8)), turns.pilot(Slice(1, 9))] == [Turn(1, 0), made.SIZES]
 
 
 def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
-from kerasbench.protocol.measurement import Batch, Slice, Turn
+from kerasbench.protocol.measurement import Batch, Sizes, Slice, Turn
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol
 from kerasbench.scenario import ScenarioError, Workload
@@ -20,6 +20,7 @@ from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
 from kerasbench.worker.usage import Reading
+from tests import made
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Twin
 
@@ -240,12 +241,22 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again(trai
     assert len(steps.fits_ns) == 4
 
 
+def sized(learn_steps: int = 65, parity_steps: int = 6, pilots: int = 1) -> Callable[[Callable[[], int]], Sizes]:
+    """Return what has so many steps measured, and then knows the sizes."""
+
+    def found(measure: Callable[[], int]) -> Sizes:
+        assert all(measure() >= 0 for _ in range(pilots))
+        return dataclasses.replace(made.SIZES, parity_steps=parity_steps, learn_steps=learn_steps)
+
+    return found
+
+
 @pytest.mark.parametrize(
     ("workload", "steps"),
     [
         (Workload(train=50_000, batch=32), 65),
         (Workload(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
-        (Workload(train=4_096, batch=1_024), 18),  # 16 steps of 1,024 take 16,384 samples; 11 are left, in epochs of 4
+        (Workload(train=4_096, batch=1_024), 18),  # 18 were asked for: twelve after six, in epochs of 4
         (Workload(train=20_000), 6),
     ],
 )
@@ -253,9 +264,9 @@ def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, workload: Workl
     twin, model = begun()
     feed = fed(workload)
     _, first_loss, _ = train.first_step(model, feed)
-    learning, following = train.learn(model, feed, first_loss)
+    learning, following, sizes = train.learn(model, feed, first_loss, sized(65 if steps > 18 else steps))
     assert learning.steps == twin.steps == steps
-    assert len(following.losses) == train.PARITY_STEPS
+    assert len(following.losses) == len(following.steps_ns) == sizes.parity_steps - 1
     assert not any(shuffled for _, _, shuffled in twin.epochs)
     # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
     assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
@@ -266,12 +277,30 @@ def test_it_learns_for_fewer_steps_where_rows_are_large_and_for_what_parity_need
     train: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twin, model = begun()
-    learning, following = train.learn(model, fed(), train.first_step(model, fed())[1], brief=True)
+    learning, following, _ = train.learn(model, fed(), train.first_step(model, fed())[1], sized(), brief=True)
     assert learning.steps == twin.steps == 6
     assert (len(following.losses), learning.accuracy) == (5, None)
     assert twin.evaluated == [16, 16]
     monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
-    assert train.learn(begun()[1], fed(), 1.0)[0].steps == 9
+    assert train.learn(begun()[1], fed(), 1.0, sized())[0].steps == 9
+
+
+@pytest.mark.parametrize(("parity_steps", "learn_steps", "pilots"), [(2, 2, 1), (3, 3, 1), (6, 8, 5)])
+def test_slow_steps_are_as_few_as_the_row_s_sizes_say(
+    train: Any, parity_steps: int, learn_steps: int, pilots: int
+) -> None:
+    twin, model = begun()
+    first_loss = train.first_step(model, fed())[1]
+    learning, following, _ = train.learn(model, fed(), first_loss, sized(learn_steps, parity_steps, pilots))
+    assert learning.steps == twin.steps == learn_steps
+    assert len(following.losses) == parity_steps - 1
+
+
+def test_learning_is_judged_by_fewer_samples_where_steps_are_slow(train: Any) -> None:
+    twin, model = begun()
+    few = dataclasses.replace(made.SIZES, evaluated_batches=1)
+    train.learn(model, fed(), train.first_step(model, fed())[1], lambda measure: few)
+    assert twin.evaluated == [16, 16, 16]
 
 
 ROWS = 30
@@ -299,7 +328,7 @@ def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
     train: Any, targets: Any, scores: Any, accuracy: float | None
 ) -> None:
     _, model = begun(scores=scores)
-    learning, _ = train.learn(model, fed(targets=targets), 1.0)
+    learning, *_ = train.learn(model, fed(targets=targets), 1.0, sized())
     assert learning.accuracy == accuracy
 
 
@@ -309,7 +338,7 @@ def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(tra
 
     feed = fed(dataclasses.replace(WORKLOAD, feed=turned), targets=CLASSES)
     model = SimpleNamespace(predict=lambda x, **options: np.eye(3)[x[:, 0].astype(int) % 3])
-    assert train._accuracy(model, feed) == 1.0
+    assert train._accuracy(model, feed, feed.evaluated) == 1.0
 
 
 def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
@@ -424,12 +453,14 @@ def test_a_step_of_its_own_need_not_ask_for_the_loss(train: Any) -> None:
         ({"accuracy": 1.0}, "own test_step must return its loss"),
     ],
 )
-@pytest.mark.parametrize("phase", ["learn", "run_published"])
-def test_a_step_of_its_own_is_evaluated_too(train: Any, phase: str, said: Any, complaint: str) -> None:
+@pytest.mark.parametrize(("phase", "arguments"), [("learn", (1.0, sized())), ("run_published", ([],))])
+def test_a_step_of_its_own_is_evaluated_too(
+    train: Any, phase: str, arguments: tuple[Any, ...], said: Any, complaint: str
+) -> None:
     with pytest.raises(ScenarioError, match=complaint):
-        getattr(train, phase)(silent(said), fed(), [])
+        getattr(train, phase)(silent(said), fed(), *arguments)
     with pytest.raises(ValueError, match="another"):
-        getattr(train, phase)(silent(ValueError("another")), fed(), [])
+        getattr(train, phase)(silent(ValueError("another")), fed(), *arguments)
 
 
 def test_a_loss_of_nothing_is_one_where_there_is_a_loss_or_a_step_of_its_own(train: Any) -> None:
@@ -439,4 +470,4 @@ def test_a_loss_of_nothing_is_one_where_there_is_a_loss_or_a_step_of_its_own(tra
     own: Any = WithItsOwn(Silent({"loss": 0.0}))
     own.loss = None
     for model in (own, NativeModel(Silent({"loss": 0.0}))):
-        assert train.learn(model, fed(), 1.0)[0].loss == 0
+        assert train.learn(model, fed(), 1.0, sized())[0].loss == 0

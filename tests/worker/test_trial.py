@@ -15,6 +15,7 @@ from kerasbench.protocol.measurement import (
     Parity,
     Proof,
     Resolved,
+    Sizes,
     Slice,
     Turn,
     Usage,
@@ -22,12 +23,13 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.scenario import Workload
-from kerasbench.worker import checks, trial
+from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.trial import Findings, Trial, phases_of
 from kerasbench.worker.usage import Meter
+from tests import made
 from tests.worker import stand_in_keras
 
 MS = 1_000_000
@@ -70,22 +72,56 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
     one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
-    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
+    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [], predict_on_batch=lambda x: x)
     pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
     scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
     feed = dataclasses.replace(one.feed, draws=draws)
-    one = dataclasses.replace(one, scenario=scenario, feed=feed, model=model, pipe=pipe)
+    one = dataclasses.replace(one, request=known, scenario=scenario, feed=feed, model=model, pipe=pipe)
     trial.silenced_parity(one, silenced)
     with stand_in_keras.train_module() as train:
         vars(train).update(
             first_step=lambda *given: (1, 2.0, Batch("", "")),
-            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], losses=[1.0])),
+            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[1.0]), made.SIZES),
         )
         trial.first_prediction(one, foreseen)
         trial.first_steps(one, learned)
     compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
     found = (silenced.parity, foreseen.parity, learned.parity)
     assert found == ((None, None, None) if draws else compared)
+
+
+def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
+    steps = iter([7, 5])
+    said: list[object] = []
+
+    def pilot(slice_: Slice) -> Turn | Sizes:
+        said.append(slice_)
+        return Turn(1, 0) if len(said) == 1 else made.SIZES
+
+    turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, 0), pilot=pilot)
+    one = dataclasses.replace(subject(), turns=turns)
+    assert one.sized(lambda: next(steps)) is made.SIZES
+    assert said == [Slice(1, 7), Slice(1, 5)]
+    known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
+    assert dataclasses.replace(one, request=known).sized(lambda: next(steps)) is made.SIZES
+
+
+@pytest.mark.parametrize(
+    ("left_out", "batches", "passes"), [([], [1, 16], 1), (["predict_one", "predict_all"], [16], 0)]
+)
+def test_predictions_that_would_take_too_long_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, left_out: list[str], batches: list[int], passes: int
+) -> None:
+    asked: list[object] = []
+    latency = lambda model, feed, batch, *rest: Latency(batch, [])  # noqa: E731
+    monkeypatch.setattr(predict, "time_batches", latency)
+    monkeypatch.setattr(predict, "time_passes", lambda *given: asked.append(given))
+    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    backend: Any = SimpleNamespace(synchronize=lambda model: None)
+    found = Findings(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
+    trial.predictions(dataclasses.replace(subject(), pipe=pipe, backend=backend), found)
+    assert ([one.batch for one in found.prediction], len(asked)) == (batches, passes)
 
 
 def test_parity_that_is_known_is_not_looked_for_again() -> None:

@@ -1,0 +1,153 @@
+"""How much the columns of a row do besides their slices, by what its first steps took; and how long all of it takes.
+
+Pure functions of times, so that tests can feed them sequences. A row whose steps are quick does all there is. Where
+they are slow, each phase has its share of the time that a column may take, and a stage that does not fit is left out.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import STAGES, Sizes
+from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.runs.schedule import shares
+
+TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
+NS_PER_S = 1e9
+Steps = Mapping[int, Sequence[int]]  # of each column, its place among the members: what its first steps took, in ns
+
+# What a row has whose steps are quick.
+PARITY_STEPS = 6  # enough to see another gradient, too few for chaos at aggressive learning rates
+LEARN_STEPS = 65  # the same for every backend, so that losses can be laid side by side
+LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a full batch of 52,500 takes 6 steps
+WARMUP_CALLS = 8  # of each sort of prediction: one of each input
+EVALUATED, TESTED = 1000, 1000  # samples; a pass may have as many as the publication tested
+
+# Shares of the time that a column may take (Protocol.column_max_ns). The rest is for its start and its slices of steps.
+LEARN = SILENCED = 1 / 8
+EVALUATE, PREDICT = 1 / 12, 1 / 6
+SHORT_EPOCHS = 3 / 8
+TAKE_APART = 1.0  # only where it was asked for
+LEAST_SILENCED = 2  # a second model is built and compiled for more than one loss
+
+# What phases have of steps, where they have least.
+FORWARD = 0.4  # of a step is its prediction: a third of the operations, with some margin
+SINGLE = 4.0  # a sample by itself takes so many times its share of a batch, at most all of it
+EPOCH_STEPS, LEAD_EPOCHS = 2, 4  # of a short epoch; of those before the first slice that counts
+LEAD_PASSES = 3
+PARTS_STEPS = 8  # a cycle of three ways, each with what warms it up
+
+PILOTS = 5  # steps of each column, where the first one seems slow: a hiccup shall not make a row do less
+SLOW_NS = 1_000_000_000  # so long is no hiccup
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a column's units take, in ns, by its step."""
+
+    step: float
+    train: float  # what a slice of training counts
+    epoch: float
+    one: float
+    forward: float  # a prediction of a batch
+
+
+def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
+    """Return what a column's units take at most, by its step; of a model that is not trained, by a prediction."""
+    size = workload.predict_batch or workload.batch
+    forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
+    validation = FORWARD * step_ns * math.ceil(workload.validation / workload.batch)
+    partial = step_ns * (workload.train % workload.batch) / workload.batch
+    return Units(
+        step=step_ns,
+        train=step_ns * workload.steps + validation if counts_epochs(workload.steps) else step_ns,
+        epoch=EPOCH_STEPS * step_ns + partial + validation,
+        one=forward * min(1.0, SINGLE / size),
+        forward=forward,
+    )
+
+
+def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps) -> Sizes | None:
+    """Return the sizes of a row by the steps of its columns; None: one more step of each would show more."""
+    slowest_ns = max(min(of_column) for of_column in steps_ns.values())
+    sizes = _sizes(protocol, workload, slowest_ns)
+    does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(protocol, workload, 0)
+    known = does_all or slowest_ns >= SLOW_NS or min(map(len, steps_ns.values())) >= PILOTS
+    return sizes if known else None
+
+
+def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> Sizes:
+    def fit(share: float, unit_ns: float, most: int, least: int = 1) -> int:
+        """Return how many units fit into a share."""
+        return max(least, min(most, int(share * protocol.column_max_ns / unit_ns))) if unit_ns else most
+
+    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    predict = 2 * PREDICT if workload.predicts_only else PREDICT
+    learned = max(PARITY_STEPS - 1, min(LEARN_STEPS - 1, LEARN_SAMPLES // workload.batch))
+    learned = fit(LEARN, units.step, learned)
+    silenced = fit(SILENCED, units.step, PARITY_STEPS, least=0)
+    calls = fit(predict / 2, units.forward, WARMUP_CALLS, least=2)
+    size = workload.predict_batch or workload.batch
+    passes = LEAD_PASSES + cycles
+    needed = {
+        EPOCH: (SHORT_EPOCHS, (LEAD_EPOCHS + cycles) * units.epoch),
+        ONE: (predict, (calls + cycles) * units.one),
+        BATCH: (predict, (calls + cycles) * units.forward),
+        ALL: (predict, passes * units.forward),
+        PARTS: (TAKE_APART, PARTS_STEPS * cycles * units.step),
+    }
+    if workload.predicts_only:
+        del needed[BATCH if workload.predicts_batches else ONE]  # which stands for the case
+    present = stages_of(protocol, workload)
+    return Sizes(
+        step_ns=step_ns,
+        parity_steps=1 + min(PARITY_STEPS - 1, learned),
+        learn_steps=1 + learned,
+        silenced_steps=silenced if silenced >= LEAST_SILENCED else 0,
+        evaluated_batches=fit(EVALUATE / 2, units.forward, math.ceil(EVALUATED / workload.batch)),
+        pass_batches=fit(predict / passes, units.forward, math.ceil((workload.test or TESTED) / size)),
+        warmup_calls=calls,
+        left_out=[
+            stage for stage, (share, ns) in needed.items() if stage in present and ns > share * protocol.column_max_ns
+        ],
+    )
+
+
+def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
+    """Return the stages that a row has, were its steps quick."""
+    with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
+    return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
+
+
+# What was seen besides the units themselves, on two cores.
+FILLED = 0.8  # of the time for slices, before they are precise
+STEADY_TIMES = 2.0  # the least warm-up, until it is steady
+STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
+
+
+def column_s(protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float) -> float:
+    """Return how long a column with this step will go on after its first steps, in seconds."""
+    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    ns = 0.0
+    if not workload.predicts_only:
+        ns += (sizes.parity_steps if protocol.kind == "sweep" else sizes.learn_steps) * units.step
+        ns += 2 * (1 + sizes.evaluated_batches) * units.forward
+        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
+        ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
+    unit_of = {
+        TRAIN: (0, units.train),
+        EPOCH: (LEAD_EPOCHS, units.epoch),
+        ONE: (sizes.warmup_calls, units.one),
+        BATCH: (sizes.warmup_calls, units.forward),
+        ALL: (LEAD_PASSES, sizes.pass_batches * units.forward),
+        PARTS: (0, PARTS_STEPS * units.step),
+    }
+    of_stage = shares(protocol, workload)
+    for stage in stages_of(protocol, workload):
+        if stage not in sizes.left_out:
+            lead, unit_ns = unit_of[stage]
+            slices_ns = FILLED * of_stage.get(stage, 0.2) * protocol.slices_max_ns
+            ns += lead * unit_ns + max(cycles * max(unit_ns, protocol.slice_ns), slices_ns) + STAGE_S * NS_PER_S
+    return ns / NS_PER_S

@@ -1,0 +1,101 @@
+"""How much a row does by what its first steps took, and how long that takes."""
+
+import dataclasses
+
+import pytest
+
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import Sizes
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import QUICK, SWEEP
+from kerasbench.runs import sizes
+from tests import made
+
+MS, S = 1_000_000, 1_000_000_000
+WORKLOAD = dataclasses.replace(made.workload(steps=400), batch=128, train=400 * 128)
+VALIDATED = dataclasses.replace(WORKLOAD, validation=10_000, test=10_000)
+PREDICTS = dataclasses.replace(WORKLOAD, predicts_only=True)
+
+
+def found(step_ns: int, protocol: Protocol = QUICK.protocol, workload: WorkloadDescription = WORKLOAD) -> Sizes:
+    sized = sizes.sizes_of(protocol, workload, {0: [step_ns] * sizes.PILOTS})
+    assert sized is not None
+    return sized
+
+
+@pytest.mark.parametrize("protocol", [Protocol(), QUICK.protocol, SWEEP])
+def test_a_row_whose_steps_are_quick_does_all_there_is(protocol: Protocol) -> None:
+    quick = found(20 * MS, protocol, VALIDATED)
+    assert (quick.parity_steps, quick.learn_steps, quick.silenced_steps, quick.warmup_calls) == (6, 65, 6, 8)
+    assert (quick.evaluated_batches, quick.pass_batches, quick.left_out) == (8, 79, [])
+
+
+def test_a_full_batch_learns_for_no_more_steps_than_parity_needs() -> None:
+    assert found(MS, workload=dataclasses.replace(WORKLOAD, batch=52_500, train=52_500, steps=1)).learn_steps == 6
+
+
+def test_slow_steps_are_fewer_and_stages_that_would_take_too_long_are_left_out() -> None:
+    assert found(5 * S) == Sizes(
+        step_ns=5 * S,
+        parity_steps=2,
+        learn_steps=2,
+        silenced_steps=0,
+        evaluated_batches=1,
+        pass_batches=1,
+        warmup_calls=2,
+        left_out=["epoch", "predict_batch", "predict_all"],
+    )
+    second = found(S)
+    assert (second.parity_steps, second.learn_steps, second.left_out) == (6, 8, [])
+    patient = found(5 * S, Protocol())
+    assert (patient.parity_steps, patient.learn_steps, patient.silenced_steps) == (6, 7, 6)
+    assert patient.left_out == ["epoch"]
+
+
+def test_only_stages_that_a_row_has_are_left_out() -> None:
+    assert found(10 * S, SWEEP).left_out == []
+    assert found(10 * S, workload=dataclasses.replace(WORKLOAD, steps=4)).left_out == ["predict_batch", "predict_all"]
+    assert "parts" in found(5 * S, dataclasses.replace(QUICK.protocol, parts=True)).left_out
+
+
+def test_a_model_that_is_not_trained_keeps_the_prediction_that_stands_for_it() -> None:
+    assert found(5 * S, workload=PREDICTS).left_out == ["predict_all"]
+    assert found(5 * S, workload=dataclasses.replace(PREDICTS, batch=1)).left_out == ["predict_all"]
+
+
+def test_the_slowest_column_counts_by_its_quickest_step() -> None:
+    row = {0: [MS, MS], 2: [3 * S, 2 * S]}
+    sized = sizes.sizes_of(QUICK.protocol, WORKLOAD, row)
+    assert sized is not None
+    assert sized.step_ns == 2 * S
+
+
+def test_one_hiccup_makes_no_row_do_less() -> None:
+    slow = 500 * MS
+    for steps in range(1, sizes.PILOTS):
+        assert sizes.sizes_of(QUICK.protocol, WORKLOAD, {0: [MS] * steps, 1: [slow] * steps}) is None
+    assert sizes.sizes_of(QUICK.protocol, WORKLOAD, {0: [MS], 1: [MS]}) is not None  # quick, and known at once
+    assert sizes.sizes_of(QUICK.protocol, WORKLOAD, {0: [MS], 1: [2 * S]}) is not None  # so long is no hiccup
+
+
+@pytest.mark.parametrize("workload", [WORKLOAD, VALIDATED, PREDICTS])
+@pytest.mark.parametrize("step_ns", [MS, 100 * MS, 500 * MS, S, 2 * S, 3 * S, 5 * S])
+def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, workload: WorkloadDescription) -> None:
+    sized = found(step_ns, workload=workload)
+    assert (
+        3 < sizes.column_s(QUICK.protocol, workload, sized, step_ns) < 80
+    )  # three of them and their start: five minutes
+
+
+def test_a_sweep_s_column_takes_steps_alone() -> None:
+    sized = found(S, SWEEP)
+    steps_s = sizes.column_s(SWEEP, WORKLOAD, sized, S)
+    assert steps_s < sizes.column_s(QUICK.protocol, WORKLOAD, sized, S)
+
+
+def test_what_is_taken_apart_takes_longer() -> None:
+    with_parts = dataclasses.replace(QUICK.protocol, parts=True)
+    sized = found(100 * MS, with_parts)
+    assert sizes.column_s(with_parts, WORKLOAD, sized, 100 * MS) > sizes.column_s(
+        QUICK.protocol, WORKLOAD, sized, 100 * MS
+    )
