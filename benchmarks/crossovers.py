@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kerasbench.analysis import series
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.analysis.series import Crossing, Pair, Ratios, fit
+from kerasbench.analysis.series import Crossing, Ratios, SeriesPair, fit
 from kerasbench.plan.request import parse_batches, sizes_between
 from kerasbench.protocol.columns import Column
 
@@ -65,7 +65,7 @@ def duel(
 
 
 def crossings(ratios: Ratios) -> list[Crossing]:
-    (found,) = series.duels([Pair(*COLUMNS, ratios)], MINIMAL_EFFECT)
+    (found,) = series.duels([SeriesPair(*COLUMNS, ratios)], MINIMAL_EFFECT)
     return found.crossings
 
 

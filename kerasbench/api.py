@@ -19,7 +19,7 @@ from kerasbench.analysis import versus as versions
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.versus import Change, Comparison, Versus, require_decided
+from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, svg
 from kerasbench.report import comparisons as report_versus
@@ -141,7 +141,7 @@ class Versions(Results):
 class Compared:
     """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
-    comparison: Comparison
+    comparison: RunComparison
     old: str = "old"
     new: str = "new"
 

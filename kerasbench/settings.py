@@ -29,7 +29,7 @@ BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked
 
 
 @dataclass(frozen=True)
-class Option:
+class OptionSpec:
     """How an option is written and described. Its name in Python, its type and its default are those of its field."""
 
     flag: str
@@ -41,11 +41,11 @@ class Option:
 
 
 def _many(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
-    return field(default_factory=list, metadata={"option": Option(flag, group, text, metavar, **more)})
+    return field(default_factory=list, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
 
 
 def _one(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
-    return field(default=default, metadata={"option": Option(flag, group, text, metavar, **more)})
+    return field(default=default, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
 
 
 @dataclass(frozen=True)
@@ -221,9 +221,9 @@ def options_of(command: str) -> dict[str, "dataclasses.Field[Any]"]:
     return {name: one for name, one in fields.items() if "option" in one.metadata and command in option(name).commands}
 
 
-def option(name: str) -> Option:
+def option(name: str) -> OptionSpec:
     """Return the option of a field."""
-    option: Option = Settings.__dataclass_fields__[name].metadata["option"]
+    option: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
     return option
 
 

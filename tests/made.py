@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
 from kerasbench.host import Machine
-from kerasbench.host.noise import Severity, Signal, State, Surroundings
+from kerasbench.host.noise import MachineState, Severity, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
@@ -58,9 +58,9 @@ def case(name: str = "dense", backend: str = "torch", device: Device = CPU, opti
     return Case(selected(name), backend, device, options)
 
 
-def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> State:
+def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> MachineState:
     """A quiet machine, that many seconds after it was started."""
-    quiet = State(
+    quiet = MachineState(
         at_ns=int(at_s * 1e9),
         busy_share=0.0,
         busy_s=busy_s,
@@ -73,12 +73,12 @@ def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> State:
         quota_throttled=None,
         quota_cores=None,
     )
-    return State(**(vars(quiet) | different))
+    return MachineState(**(vars(quiet) | different))
 
 
 def surroundings(
-    before: State | None = None,
-    after: State | None = None,
+    before: MachineState | None = None,
+    after: MachineState | None = None,
     child_cpu_s: float = 15.0,
     gpu: tuple[Sample, ...] | None = None,
     neighbours: tuple[int, ...] = (),

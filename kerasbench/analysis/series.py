@@ -135,9 +135,9 @@ class SizeSeries:
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
-    def pairs(self) -> "list[Pair]":
+    def pairs(self) -> "list[SeriesPair]":
         """The columns that are compared, with the ratio at each size at which both were measured."""
-        pairs = [Pair(a, b, self._ratios(a, b)) for a, b in combinations(self.columns, 2) if _comparable(a, b)]
+        pairs = [SeriesPair(a, b, self._ratios(a, b)) for a, b in combinations(self.columns, 2) if _comparable(a, b)]
         return [pair for pair in pairs if pair.ratios]
 
     def _ratios(self, a: Column, b: Column) -> "Ratios":
@@ -153,7 +153,7 @@ class SizeSeries:
         return proven or [(size, ratio) for size, ratio in ratios if ratio.trials == most]
 
 
-class Pair(NamedTuple):
+class SeriesPair(NamedTuple):
     """Two series that are compared: the ratio of their times, a over b, at each size."""
 
     a: Column
@@ -223,7 +223,7 @@ def _comparable(a: Column, b: Column) -> bool:
     return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
 
 
-def duels(pairs: Sequence[Pair], effect: float) -> list[SeriesComparison]:
+def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
     """Return who is slower at which size, of all pairs judged together, and where they cross."""
     all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect))
     comparisons = []

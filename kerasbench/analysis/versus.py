@@ -34,7 +34,7 @@ RATE = "/s"
 
 
 @dataclass(frozen=True)
-class Pair:
+class VersionPair:
     """The columns of base and head in a row, which differ by their interpreter alone."""
 
     row: Row
@@ -74,7 +74,7 @@ class Pair:
 class Difference:
     """A figure of base and head."""
 
-    pair: Pair
+    pair: VersionPair
     metric: str
     base: Estimate
     head: Estimate
@@ -95,7 +95,7 @@ class Versus:
     base: str
     head: str
     effect: float  # the smallest difference that counts
-    pairs: list[Pair]
+    pairs: list[VersionPair]
     differences: list[Difference]
 
     def of(self, metric: str) -> list[Difference]:
@@ -107,7 +107,7 @@ class Versus:
         return [one for one in self.differences if one.verdict is Verdict.SLOWER]
 
     @property
-    def broken(self) -> list[tuple[Pair, Failure]]:
+    def broken(self) -> list[tuple[VersionPair, Failure]]:
         """Where the head fails, or computes something else, and the base does not."""
         return [(pair, pair.broken) for pair in self.pairs if pair.broken is not None]
 
@@ -172,18 +172,19 @@ def versus(summary: Summary) -> list[Versus]:
     return comparisons
 
 
-def _pairs(row: Row, base: str, head: str) -> list[Pair]:
+def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
     common = dict.fromkeys(
         column.paired
         for column in row.cases
         if column.options.environment in (base, head) and not column.options.control
     )
     return [
-        Pair(row, column.with_options(environment=base), column.with_options(environment=head)) for column in common
+        VersionPair(row, column.with_options(environment=base), column.with_options(environment=head))
+        for column in common
     ]
 
 
-def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Difference]:
+def _differences(pairs: Sequence[VersionPair], metric: str, effect: float) -> list[Difference]:
     differences = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
     is_rate = BY_NAME[metric].unit == RATE
     costs = [None if one.withheld else (one.ratio.inverse if is_rate else one.ratio) for one in differences]
@@ -195,7 +196,7 @@ def _differences(pairs: Sequence[Pair], metric: str, effect: float) -> list[Diff
     return found
 
 
-def _unjudged(pair: Pair, metric: str) -> Difference | None:
+def _unjudged(pair: VersionPair, metric: str) -> Difference | None:
     """Return a figure of a pair without its verdict; None where base or head have none."""
     cases = pair.row.cases
     if pair.base not in cases or pair.head not in cases:
@@ -263,7 +264,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """What became of every case."""
 
     changes: list[Change]
@@ -298,7 +299,7 @@ class Comparison:
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
-def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
+def compare(old: Sequence[Record], new: Sequence[Record]) -> RunComparison:
     """Compare the training step of every case: Welch's interval on logarithms, over the runs of each side.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
@@ -310,7 +311,7 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
     changes = [_change(case, before, after, is_one_machine) for case in before.cases if case in after.cases]
     effect = max(before.minimal_effect, after.minimal_effect)
     judgements = iter(judge_all([change.ratio for change in changes if not change.why], effect))
-    return Comparison(
+    return RunComparison(
         changes=[one if one.why else one.judged(next(judgements)) for one in changes],
         added=[case for case in after.cases if case not in before.cases],
         vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],

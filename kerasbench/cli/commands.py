@@ -290,7 +290,7 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     from kerasbench import backends as known
     from kerasbench import events
     from kerasbench.environments import interpreters
-    from kerasbench.environments.doctor import Severity, diagnose, gather
+    from kerasbench.environments.doctor import Gravity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import request
     from kerasbench.report.listing import diagnosis_as_data, diagnosis_as_text
@@ -306,7 +306,7 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     print_document(
         (json.dumps(data, indent=2, ensure_ascii=False) if as_json else diagnosis_as_text(facts, findings)) + "\n"
     )
-    return EXIT_USAGE if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
+    return EXIT_USAGE if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 
 @command("new", Argument(["file"], metavar="FILE.py", type=Path, text="The file to write. It must not exist yet."))

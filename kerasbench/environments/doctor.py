@@ -18,7 +18,7 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
-from kerasbench.host.noise import WORDS, State, WarningKind
+from kerasbench.host.noise import WORDS, MachineState, WarningKind
 from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
 from kerasbench.processes import questions
 from kerasbench.processes import variables as children_variables
@@ -91,7 +91,7 @@ class MachineFacts:
 
     fingerprint: Machine
     system: str
-    state: State
+    state: MachineState
     cards: list[Card]  # what the NVIDIA driver lists
     makers: list[str]  # of the display controllers on the bus
     apple_silicon: bool  # whatever the interpreter was built for
@@ -161,7 +161,7 @@ def held_back(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
 
 
-class Severity(StrEnum):
+class Gravity(StrEnum):
     ERROR = "error"  # a backend or a device cannot be used
     WARNING = "warning"  # it can, but not as well or not as comparably as it might
     NOTE = "note"  # worth knowing; nothing to fix
@@ -171,7 +171,7 @@ class Severity(StrEnum):
 class Problem:
     """One thing that is wrong."""
 
-    severity: Severity
+    severity: Gravity
     backend: str  # empty: it is the machine
     cause: str
     remedy: str = ""
@@ -206,12 +206,12 @@ def update_driver(cuda: int) -> str:
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An interpreter that does not answer, or is too old or too new."""
     if isinstance(backend.inventory, Failure):
-        yield Problem(Severity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
+        yield Problem(Gravity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
     elif backend.too_new and not backend.installed:
         cause = f"Python {backend.inventory.python} is newer than the frameworks' wheels"
         newest = ".".join(map(str, NEWEST_PYTHON))
         yield Problem(
-            Severity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
+            Gravity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
         )
 
 
@@ -220,7 +220,7 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
     wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
     if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
-        severity = Severity.ERROR if backend.source else Severity.NOTE
+        severity = Gravity.ERROR if backend.source else Gravity.NOTE
         cause = f"{backend.name} is not installed in {backend.inventory.prefix}"
         yield Problem(severity, backend.name, cause, install(facts, backend), True)
 
@@ -230,7 +230,7 @@ def old_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     version = backend.packages.get("keras")
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
-        yield Problem(Severity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
+        yield Problem(Gravity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
 
 
 def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -240,7 +240,7 @@ def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     version = backend.packages.get("keras", newest)
     if backend.installed and version != newest:
         cause = f"keras {version} here and {newest} elsewhere: columns would differ by more than backends"
-        yield Problem(Severity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
+        yield Problem(Gravity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
 
 
 def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -250,7 +250,7 @@ def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         last = backend.probe.detail.strip().splitlines()[-1:]
         if last and last[0] not in backend.probe.cause:
             cause += f" ({last[0]})"
-        yield Problem(Severity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
+        yield Problem(Gravity.ERROR, backend.name, cause, install(facts, backend, "--force-reinstall"), True)
 
 
 # NVIDIA GPUs: the driver, the wheels, what hides a card.
@@ -263,7 +263,7 @@ def package_missing(facts: Facts) -> Iterator[Problem]:
             f"there is an NVIDIA driver, but {PACKAGE} is not installed: no trial on its GPUs is watched for heat and "
             "other processes, or proves which card it ran on"
         )
-        yield Problem(Severity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
+        yield Problem(Gravity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
 
 
 def driver_missing(facts: Facts) -> Iterator[Problem]:
@@ -271,7 +271,7 @@ def driver_missing(facts: Facts) -> Iterator[Problem]:
     if NVIDIA in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
-        yield Problem(Severity.WARNING, "", cause, remedy)
+        yield Problem(Gravity.WARNING, "", cause, remedy)
 
 
 def cpu_wheel(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -280,7 +280,7 @@ def cpu_wheel(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         cause = f"this {backend.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
         has_cuda = nvidia.cuda_of(facts.machine.cards) is not None
         remedy = create(backend.name, "--cuda") if has_cuda else update_driver(min(OLDEST_DRIVER))
-        yield Problem(Severity.WARNING, backend.name, cause, remedy, has_cuda)
+        yield Problem(Gravity.WARNING, backend.name, cause, remedy, has_cuda)
 
 
 def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -292,7 +292,7 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         driver = facts.machine.cards[0].driver
         cause = f"this {backend.name} is built for CUDA {wanted}, which driver {driver} does not speak"
         remedy = update_driver(wanted) if spoken is None else create(backend.name, "--cuda")
-        yield Problem(Severity.ERROR, backend.name, cause, remedy, spoken is not None)
+        yield Problem(Gravity.ERROR, backend.name, cause, remedy, spoken is not None)
 
 
 def hidden(facts: Facts) -> Iterator[Problem]:
@@ -302,7 +302,7 @@ def hidden(facts: Facts) -> Iterator[Problem]:
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
     if value is not None and shown < cards:
         cause = f"{VISIBLE}={value} shows {shown} of {cards} NVIDIA GPUs"
-        yield Problem(Severity.NOTE, "", cause, f"unset {VISIBLE}", True)
+        yield Problem(Gravity.NOTE, "", cause, f"unset {VISIBLE}", True)
 
 
 def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -311,7 +311,7 @@ def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     fits = wanted is not None and spoken is not None and wanted <= spoken
     if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
-        yield Problem(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
+        yield Problem(Gravity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
 def exclusive(facts: Facts) -> Iterator[Problem]:
@@ -321,7 +321,7 @@ def exclusive(facts: Facts) -> Iterator[Problem]:
             "a card is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another, so their ratios "
             "are not by slices in turn"
         )
-        yield Problem(Severity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
+        yield Problem(Gravity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
 
 def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -331,7 +331,7 @@ def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     concerned = backend.cuda is not None or (backend.installed and isinstance(backend.probe, Failure))
     if facts.machine.cards and both and concerned:
         cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
-        yield Problem(Severity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
+        yield Problem(Gravity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
 
 
 # Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
@@ -342,7 +342,7 @@ def rosetta(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     if facts.translated(backend):
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
         remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
-        yield Problem(Severity.ERROR, backend.name, cause, remedy)
+        yield Problem(Gravity.ERROR, backend.name, cause, remedy)
 
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -357,11 +357,11 @@ def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     least, below = METAL_NEEDS_TENSORFLOW
     if metal and numbers and (numbers >= below or (numbers >= least and release(metal) < OLDEST_METAL)):
         cause = f"{METAL_PLUGIN} {metal} cannot be loaded by TensorFlow {version}, and stops its import"
-        yield Problem(Severity.ERROR, backend.name, cause, remedy, True)
+        yield Problem(Gravity.ERROR, backend.name, cause, remedy, True)
     if backend.installed and not metal and not backend.sees_gpu:
         ends = ", which ends at Python 3.12" if ended else ""
         cause = f"TensorFlow sees no Apple GPU without {METAL_PLUGIN}{ends}"
-        yield Problem(Severity.WARNING, backend.name, cause, remedy, True)
+        yield Problem(Gravity.WARNING, backend.name, cause, remedy, True)
 
 
 def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -371,34 +371,34 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     metal, mps, jax = (backend.packages.get(name, "") for name in ("jax-metal", "jax-mps", "jax"))
     if metal:
         cause = f"jax-metal {metal} is broken since JAX 0.5.1 and no longer maintained"
-        yield Problem(Severity.ERROR, backend.name, cause, create("jax"), True)
+        yield Problem(Gravity.ERROR, backend.name, cause, create("jax"), True)
     if mps and jax and release(mps)[:2] != release(jax)[:2]:
         major, minor = release(mps)[:2]
         cause = f"jax-mps {mps} needs JAX {major}.{minor}, this is {jax}"
         command = pip(backend.interpreter, f"jax>={major}.{minor},<{major}.{minor + 1}")
-        yield Problem(Severity.ERROR, backend.name, cause, command, True)
+        yield Problem(Gravity.ERROR, backend.name, cause, command, True)
     lacks = backend.installed and not (mps or metal) and not backend.sees_gpu
     if lacks and facts.machine.macos >= MPS_MACOS:
         cause = "JAX sees no Apple GPU without jax-mps"
-        yield Problem(Severity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
+        yield Problem(Gravity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
 
 
 def old_mac(facts: Facts) -> Iterator[Problem]:
     """An Intel Mac, for which the frameworks have ended, or a macOS for which some wheels have."""
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
         cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
-        yield Problem(Severity.WARNING, "", cause, "measure on another machine")
+        yield Problem(Gravity.WARNING, "", cause, "measure on another machine")
     elif facts.machine.apple_silicon and facts.machine.macos and facts.machine.macos < MPS_MACOS:
         version = ".".join(map(str, facts.machine.macos))
         cause = f"macOS {version}: jax-mps and torch from 2.12 on need macOS 14"
-        yield Problem(Severity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
+        yield Problem(Gravity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
 
 
 def fallback(facts: Facts) -> Iterator[Problem]:
     """A variable that has torch run on the CPU what it lacks on the Apple GPU."""
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that torch lacks on the Apple GPU run on the CPU; the tables name them"
-        yield Problem(Severity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
+        yield Problem(Gravity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
 
 
 # What surrounds a measurement: power, heat, quotas, variables of the shell.
@@ -408,11 +408,11 @@ def restless(facts: Facts) -> Iterator[Problem]:
     """What speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
         words = WORDS[WarningKind(signal.name)]
-        yield Problem(Severity.WARNING, "", signal.reason, words.remedy, words.is_command)
+        yield Problem(Gravity.WARNING, "", signal.reason, words.remedy, words.is_command)
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
         cause = f"macOS reports thermal pressure, level {level}"
-        yield Problem(Severity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
+        yield Problem(Gravity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
 
 
 def variables(facts: Facts) -> Iterator[Problem]:
@@ -423,7 +423,7 @@ def variables(facts: Facts) -> Iterator[Problem]:
         keepable = ",".join(name for name in others if name not in own_names())
         cause = f"set in this shell, and kept from trials because they change figures: {', '.join(others)}"
         remedy = f"leave it so, or measure with {KEEP} {keepable}" if keepable else ""
-        yield Problem(Severity.NOTE, "", cause, remedy)
+        yield Problem(Gravity.NOTE, "", cause, remedy)
 
 
 MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
@@ -449,14 +449,14 @@ BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = 
     metal_plugin,
     jax_plugin,
 )
-GRAVEST_FIRST = list(Severity)
+GRAVEST_FIRST = list(Gravity)
 
 
 def diagnose(facts: Facts) -> list[Problem]:
     """Return what every rule finds, the gravest first. What one command fixes for several backends is said once."""
     found = [finding for rule in BACKEND_RULES for backend in facts.backends for finding in rule(facts, backend)]
     found += [finding for rule in MACHINE_RULES for finding in rule(facts)]
-    explained = {finding.backend for finding in found if finding.severity is Severity.ERROR}
+    explained = {finding.backend for finding in found if finding.severity is Gravity.ERROR}
     for backend in facts.backends:
         if backend.name not in explained:
             found += does_not_load(facts, backend)

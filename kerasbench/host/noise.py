@@ -28,7 +28,7 @@ CLOCK_SHARE_INVALID = 0.75  # of the highest SM clock that this run has seen on 
 
 
 @dataclass(frozen=True)
-class State:
+class MachineState:
     """A machine at one moment. None: not reported by this system."""
 
     at_ns: int
@@ -44,12 +44,12 @@ class State:
     quota_cores: float | None
 
 
-def observe(sample_s: float = SAMPLE_S) -> State:
+def observe(sample_s: float = SAMPLE_S) -> MachineState:
     """Look at this machine for so many seconds."""
     busy_share = psutil.cpu_percent(interval=sample_s) / 100
     spent = psutil.cpu_times()
     apple = sys.platform == "darwin"
-    return State(
+    return MachineState(
         at_ns=time.monotonic_ns(),
         busy_share=busy_share,
         busy_s=busy_seconds(spent._asdict()),
@@ -126,15 +126,15 @@ class Surroundings:
     """What the parent saw around one trial: but for the GPU's, it is the same for all trials of a block."""
 
     waited_s: float  # for the machine to cool down
-    before: State
-    after: State
+    before: MachineState
+    after: MachineState
     child_cpu_s: float  # of all children of the block
     gpu: list[Sample] | None  # one a second; None: the trial was not on an NVIDIA GPU
     gpu_neighbours: list[int]  # processes that were on the card before
     card: str = ""  # UUID of the NVIDIA card that was asked for; empty: not reported
 
 
-def of_machine(state: State, cores: int) -> list[Signal]:
+def of_machine(state: MachineState, cores: int) -> list[Signal]:
     """Return what speaks against this machine before anything is measured."""
     signals = _graded("load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, "{:.0%} of the CPU in use")
     if state.on_battery:

@@ -17,9 +17,9 @@ from kerasbench.analysis.versus import (
     ONE,
     THROUGHPUT,
     Change,
-    Comparison,
     Difference,
-    Pair,
+    RunComparison,
+    VersionPair,
     Versus,
 )
 from kerasbench.protocol.columns import AT
@@ -42,7 +42,7 @@ BESIDE = "beside"
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def changes(found: Comparison, old: str, new: str) -> Page:
+def changes(found: RunComparison, old: str, new: str) -> Page:
     """Return what became of every case between two sets of results."""
     lines = []
     for title, cases in (("New", found.added), ("No longer measured", found.vanished)):
@@ -75,7 +75,7 @@ def _verdict(verdict: Verdict | None, of_memory: bool = False) -> Cell:
     return EMPTY if verdict is None else Cell(words.get(verdict, verdict), strong=verdict in DECIDED)
 
 
-def _change_notes(found: Comparison) -> Iterator[str]:
+def _change_notes(found: RunComparison) -> Iterator[str]:
     if found.overall is not None:
         cases = count(len(found.changes), "case")
         yield f"Geometric mean of new / old over {cases}: {found.overall:.3f}."
@@ -185,7 +185,7 @@ def _undecided(found: Versus) -> Iterator[str]:
             yield f"{_case(pair)}: not compared, {found.base} has no figure: {failure.code}: {failure.cause}."
 
 
-def _case(pair: Pair) -> str:
+def _case(pair: VersionPair) -> str:
     return f"{pair.row.label} {pair.name}"
 
 

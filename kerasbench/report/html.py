@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.versus import Comparison
+from kerasbench.analysis.versus import RunComparison
 from kerasbench.report import answer, comparisons, explanation, page, svg
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import SPELLED, case_name
@@ -176,7 +176,7 @@ def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
     return [blanked(line) for line in lines]
 
 
-def of_comparison(found: Comparison) -> list[str]:
+def of_comparison(found: RunComparison) -> list[str]:
     """Return how many cases became faster or slower, and which became slower or fail now."""
     counts = Counter(one.verdict for one in found.changes)
     faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]

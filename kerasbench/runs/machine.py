@@ -10,7 +10,7 @@ from functools import partial
 import psutil
 
 from kerasbench.host import nvidia
-from kerasbench.host.noise import State, Surroundings, cool_down, observe, of_surroundings, top_clock
+from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_surroundings, top_clock
 from kerasbench.processes.outcome import Outcome, shown
 from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
@@ -109,7 +109,7 @@ Outcomes = Sequence[Outcome | None]
 class MachineMonitor:
     """Watches the machine around each block, by its counters and NVIDIA's driver, and finds what disturbed trials."""
 
-    look: Callable[[float], State] = observe
+    look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
 

@@ -13,7 +13,7 @@ from kerasbench.analysis.cases import judge_cases, summarize_case
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import OnEvent, RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, Waiting
-from kerasbench.host.noise import State, booted_s, of_machine
+from kerasbench.host.noise import MachineState, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
@@ -39,7 +39,7 @@ from kerasbench.runs.schedule import Between, StopReason
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
 
-def new_record(planned: Plan, state: State) -> Record:
+def new_record(planned: Plan, state: MachineState) -> Record:
     """Return the record of a run of which nothing has been measured yet."""
     cases = [*planned.cases, *(case for case, _ in planned.absent)]
     entries = {id(case.selected.entry): case.selected.entry for case in cases}.values()
@@ -301,7 +301,7 @@ class Run:
     launch: Launch
     monitor: MachineMonitor
     on_event: OnEvent
-    state: State  # of the machine before the first child
+    state: MachineState  # of the machine before the first child
     earlier: Record | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
     interpreter: Callable[[Environment], str] = lambda environment: ""

@@ -16,7 +16,7 @@ from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Message, OnEvent
 from kerasbench.host import Machine
 from kerasbench.host.lock import machine_lock
-from kerasbench.host.noise import State, observe
+from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, duration, request
 from kerasbench.plan.cases import Plan, Probes
 from kerasbench.plan.catalog import Selected
@@ -163,7 +163,7 @@ class Inventory:
     """What there is on this machine."""
 
     here: Machine
-    state: State  # before the first child: what others do, not what we do
+    state: MachineState  # before the first child: what others do, not what we do
     probes: dict[Environment, ProbeReport | Failure]
     selected: list[Selected]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from kerasbench.analysis.estimates import LogEstimate, estimate
 from kerasbench.analysis.series import (
     FIT_TOLERANCE,
-    Pair,
     Ratios,
     SeriesComparison,
+    SeriesPair,
     SizeSeries,
     duels,
     fit,
@@ -62,7 +62,7 @@ def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[floa
 
 def duel(found: Ratios) -> SeriesComparison:
     """Return two series' duel, judged by itself."""
-    (only,) = duels([Pair(A, B, found)], EFFECT)
+    (only,) = duels([SeriesPair(A, B, found)], EFFECT)
     return only
 
 
@@ -185,7 +185,7 @@ def test_signs_are_corrected_for_the_number_of_all_that_a_page_has() -> None:
     assert signs([border], EFFECT) == [-1]
     assert signs([border, *[unclear] * 20], EFFECT) == [0] * 21
     clear = ratios({1: 2.0, 8: 0.5})
-    many = duels([Pair(A, B, clear), *[Pair(A, B, [(1.0, unclear)])] * 20], EFFECT)
+    many = duels([SeriesPair(A, B, clear), *[SeriesPair(A, B, [(1.0, unclear)])] * 20], EFFECT)
     assert [one.signs for one in many] == [[1, -1], *[[0]] * 20]
 
 

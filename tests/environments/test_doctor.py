@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from kerasbench.backends import Target
 from kerasbench.cli.commands import create
 from kerasbench.environments import doctor
-from kerasbench.environments.doctor import Facts, Severity, diagnose
+from kerasbench.environments.doctor import Facts, Gravity, diagnose
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
@@ -105,7 +105,7 @@ def test_nothing_is_said_of_a_machine_in_good_order(name: str) -> None:
 def test_the_gravest_is_said_first() -> None:
     facts = cases.gone(cases.load("m1"), "torch")
     facts = cases.installed(cases.in_state(facts, on_battery=True), "jax", {"jax-metal": "0.1.1"})
-    assert [finding.severity for finding in diagnose(facts)] == [Severity.ERROR, Severity.WARNING, Severity.NOTE]
+    assert [finding.severity for finding in diagnose(facts)] == [Gravity.ERROR, Gravity.WARNING, Gravity.NOTE]
 
 
 def test_what_one_command_mends_for_several_backends_is_said_once() -> None:
