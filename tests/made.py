@@ -192,6 +192,14 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
     )
 
 
+def partial(found: Measurement) -> Measurement:
+    """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
+    training = dataclasses.replace(trained(found), epochs=[], epoch_steps=0, again_ns=[])
+    return dataclasses.replace(
+        found, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
+    )
+
+
 def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch workload, whose slices count whole epochs of one step."""
     made = measurement(steps=1)

@@ -4,9 +4,10 @@ That is judged by the losses of their first steps, from the same weights; where 
 by what it predicts with them.
 """
 
+import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, learned, mean_interval
@@ -14,7 +15,7 @@ from kerasbench.analysis.metrics import BY_NAME, Metric
 from kerasbench.analysis.moderation import Priors
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.measurement import Measurement, Parity, Resolved
+from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
@@ -153,7 +154,26 @@ def summarize_case(trials: Iterable[TrialRecord]) -> CaseSummary:
     counting = [trial for trial in everything if not trial.crowded] or everything
     failures = [trial.failure for trial in counting if trial.failure is not None]
     measured = [(trial, trial.measurement) for trial in counting if trial.measurement is not None]
-    return CaseSummary(measured, failures[-1] if failures else None)
+    return CaseSummary(_with_epochs(measured), failures[-1] if failures else None)
+
+
+def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tuple[TrialRecord, Measurement]]:
+    """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
+
+    Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
+    are still pairs. A trial's own record shows that it has none.
+    """
+    known: Training | None = None
+    whole = []
+    for trial, measurement in trials:
+        own, found = measurement.training, measurement
+        if own is not None and own.epochs:
+            known = own
+        elif own is not None and own.unit == "step" and trial.measures_epochs and known is not None:
+            lent = dataclasses.replace(own, epochs=known.epochs, epoch_steps=known.epoch_steps)
+            found = dataclasses.replace(measurement, training=lent)
+        whole.append((trial, found))
+    return whole
 
 
 FULL = {"float32", "float64"}

@@ -10,6 +10,7 @@ from kerasbench.protocol.measurement import (
     Measurement,
     epoch_ns,
     epoch_overhead_ns,
+    leaves_out,
     steady_epoch_ns,
     steady_step_ns,
     step_ns,
@@ -87,6 +88,11 @@ def _predict_s(measurement: Measurement) -> float | None:
     return published.predict_ns[-1] / NS_PER_S if published and published.predict_ns else None
 
 
+def _overhead_ms(trial: TrialRecord) -> float | None:
+    """Return what the trial's own short epochs say, not those of an earlier one that may stand in for them."""
+    return _ms(epoch_overhead_ns(trial.measurement)) if trial.measurement else None
+
+
 def _ms(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
@@ -155,10 +161,20 @@ def _cold(read: Read) -> Read:
     return lambda trial, measurement: read(trial, measurement) if trial.started_alone else None
 
 
+def _whole(read: Read) -> Read:
+    """Return what reads a peak of those trials alone that left nothing out."""
+    return lambda trial, measurement: read(trial, measurement) if _is_whole(trial, measurement) else None
+
+
+def _is_whole(trial: TrialRecord, measurement: Measurement) -> bool:
+    predicts = bool(measurement.prediction) or measurement.throughput is not None
+    return predicts or not trial.measures_epochs or leaves_out(measurement, "predict_all")
+
+
 METRICS = (
     Metric("train_step_ms", "ms", "Training step", lambda t, m: None if epoch_ns(m) is None else _ms(step_ns(m))),
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
-    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _ms(epoch_overhead_ns(m)), mean, difference=True),
+    Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _overhead_ms(t), mean, difference=True),
     Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
     Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
@@ -188,8 +204,8 @@ METRICS = (
     _latency("One batch, median", "predict_batch_p50_ms", batched, 0.5, 2),
     _latency("One batch, 90th percentile", "predict_batch_p90_ms", batched, 0.9, 2),
     Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
-    Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB),
-    Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: _device_mib(m)),
+    Metric("peak_rss_mib", "MiB", "Peak memory of the process", _whole(lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB)),
+    Metric("peak_device_mib", "MiB", "Peak memory on the device", _whole(lambda t, m: _device_mib(m))),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss if m.learning else None, mean),
     Metric(
         "final_accuracy",

@@ -45,6 +45,11 @@ class BlockRatio:
     disturbed: bool = False  # others used the machine in so many cycles that too few are left without them
 
     @property
+    def of_one_cycle(self) -> float:
+        """The variance of its logarithm by a single cycle's slices."""
+        return (self.error or 0.0) ** 2 * self.slices
+
+    @property
     def inverse(self) -> "BlockRatio":
         return dataclasses.replace(self, log=-self.log)
 
@@ -77,7 +82,7 @@ def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
 
     An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
     """
-    logs = [log for one, other in _in_common(a, b) if (log := _log_of_means(one[1], other[1])) is not None]
+    logs = [log for one, other in in_common(a, b) if (log := _log_of_means(one[1], other[1])) is not None]
     return math.exp(statistics.fmean(logs)) if logs else None
 
 
@@ -160,16 +165,42 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     """
     if more < 0:
         return steps
+    above, below = _sides(columns, more, steps, short)
+    share = _share(above, below)
+    known = steps.error is not None and short.error is not None
+    error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
+    disturbed = steps.disturbed or short.disturbed
+    return BlockRatio(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
+
+
+def share_of_epochs(a: Measurement, b: Measurement) -> float:
+    """Return the share of the short epochs in the ratio of two steps: its derivative by theirs; 0 where none matter."""
+    if not _epochs_comparable(a, b):
+        return 0.0
+    ours, theirs = a.training, b.training
+    assert ours is not None and theirs is not None
+    steps, short = by_slices(ours.slices, theirs.slices), by_slices(ours.epochs, theirs.epochs)
+    more = a.full_steps_per_epoch - ours.epoch_steps
+    if steps is None or short is None or more < 0:
+        return 0.0
+    return _share(*_sides((ours, theirs), more, steps, short))
+
+
+Side = tuple[float, float]  # the short epoch and the other steps
+
+
+def _sides(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> tuple[Side, Side]:
+    """Return what is above and below the line of that ratio."""
     medians_ns = [statistics.median(slice_.unit_ns for slice_ in one.epochs) for one in columns]
     epoch_ns = statistics.geometric_mean(medians_ns)
     steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
-    share = (above[0] / sum(above) + below[0] / sum(below)) / 2  # of the short epochs in the ratio: its derivative
-    known = steps.error is not None and short.error is not None
-    error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
-    disturbed = steps.disturbed or short.disturbed
-    return BlockRatio(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
+    return above, below
+
+
+def _share(above: Side, below: Side) -> float:
+    return (above[0] / sum(above) + below[0] / sum(below)) / 2
 
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
@@ -235,11 +266,11 @@ def ratio_of(
     """
     if a.failure is not None or b.failure is not None:
         return None
-    pairs, known = _in_common(a, b), BY_NAME[metric]
+    pairs, known = in_common(a, b), BY_NAME[metric]
     direct = None
     if pairs:
-        prior = priors.of(metric, _is_one_backend(pairs[0])) if priors else None
-        direct = _over_sittings(list(_by_sitting(pairs, known).values()), _scatter_of(pairs[0], metric), prior)
+        prior = priors.of(metric, is_one_backend(pairs[0])) if priors else None
+        direct = _over_sittings(list(_by_sitting(pairs, known).values()), assumed_scatter(pairs[0], metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
@@ -251,9 +282,9 @@ def ratio_of(
 
 def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
     """Return the ratio a/b of a metric by the blocks of each sitting alone."""
-    pairs = _in_common(row.cases[a], row.cases[b])
+    pairs = in_common(row.cases[a], row.cases[b])
     ratios = {
-        sitting: over_blocks(blocks, _scatter_of(pairs[0], metric))
+        sitting: over_blocks(blocks, assumed_scatter(pairs[0], metric))
         for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
     }
     return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
@@ -274,7 +305,7 @@ def _by_way_of(
     """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
     products = []
     for c in others:
-        if c is a or c is b or min(len(_in_common(a, c)), len(_in_common(c, b))) < least:
+        if c is a or c is b or min(len(in_common(a, c)), len(in_common(c, b))) < least:
             continue
         first, second = ratio_of(a, c, metric, (), priors), ratio_of(c, b, metric, (), priors)
         if first is not None and second is not None:
@@ -284,7 +315,7 @@ def _by_way_of(
 
 def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
     """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
-    blocks = _blocks(_in_common(a, b), BY_NAME[metric])
+    blocks = _blocks(in_common(a, b), BY_NAME[metric])
     errors = [one.error for one in blocks if one.error is not None]
     if len(blocks) < 2 or len(errors) < len(blocks):
         return None
@@ -292,7 +323,7 @@ def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
     return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
 
 
-def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+def in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
     """Return the trials of each block that both cases had."""
     others = {trial.block: (trial, measurement) for trial, measurement in b.trials if trial.block}
     return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
@@ -301,9 +332,8 @@ def _in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, Meas
 def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> list[BlockRatio]:
     """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
     ratios = []
-    compare = _BY_SLICES.get(metric.name)
     for a, b in pairs:
-        ratio = compare(a[1], b[1]) if compare else None
+        ratio = of_trials(a[1], b[1], metric.name)
         if ratio is None:
             ours, theirs = metric.read(*a), metric.read(*b)
             if ours is not None and theirs is not None and min(ours, theirs) > 0:
@@ -311,6 +341,12 @@ def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric
         if ratio is not None:
             ratios.append(ratio)
     return ratios
+
+
+def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
+    """Return the ratio of two trials of a block by their slices; None where the metric or a trial has none."""
+    compare = _BY_SLICES.get(metric)
+    return compare(a, b) if compare else None
 
 
 def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
@@ -368,13 +404,15 @@ def typical_scatter(metric: str) -> float:
     return SCATTERS.get(metric, TYPICAL_SCATTER)
 
 
-def _scatter_of(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
-    if not _is_one_backend(pair):
+def assumed_scatter(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
+    """Return by how much the ratio of these two is assumed to differ from block to block."""
+    if not is_one_backend(pair):
         return typical_scatter(metric)
     return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
 
 
-def _is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
+def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
+    """Tell whether both are columns of one backend on one device."""
     (a, _), (b, _) = pair
     return (a.backend, a.device.label) == (b.backend, b.device.label)
 
@@ -397,7 +435,7 @@ def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
 
 def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
     """Return the ratio of two cases in each block that both had."""
-    return _blocks(_in_common(*pair), BY_NAME[metric])
+    return _blocks(in_common(*pair), BY_NAME[metric])
 
 
 def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:

@@ -22,6 +22,7 @@ from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
 
 POWER = 0.9  # how often a difference that a plan calls detectable is called
+RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 
 
@@ -193,6 +194,7 @@ class Eta:
             spent = self._spent_s.get(case.key, [])
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
-                each_s = sum(spent) / len(spent) if spent else guess_s
+                recent = spent[-RECENT:]
+                each_s = sum(recent) / len(recent) if recent else guess_s
                 total_s += each_s * max(0, rounds - self._rounds[case.key])
         return total_s

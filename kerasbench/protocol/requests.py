@@ -101,6 +101,10 @@ class Protocol:
     warmup_slices: int | None = None
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
+    # What later trials of a case may leave out, because it is known well enough:
+    repeats: bool = True  # the first step's call over again, which tells what of it was compiling
+    epochs: bool = True  # short epochs
+    predicts: bool = True  # predictions of a model that is trained
 
 
 @dataclass(frozen=True)

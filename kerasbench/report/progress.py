@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from kerasbench import events
-from kerasbench.analysis.cases import headline_of
+from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
@@ -246,6 +246,8 @@ def _outcome(trial: TrialRecord) -> str:
     unit = "step" if trial.measurement.training else "prediction"
     shown = BY_NAME[headline_of([trial])]  # what the table has, too
     value = shown.read(trial, trial.measurement)
+    if value is None:  # it has left out what an epoch costs once
+        value = BY_NAME[STEADY].read(trial, trial.measurement)
     step = f"{three_digits(value)} {shown.unit}/{unit}" if value is not None else "measured"
     if not trial.noise:
         return step

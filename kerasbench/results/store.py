@@ -15,7 +15,7 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.measurement import Measurement, step_ns
+from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
 from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
 JOURNAL = ".jsonl"
@@ -275,7 +275,8 @@ def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sequence[o
             yield latency.slices
     else:
         yield training.slices
-        if training.unit == "step" and measures_epochs:
+        left_out = leaves_out(measured, "epoch") or not measured.prediction  # in slow rows, and in later trials
+        if training.unit == "step" and measures_epochs and not left_out:
             yield training.epochs
         if training.parts is not None:
             yield from (training.epochs, training.parts.arrays, training.parts.ready, training.parts.bare)

@@ -35,6 +35,7 @@ from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.machine import MachineMonitor, memory_budget, processors
 from kerasbench.runs.schedule import Between, StopReason
+from kerasbench.runs.worth import EVERY, Portion, first_portion, next_portion
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -183,6 +184,7 @@ class Row:
     had: int = 0  # rounds
     widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
     stop: StopReason | None = None
+    portion: Portion = field(default_factory=Portion)  # of its next block
     alive: list[Case] = field(init=False)  # those that are still measured
     known: dict[CaseKey, Calibration] = field(init=False)
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
@@ -210,8 +212,17 @@ class Row:
 
     @property
     def block_s(self) -> float:
-        """How long its blocks of one round have taken on average."""
-        return seconds(self.trials) / self.had if self.had else 0.0
+        """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
+        recent = [trial for trial in self.trials if trial.round > self.had - EVERY]
+        return seconds(recent) / min(self.had, EVERY) if self.had else 0.0
+
+    def asked(self, case: Case) -> Protocol:
+        """Return what a case's next trial measures; one that has had none yet, everything."""
+        protocol = dataclasses.replace(self.known[case.key].protocol, sizes=self.sizes)
+        if protocol.steps_per_slice is None:
+            return protocol
+        portion, repeats = self.portion, self.had < ALONE  # only cold figures tell what compiling took
+        return dataclasses.replace(protocol, repeats=repeats, epochs=portion.epochs, predicts=portion.predicts)
 
     def arrange(self, drawn: Sequence[Case]) -> None:
         """Put the cases that are still measured into the order in which a round starts them.
@@ -319,6 +330,8 @@ class Run:
         self._sitting = sitting(self.earlier, time.time(), booted_s())
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
+        for row in self.rows:
+            row.portion = first_portion(self.planned.effort, row.cases)
         if self.earlier is not None:
             self.record = resumed_record(self.earlier, self.record)
             self._restore()
@@ -422,6 +435,7 @@ class Run:
         row.widths.append(schedule.half_widths(so_far, self.between, priors))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken else enough
+        row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
 
     def _measure_block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
@@ -438,12 +452,12 @@ class Run:
     def _launch_block(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
-        members = [self._member(case, one, row.sizes) for case, one in zip(cases, known, strict=True)]
+        members = [self._member(row, case) for case in cases]
         budget = memory_budget(devices, [one.peak_bytes for one in known], [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         policy = BlockPolicy(
             schedule.draw_orders(f"{self.planned.config.seed}/{number}"),  # no two blocks have the same
-            partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
+            partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles),
             partial(self._sizes, cases, self.clock_s()),
             budget,
             self._rest_s,
@@ -474,14 +488,13 @@ class Run:
             self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
         return found
 
-    def _member(self, case: Case, known: Calibration, row_sizes: Sizes | None) -> BlockMember:
-        config, entry = self.planned.config, case.selected.entry
+    def _member(self, row: Row, case: Case) -> BlockMember:
+        config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
-        protocol = dataclasses.replace(known.protocol, sizes=row_sizes)
-        request = trial_request(case, protocol, self.planned)
+        request = trial_request(case, row.asked(case), self.planned)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Case, TrialRecord]]:

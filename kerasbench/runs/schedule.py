@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 
 from kerasbench.analysis.cases import CaseSummary, headline_of, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, median_error, minimal_effect, t_quantile
@@ -98,30 +99,43 @@ def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float
     return present | {TRAIN: present[TRAIN] + 1 - sum(present.values())}
 
 
-def enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]], /) -> bool:
+def enough(
+    protocol: Protocol,
+    of_stage: Mapping[str, float],
+    stage: str,
+    slices: Sequence[Sequence[Slice]],
+    /,
+    most: Mapping[str, int] = MappingProxyType({}),
+) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
     ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
     disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
+    ``most`` are the cycles that a stage has at most.
     """
+
+    def is_enough(slices: Sequence[Sequence[Slice]]) -> bool:
+        return _is_enough(protocol, of_stage, stage, slices, most.get(stage))
+
     disturbed = disturbed_cycles(slices)
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
-    if _is_enough(protocol, of_stage, stage, undisturbed):
+    if is_enough(undisturbed):
         return True
     spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
     too_slow = spent_ns >= max(REPEATED_NS, 2 * protocol.slices_max_ns)
     if too_slow or 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
-        return _is_enough(protocol, of_stage, stage, slices)  # twice as many would take minutes, or not leave enough
-    half = [column[: len(column) // 2] for column in slices]
-    return _is_enough(protocol, of_stage, stage, half)
+        return is_enough(slices)  # twice as many would take minutes, or not leave enough
+    return is_enough([column[: len(column) // 2] for column in slices])
 
 
 def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]]
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]], most: int | None
 ) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < protocol.min_cycles:
         return False
+    if most is not None and cycles >= most:
+        return True
     spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
     if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
         return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
@@ -206,13 +220,15 @@ def summaries(trials: Iterable[TrialRecord]) -> list[CaseSummary]:
     return [summarize_case(own) for own in of_case.values()]
 
 
-def half_widths(trials: Sequence[TrialRecord], between: Between, priors: Priors | None = None) -> list[float | None]:
+def half_widths(
+    trials: Sequence[TrialRecord], between: Between, priors: Priors | None = None, metric: str = ""
+) -> list[float | None]:
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
-    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter.
-    None: too little is known.
+    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. The ratios are of what
+    stands for the trials, or of another ``metric``. None: too little is known.
     """
-    metric = headline_of(trials)
+    metric = metric or headline_of(trials)
     measured = [summary for summary in summaries(trials) if summary.failure is None]
     if len(measured) == 1:
         interval = measured[0].estimate(metric)

@@ -213,14 +213,23 @@ def first_prediction(trial: Trial, findings: Findings) -> None:
 
 
 def first_steps(trial: Trial, findings: Findings) -> None:
-    """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows."""
+    """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows.
+
+    The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
+    """
     from kerasbench.worker import train
 
-    model, feed = trial.model, trial.feed
+    model, feed, protocol = trial.model, trial.feed, trial.request.protocol
     with trial.phase("first step"), RecurrentSpy(model) as spy:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
     findings.recurrent = spy.notes
-    brief = trial.request.protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
+    if is_calibrated(protocol):
+        findings.sizes = protocol.sizes
+        if protocol.repeats and protocol.sizes:
+            with trial.phase("learn"):
+                findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
+        return
+    brief = protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
     with trial.phase("learn"):
         learned = train.learn(model, feed, first_loss, trial.sized, brief)
         findings.learning, following, findings.sizes = learned
@@ -348,15 +357,20 @@ UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 STAGE_OF: dict[Phase, str] = {short_epochs: EPOCH, parts: PARTS}  # of phases that may be left out where steps are slow
 
 
+def is_calibrated(protocol: Protocol) -> bool:
+    """Tell whether the case had a trial before, which was compared with the others': all begin alike."""
+    return protocol.steps_per_slice is not None
+
+
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
     if not trains:
         return list(UNTRAINED)
     by_epoch = counts_epochs(workload.steps)
-    calibrated = protocol.steps_per_slice is not None  # so the case's first trial was compared: all begin alike
     left_out: dict[Phase, bool] = {
-        short_epochs: by_epoch,
-        silenced_parity: calibrated,
+        short_epochs: by_epoch or not protocol.epochs,
+        predictions: not protocol.predicts,
+        silenced_parity: is_calibrated(protocol),
         parts: by_epoch or not protocol.parts,
     }
     return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]

@@ -33,6 +33,18 @@ def test_a_column_with_two_blocks_in_a_round_has_their_mean_there_and_two_values
     assert case.steps_ms == pytest.approx([2.0, 4.0])
 
 
+def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alone() -> None:
+    first, second = made.measurement(2.0, overhead_ms=10), made.measurement(2.0, overhead_ms=20)
+    trials = [made.in_block(block, one) for block, one in enumerate((first, made.partial(first), second), start=1)]
+    case = summarize_case([*trials, made.in_block(4, made.partial(made.measurement(4.0)))])
+    assert case.values(BY_NAME[HEADLINE]) == pytest.approx([2.1, 2.1, 2.2, (20 + 4 + 98 * 4) / 100])
+    assert case.values(BY_NAME["epoch_overhead_ms"]) == pytest.approx([10, 20])
+    assert case.values(BY_NAME["peak_rss_mib"]) == [512, 512]
+    assert [len(case.values(BY_NAME[name])) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
+    assert case.learned
+    assert summarize_case([made.in_block(1, made.partial(first))]).values(BY_NAME[HEADLINE]) == []
+
+
 def test_running_out_of_memory_beside_others_counts_only_where_a_case_has_nothing_else() -> None:
     oom = Failure(Code.OOM, "no memory", "less of it")
     crowded = dataclasses.replace(made.trial(failure=oom), block=1, crowded=True)

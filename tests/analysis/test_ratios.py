@@ -9,7 +9,16 @@ import pytest
 from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.ratios import BETWEEN_OTHERS, TYPICAL_SCATTER, by_means, priors_of, ratio_of, spread
+from kerasbench.analysis.ratios import (
+    BETWEEN_OTHERS,
+    TYPICAL_SCATTER,
+    by_means,
+    of_blocks,
+    priors_of,
+    ratio_of,
+    share_of_epochs,
+    spread,
+)
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -111,6 +120,20 @@ def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all(
     assert a.values(BY_NAME[HEADLINE]) == [1.0]
     assert a.values(BY_NAME["epoch_overhead_ms"]) == []
     assert by_means(a, b) == pytest.approx(0.5)
+
+
+def test_a_block_without_short_epochs_has_the_pairs_of_the_one_before_it() -> None:
+    steps = [[1.0] * 6, [1.1] * 6], [[2.0] * 6, [2.0] * 6]
+    a, b = (
+        case(made.sliced(first, [epoch * each for each in DRIFT[:6]]), made.partial(made.sliced(second)))
+        for (first, second), epoch in zip(steps, (12.0, 18.0), strict=True)
+    )
+    epoch_ms = statistics.median(DRIFT[:6])
+    found = [math.exp(one.log) for one in of_blocks((a, b), HEADLINE)]
+    wanted = [(12 * epoch_ms + 98 * step) / (18 * epoch_ms + 98 * 2) for step in (1.0, 1.1)]
+    assert found == pytest.approx(wanted, rel=1e-3)
+    share = 12 * epoch_ms / (12 * epoch_ms + 98), 18 * epoch_ms / (18 * epoch_ms + 196)
+    assert share_of_epochs(a.trials[0][1], b.trials[0][1]) == pytest.approx(statistics.fmean(share), rel=0.02)
 
 
 def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:

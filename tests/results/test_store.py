@@ -276,6 +276,15 @@ def test_a_trial_without_training_has_predictions(store: Store) -> None:
         load(store.data)
 
 
+def test_a_later_trial_may_have_left_out_predictions_and_short_epochs(tmp_path: Path) -> None:
+    def edit(content: Any) -> None:
+        of_first("epochs", [], "measurement", "training")(content)
+        of_first("prediction", [], "measurement")(content)
+
+    first = load(edited(tmp_path, edit)).trials[0].measurement
+    assert first is not None and not made.trained(first).epochs
+
+
 @pytest.mark.parametrize(
     ("protocol", "batch", "valid"),
     [("sweep", 64, True), ("sweep", None, True), ("steady", 64, False), (None, 64, True), (None, None, False)],

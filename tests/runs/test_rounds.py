@@ -234,6 +234,26 @@ def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> N
     ]
 
 
+def test_later_rounds_measure_nothing_again_that_is_known_and_every_third_what_no_row_waits_for(store: Store) -> None:
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    execute(made.plan(*CASES, effort=exactly(6)), store, worker)
+    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
+    assert [(protocol.repeats, protocol.epochs, protocol.predicts) for protocol in asked] == [
+        *[(True, True, True)] * 3,
+        *[(False, False, False)] * 2,
+        (False, True, True),
+    ]
+
+
+def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
+    row = rounds.Row([made.case()], had=6)
+    for index in range(1, 7):
+        row.take(
+            dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=(100 if index < 4 else 30) * 10**9)
+        )
+    assert row.block_s == 30
+
+
 def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
     chosen = made.selected()
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))

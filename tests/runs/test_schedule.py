@@ -90,6 +90,17 @@ def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None
         assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
 
 
+def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
+    pair = [slices([100, 150, 300, 120], 20), slices([100], 20)]
+    found = {most: schedule.enough(PROTOCOL, SHARES, "train", pair, most={"train": most}) for most in (3, 20, 21)}
+    assert found == {3: True, 20: True, 21: False}
+    assert not schedule.enough(PROTOCOL, SHARES, "train", pair, most={"epoch": 6})
+    few = [column[:5] for column in pair]
+    assert not schedule.enough(PROTOCOL, SHARES, "train", few, most={"train": 3})
+    hit = [disturbed(column, 1, 2) for column in pair]
+    assert not schedule.enough(PROTOCOL, SHARES, "train", hit, most={"train": 20})
+
+
 def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
     slow = [9_000, 12_000, 8_000]
     assert not enough("train", slices(slow, 5))

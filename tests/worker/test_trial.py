@@ -47,6 +47,7 @@ PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenc
         (Protocol(parts=True), SHORT, [FIRST, STEPS, PREDICT, FINISH, SILENCED]),  # its epochs are counted whole
         # A case's first trial alone builds a second model to compare.
         (Protocol(steps_per_slice=4, warmup_slices=2), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH]),
+        (Protocol(steps_per_slice=4, epochs=False, predicts=False), LONG, [FIRST, STEPS, FINISH]),
         (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
         (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
     ],
@@ -122,6 +123,22 @@ def test_predictions_that_would_take_too_long_are_left_out(
     found = Findings(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
     trial.predictions(dataclasses.replace(subject(), pipe=pipe, backend=backend), found)
     assert ([one.batch for one in found.prediction], len(asked)) == (batches, passes)
+
+
+@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
+def test_what_the_first_trial_has_learned_is_not_learned_again(repeats: bool, again_ns: list[int]) -> None:
+    protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
+    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
+    request, found = dataclasses.replace(REQUEST, protocol=protocol), Findings()
+    with stand_in_keras.train_module() as train:
+        vars(train).update(
+            first_step=lambda *given: (1, 2.0, Batch("", "")),
+            single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
+        )
+        trial.first_steps(dataclasses.replace(subject(), request=request, pipe=pipe, model=model), found)
+    assert (found.first_step_ns, found.again_ns, found.sizes) == (1, again_ns, made.SIZES)
+    assert (found.learning, found.parity) == (None, None)
 
 
 def test_parity_that_is_known_is_not_looked_for_again() -> None:
