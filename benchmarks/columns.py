@@ -21,7 +21,7 @@ from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.record import TrialRecord
-from kerasbench.runs import schedule
+from kerasbench.runs import schedule, sizes
 from kerasbench.runs.rounds import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
@@ -113,8 +113,13 @@ def launched(
     """Run one block and return what became of each column."""
     entrants = [BlockMember(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
     protocol = protocols[columns[0].name]
-    shares = schedule.shares(protocol, columns[0].selected.workload)
-    rules = BlockPolicy(schedule.draw_orders(seed), partial(schedule.enough, protocol, shares), lambda: True)
+    workload = columns[0].selected.workload
+    rules = BlockPolicy(
+        schedule.draw_orders(seed),
+        partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
+        partial(sizes.sizes_of, protocol, workload),
+        lambda: True,
+    )
     return block.measure(entrants, rules, lambda event: None, alone)
 
 

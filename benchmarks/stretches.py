@@ -12,6 +12,7 @@ import random
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import medians
 from columns import STEPS, Column, chosen
@@ -22,6 +23,7 @@ from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.measurement import Slice
+from kerasbench.runs import sizes
 
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
@@ -61,9 +63,9 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
     entrants = [BlockMember(sys.executable, column.request(STEPS), LIMITS) for column in columns]
-    outcome = block.measure(entrants, BlockPolicy(orders, enough, lambda: True), lambda event: None, alone=True)[
-        subject
-    ]
+    sized = partial(sizes.sizes_of, STEPS, columns[0].selected.workload)
+    rules = BlockPolicy(orders, enough, sized, lambda: True)
+    outcome = block.measure(entrants, rules, lambda event: None, alone=True)[subject]
     assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
     steps = [slice_.unit_ns for slice_ in outcome.measurement.slices]
     found = []
