@@ -118,7 +118,9 @@ class Settings:
     )
     custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
     trust: bool = _one(False, "--trust", MODEL, "Load the file even if it may run code of its own.")
-    quick: bool = _one(False, "--quick", LONG, "One short round: a first look, with rough intervals.")
+    quick: bool = _one(
+        False, "--quick", LONG, "One short round: a first look, with rough intervals, without start-up and first step."
+    )
     rounds: int | None = _one(
         None, "--rounds", LONG, "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %.", "N"
     )

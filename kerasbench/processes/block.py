@@ -81,7 +81,8 @@ def measure(
     """Measure columns side by side and return the outcome of each.
 
     None: it was not started, because the other columns have taken the memory, the processes or the open files.
-    ``alone``: each starts while no other runs, for cold figures. ``kept`` are the variables of the shell that are
+    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once,
+    and only turns are taken alone. ``kept`` are the variables of the shell that are
     passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they have
     started, the parked ones too.
     """
@@ -91,9 +92,9 @@ def measure(
         except OSError as error:  # without a guardian, no child is started
             return [Outcome([], 0, failure=not_started(error, member.python)) for member in members]
         listener = stack.enter_context(Listener(lambda: on_event(Tick())))
-        block = _Block(policy, on_event, kept, stack, listener, guard)
-        block.start(members, alone)
-        block.run_pilot(alone)
+        block = _Block(policy, on_event, kept, stack, listener, guard, alone)
+        block.start(members)
+        block.run_pilot()
         for stage in STAGES:
             block.run_stage(stage)
         started_alone = alone or len(block.columns) == 1
@@ -187,9 +188,10 @@ class _Block:
     stack: ExitStack
     listener: Listener
     guard: Callable[[str], None]
+    alone: bool
     columns: list[_Column] = field(default_factory=list)
 
-    def start(self, members: Sequence[BlockMember], alone: bool) -> None:
+    def start(self, members: Sequence[BlockMember]) -> None:
         """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
         for index, member in enumerate(members):
             if index and not self.policy.fits():
@@ -199,14 +201,14 @@ class _Block:
             self.columns.append(column)
             self.on_event(TrialStarted(member.label))
             self._spawn(column)
-            if alone:
+            if self.alone:
                 self.listener.listen()
         self.listener.listen()
 
     def _phase_started(self, label: str, phase: str) -> None:
         self.on_event(PhaseStarted(label, phase))
 
-    def run_pilot(self, alone: bool) -> None:
+    def run_pilot(self) -> None:
         """Have each column make steps, by which all learn how much they do; then let them go on as they started."""
         sizes = None
         for cycle in itertools.count():
@@ -216,11 +218,7 @@ class _Block:
             steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in columns}
             if not columns or (sizes := self.policy.sizes(steps_ns)):
                 break
-        for column in columns:
-            column.give(sizes)
-            if alone:
-                self.listener.listen()
-        self.listener.listen()
+        self._let_go_on(columns, sizes)
 
     def run_stage(self, stage: str) -> None:
         """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
@@ -240,8 +238,15 @@ class _Block:
                 columns, orders = left, self.policy.orders(len(left))
             if not columns or self.policy.enough(stage, [column.slices for column in columns]):
                 break
+        self._let_go_on(columns, None)
+
+    def _let_go_on(self, columns: Sequence[_Column], sizes: Sizes | None) -> None:
         for column in columns:
-            self._give_turn(column, stage, None)
+            if column.lives:
+                column.give(sizes)
+            if self.alone:
+                self.listener.listen()
+        self.listener.listen()
 
     def _spawn(self, column: _Column) -> None:
         member = column.member
@@ -261,7 +266,7 @@ class _Block:
     def _waiting(self, stage: str) -> list[_Column]:
         return [column for column in self.columns if column.waits_for(stage)]
 
-    def _give_turn(self, column: _Column, stage: str, turn: Turn | None) -> None:
+    def _give_turn(self, column: _Column, stage: str, turn: Turn) -> None:
         """Give one column its turn, unless it has gone, and wait until nobody runs."""
         if column.waits_for(stage):
             column.give(turn)

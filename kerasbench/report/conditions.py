@@ -9,7 +9,7 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import WORDS, WarningKind
 from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report.figures import listed
+from kerasbench.report.figures import listed, not_cold
 from kerasbench.report.sections import Cell, Section, Table, number, texts
 from kerasbench.results.record import Record
 from kerasbench.text import count, printable, whole_gib
@@ -33,6 +33,7 @@ def _run(summary: Summary) -> Iterator[str]:
         yield f"Stopped because {record.stopped_because}."
     if record.runs > 1:
         yield f"The rows come from {record.runs} runs, of which this is one."
+    yield from not_cold(summary)
     yield from _versions(record)
     yield from _code(summary)
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)

@@ -201,8 +201,34 @@ def moderated(summary: Summary) -> list[str]:
     ]
 
 
+def not_cold(summary: Summary) -> list[str]:
+    """Return how to get the figures of the start where columns started together, which leaves them out."""
+    rows = [
+        row.label
+        for row in summary.rows
+        if any(case.trials and not any(one.started_alone for one, _ in case.trials) for case in row.cases.values())
+    ]
+    if not rows:
+        return []
+    of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
+    return [
+        f"Start-up, build, first step and compiling{of_some} were not measured: columns started together. To measure "
+        "them, leave out --quick."
+    ]
+
+
+def start_up(summary: Summary) -> list[str]:
+    """Return what the figures of the start are, and of which rows there are none."""
+    left_out = not_cold(summary)
+    if any(case.estimate("startup_ms") for row in summary.rows for case in row.cases.values()):
+        left_out += ["Start-up: from starting the process to a first operation on the device.", *first_step(summary)]
+    return left_out
+
+
 def first_step(summary: Summary) -> list[str]:
     """Return what a first step is, and how cold its compilation was."""
+    if not any(case.estimate("first_step_ms") for row in summary.rows for case in row.cases.values()):
+        return not_cold(summary)
     notes = ["First step: tracing, compiling and running one fit of one batch, with empty compilation caches."]
     if any(trial.device.platform in APPLE for trial in summary.record.trials):
         # Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.

@@ -24,6 +24,7 @@ from kerasbench.report.figures import (
     paired,
     percent,
     size_along,
+    start_up,
     three_digits,
     timed,
     timed_in,
@@ -150,8 +151,7 @@ def cold_start(found: Findings) -> Section | None:
         "Before the first result",
         ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
         [
-            "Start-up: from starting the process to a first operation on the device.",
-            *first_step(found.plain),
+            *start_up(found.plain),
             "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: "
             "it copies the arrays that fit is given, and JAX and torch do not.",
         ],

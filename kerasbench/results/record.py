@@ -31,12 +31,24 @@ class Effort:
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
     budget_s: float | None = None  # how long it may take in all
+    cold: bool = True  # start children one after another, for cold figures; else side by side where that can be
     protocol: Protocol = field(default_factory=Protocol)
 
 
 PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
+# Children that warm up side by side never get steady: how long they do so is what settles them.
 QUICK = Effort(
-    1, 1, protocol=Protocol(warmup_max_ns=3 * SECOND_NS, slices_max_ns=5 * SECOND_NS // 2, column_max_ns=60 * SECOND_NS)
+    1,
+    1,
+    cold=False,
+    protocol=Protocol(
+        slice_ns=SECOND_NS // 20,
+        warmup_min_ns=SECOND_NS // 2,
+        warmup_max_ns=3 * SECOND_NS // 2,
+        predict_warmup_ns=SECOND_NS // 20,
+        slices_max_ns=5 * SECOND_NS // 2,
+        column_max_ns=60 * SECOND_NS,
+    ),
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
 SWEEP = Protocol(

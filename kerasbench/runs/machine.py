@@ -17,6 +17,9 @@ from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import TrialRecord
 
+# What a child may come to whose peak is not known: of a framework, rows and activations; and of each parameter, which
+# has a gradient, moments and copies.
+CHILD_BYTES, PARAMETER_BYTES = 2 << 30, 32
 SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
 
 
@@ -88,6 +91,15 @@ class MemoryBudget:
             for member, seen_bytes in pool.seen_bytes.items():
                 found[member] = max(found.get(member, 0), seen_bytes)
         return found
+
+
+def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> bool:
+    """Tell whether children may start without a look at what the one before takes; the peaks are known, or 0."""
+    guess_bytes = CHILD_BYTES + PARAMETER_BYTES * (parameters or 0)
+    free_bytes = available_bytes()
+    return (
+        all(peaks_bytes) or free_bytes is None or sum(peak or guess_bytes for peak in peaks_bytes) <= SHARE * free_bytes
+    )
 
 
 def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:

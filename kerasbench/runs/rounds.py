@@ -33,7 +33,7 @@ from kerasbench.results.record import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.machine import MachineMonitor, memory_budget, processors
+from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget, processors
 from kerasbench.runs.schedule import Between, StopReason
 from kerasbench.runs.worth import EVERY, Portion, first_portion, next_portion
 
@@ -168,7 +168,8 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
-    needed = sum(slice_.count == training.steps_per_slice for slice_ in training.warmup)
+    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
+    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
     return dataclasses.replace(
         protocol,
         steps_per_slice=training.steps_per_slice,
@@ -205,10 +206,12 @@ class Row:
         versions = [case for case in self.alive if not case.options.control]
         return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
 
-    @property
-    def starts_alone(self) -> bool:
-        """Whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them."""
-        return self.had < ALONE or any(case.device.kind == GPU for case in self.cases)
+    def starts_alone(self, cold: bool) -> bool:
+        """Tell whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them.
+
+        ``cold``: figures of how they start are asked for.
+        """
+        return (cold and self.had < ALONE) or any(case.device.kind == GPU for case in self.cases)
 
     @property
     def block_s(self) -> float:
@@ -453,7 +456,10 @@ class Run:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
-        budget = memory_budget(devices, [one.peak_bytes for one in known], [one.on_card_bytes for one in known])
+        peaks_bytes = [one.peak_bytes for one in known]
+        parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
+        alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
+        budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         policy = BlockPolicy(
             schedule.draw_orders(f"{self.planned.config.seed}/{number}"),  # no two blocks have the same
@@ -464,10 +470,10 @@ class Run:
         )
         outcomes, seen = self.monitor.watch(
             devices,
-            lambda: self.launch(members, policy, self.on_event, row.starts_alone),
+            lambda: self.launch(members, policy, self.on_event, alone),
             lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
         )
-        if row.starts_alone:  # else several have started between two looks
+        if alone:  # else several have started between two looks
             for member, held_bytes in budget.seen_on_cards().items():
                 known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1

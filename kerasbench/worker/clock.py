@@ -22,6 +22,7 @@ SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a slice
 STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MAX_SLICES = 30
+TOO_SHORT = 0.75  # a slice of less than this part of what it should last: K was found while others ran
 LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup during calibration makes no slice endless
 
 SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
@@ -70,6 +71,8 @@ class WarmUpClock:
         WARMING       slices of K steps, until they are steady or the warm-up took too long
              |
            warm
+
+    Others may warm up meanwhile, whose steps then take longer than in a turn: ``correct`` K by the first slice there.
 
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
     synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
@@ -144,11 +147,24 @@ class WarmUpClock:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
             self._calibrating = not self._long_enough_once
             self._long_enough_once = True
-        elif self.last_step is None or self.each + doubled <= self.last_step:
+        elif self._has_room(doubled):
             self.steps_per_slice = doubled
             self._long_enough_once = False
         else:
             self._calibrating = False
+
+    def correct(self, unit_ns: float) -> bool:
+        """Make K larger if slices in turns are far too short; tell whether it was changed."""
+        before = self.steps_per_slice
+        too_short_ns = TOO_SHORT * self._target_ns
+        while self._protocol.steps_per_slice is None and self.steps_per_slice * unit_ns < too_short_ns:
+            if not self._has_room(2 * self.steps_per_slice):
+                break
+            self.steps_per_slice *= 2
+        return self.steps_per_slice != before
+
+    def _has_room(self, steps: int) -> bool:
+        return self.last_step is None or self.each + steps <= self.last_step
 
     def _judge_warmth(self) -> None:
         done = len(self._warming)
@@ -293,6 +309,10 @@ class SliceClock:
             case State.MEASURING:
                 slice_ = now.since(self._began, self.warmup.steps_per_slice, self._turn)
                 slice_ = self._pace.meter.with_card(slice_)
+                if not self.slices and self.warmup.correct(slice_.unit_ns):
+                    self._discard = 0  # those of this slice were
+                    self.state, self._next = State.DISCARDING, self._measured_from(step)
+                    return
                 self.slices.append(slice_)
                 self.switches += now.switches - self._began.switches
                 self._discard = self._pace.discarded(slice_.unit_ns, self._least)

@@ -138,6 +138,14 @@ def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Co
     assert single is not None and single.started_alone
 
 
+def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(columns: Columns) -> None:
+    body = "slices('train')\nlog('done')" + MEET.replace(
+        "glob.glob(folder + '/*.log')", "[1 for one in glob.glob(folder + '/*.log') if 'done' in open(one).read()]"
+    )
+    assert columns.codes(*[body + "slices('epoch')\nanswer()"] * 2, alone=False) == [None, None]
+    assert columns.turns(0) == ["train 0 0", "train 1 1", "done", "epoch 0 0", "epoch 1 1"]
+
+
 def test_all_others_are_stopped_while_one_runs(columns: Columns) -> None:
     body = """
 say(begun="set up")

@@ -86,6 +86,21 @@ def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
     assert drawn(metric_section(summary, "Epochs", ["steady_step_ms"], [], needed="epoch_s")) != ""
 
 
+def test_where_columns_started_together_a_sentence_says_how_to_get_the_figures_of_their_start() -> None:
+    quick = [made.in_block(1, made.measurement(), alone=False, backend=one) for one in ("jax", "torch")]
+    page = document(findings(made.record(*quick)))
+    how = "were not measured: columns started together. To measure them, leave out --quick."
+    assert f"Start-up, build, first step and compiling {how}" in table.section(page, "How this was measured")
+    cold = table.section(page, "Before the first result")
+    assert [line[1] for line in table.rows(cold)[1:]] == ["Peak memory of the process (MiB)"]
+    assert (how in cold, "First step:" in cold, "Start-up:" in cold) == (True, False, False)
+    beside = document(findings(made.record(*quick, made.in_block(2, made.measurement(), name="conv"))))
+    cold = table.section(beside, "Before the first result")
+    assert f"compiling of dense {how}" in cold
+    assert "First step:" in cold
+    assert how not in document(findings(made.record(made.in_block(1, made.measurement()))))
+
+
 CONTROL = "A/A control: what this machine cannot distinguish"
 
 

@@ -53,6 +53,24 @@ def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -
     assert [budget() for _ in range(2)] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("peaks_gib", "parameters", "at_once"),
+    [
+        ((0, 0, 0), 1000, True),
+        ((0, 0, 0, 0, 0), 1000, False),
+        ((0, 0, 0), 100_000_000, False),
+        ((0, 5), None, True),
+        ((0, 7), None, False),
+        ((9, 9), None, True),  # all are known: the budget decides
+    ],
+)
+def test_children_start_at_once_where_memory_is_ample(
+    monkeypatch: pytest.MonkeyPatch, peaks_gib: Sequence[int], parameters: int | None, at_once: bool
+) -> None:
+    monkeypatch.setattr(machine, "available_bytes", lambda: 10 * GIB)
+    assert machine.can_start_at_once([peak * GIB for peak in peaks_gib], parameters) is at_once
+
+
 def test_what_did_not_fit_leaves_its_room_to_those_after_it() -> None:
     budget = machine.MemoryBudget([machine.MemoryPool(lambda: 10 * GIB, [peak * GIB for peak in (3, 9, 2, 3, 1)])])
     assert [budget() for _ in range(4)] == [False, True, True, False]

@@ -32,9 +32,9 @@ from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results.record import PUBLISHED, SWEEP, Effort, Record, TrialRecord, completed_rounds, exactly
+from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, Effort, Record, TrialRecord, completed_rounds, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import rounds
+from kerasbench.runs import machine, rounds
 from kerasbench.runs.machine import Outcomes
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -91,6 +91,17 @@ def test_only_a_row_s_first_blocks_are_started_one_after_another(store: Store) -
     record = execute(made.plan(*CASES, effort=exactly(5)), store, worker)
     assert worker.alone == [True] * 3 + [False] * 2
     assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
+
+
+@pytest.mark.parametrize(("free_gib", "alone"), [(64, False), (3, True)])
+def test_a_quick_look_starts_all_at_once_where_memory_is_ample(
+    store: Store, monkeypatch: pytest.MonkeyPatch, free_gib: int, alone: bool
+) -> None:
+    monkeypatch.setattr(machine, "available_bytes", lambda: free_gib << 30)
+    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
+    record = execute(made.plan(*CASES, effort=QUICK), store, worker)
+    assert worker.alone == [alone]
+    assert [trial.started_alone for trial in record.trials] == [alone] * 2
 
 
 def test_no_column_always_starts_first(store: Store) -> None:

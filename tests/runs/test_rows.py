@@ -54,7 +54,8 @@ def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() 
     cpu, mixed = rounds.Row(list(CASES)), rounds.Row([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))])
     for had, (on_cpu, on_gpu) in enumerate([(True, True)] * 3 + [(False, True)] * 2):
         cpu.had = mixed.had = had
-        assert (cpu.starts_alone, mixed.starts_alone) == (on_cpu, on_gpu)
+        assert (cpu.starts_alone(cold=True), mixed.starts_alone(cold=True)) == (on_cpu, on_gpu)
+        assert (cpu.starts_alone(cold=False), mixed.starts_alone(cold=False)) == (False, True)
 
 
 def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
