@@ -274,7 +274,7 @@ WORDS: dict[WarningKind, Words] = {
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
     ),
     WarningKind.SLOW: Words(
-        "not all was measured, because steps are slow", "a smaller batch, or --rounds 3 in place of --quick"
+        "not all was measured, because steps are slow", "a smaller batch; more is measured without --quick"
     ),
     WarningKind.SLICES: Words("interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more"),
     WarningKind.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),

@@ -490,7 +490,8 @@ class Run:
         found = sizes.sizes_of(protocol, workload, steps_ns)
         if found is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            left_s = sum(sizes.column_s(protocol, workload, found, step_ns) for _, step_ns in columns)
+            learnable = cases[0].selected.entry.description.learnable
+            left_s = sum(sizes.column_s(protocol, workload, found, step_ns, learnable) for _, step_ns in columns)
             self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
         return found
 

@@ -127,12 +127,18 @@ STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
 
 
-def column_s(protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float) -> float:
-    """Return how long a column with this step will go on after its first steps, in seconds."""
+def column_s(
+    protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float, learnable: bool = True
+) -> float:
+    """Return how long a column with this step will go on after its first steps, in seconds.
+
+    ``learnable``: its rows teach something, so that it makes more steps than parity needs.
+    """
     units, cycles = units_of(workload, step_ns), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        ns += (sizes.parity_steps if protocol.kind == "sweep" else sizes.learn_steps) * units.step
+        learns = learnable and protocol.kind != "sweep"
+        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
         ns += 2 * (1 + sizes.evaluated_batches) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
         ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
