@@ -56,7 +56,7 @@ def blocks(file: Path) -> Iterator[Mapping[str, list[Slice]]]:
     for trial in record.trials:
         training = trial.measurement.training if trial.measurement else None
         if training is not None and trial.block:
-            found[trial.group, trial.block][trial.column.label] = training.slices
+            found[trial.group, trial.block][trial.column.label] = [*training.slices]
     yield from (columns for columns in found.values() if len(columns) > 1)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
 from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_blocks
 from kerasbench.plan.duration import minimum_detectable_effect
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Slice, Slices
 
 RUNS = 4_000
 TABLES = 1_000
@@ -30,10 +30,11 @@ BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> list[Slice]:
+def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> Slices:
     """Return a trial's slices: its process' own level, and noise within."""
     level_ns = SLICE_NS * factor * math.exp(rng.gauss(0, scatter))
-    return [Slice(1, int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))), cycle, 0, 0) for cycle in range(SLICES)]
+    times_ns = (int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))) for _ in range(SLICES))
+    return Slices.of(Slice(1, ns, cycle, 0, 0) for cycle, ns in enumerate(times_ns))
 
 
 def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:

@@ -25,7 +25,7 @@ from pathlib import Path
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.ratios import by_slices, ratio_of, spread, typical_scatter
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Slices
 from kerasbench.results.store import load
 
 METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p50_ms", "predict_samples_per_s")
@@ -105,8 +105,8 @@ def differences(a: CaseSummary, b: CaseSummary, halved: Callable[[int, int], boo
                 yield (one.log - two.log) / math.hypot(one.error, two.error)
 
 
-def half(side: list[Slice], count: int, halved: Callable[[int, int], bool], which: bool) -> list[Slice]:
-    return [one for one in side if one.cycle is not None and halved(one.cycle, count) == which]
+def half(side: Slices, count: int, halved: Callable[[int, int], bool], which: bool) -> Slices:
+    return Slices.of(one for one in side if one.cycle is not None and halved(one.cycle, count) == which)
 
 
 def in_time(cycle: int, count: int) -> bool:

@@ -14,7 +14,7 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Latency, Published, Slice, Throughput
+from kerasbench.protocol.measurement import Latency, Parts, Published, Slice, Slices, Throughput
 from kerasbench.report import html, pages
 from kerasbench.results.record import SCHEMA, Counted, Record, RunConfig, TrialRecord
 from tests import made
@@ -51,19 +51,23 @@ def compared() -> Record:
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
+def _two(slices: Slices) -> Slices:
+    return Slices.of(slices[:2])
+
+
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
     training = made.trained(found)
     parts = training.parts
     assert parts is not None
-    slice_, slices = training.slices[0], [Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)]
+    slice_, slices = training.slices[0], Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
     training = dataclasses.replace(
         training,
-        warmup=[Slice(1, 5)],
-        slices=[dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)],
-        epochs=[Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)],
+        warmup=Slices.of([Slice(1, 5)]),
+        slices=Slices.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
+        epochs=Slices.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
         again_ns=[made.MS],
-        parts=dataclasses.replace(parts, arrays=parts.arrays[:2], ready=parts.ready[:2], bare=parts.bare[:2]),
+        parts=Parts(_two(parts.arrays), _two(parts.ready), _two(parts.bare), parts.peak_flops),
     )
     small = dataclasses.replace(
         found,

@@ -25,6 +25,7 @@ from kerasbench.protocol.measurement import (
     Resolved,
     Sizes,
     Slice,
+    Slices,
     Throughput,
     Training,
     Usage,
@@ -122,10 +123,10 @@ def measurement(
             unit="step",
             first_step_ns=300 * MS,
             steps_per_slice=50,
-            warmup=[Slice(25, int(25 * step_ms * MS)), slice_, slice_],
-            slices=[slice_] * 10,
+            warmup=Slices.of([Slice(25, int(25 * step_ms * MS)), slice_, slice_]),
+            slices=Slices.of([slice_] * 10),
             epoch_steps=2,
-            epochs=[Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5,
+            epochs=Slices.of([Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5),
             again_ns=[20 * MS] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
@@ -160,7 +161,7 @@ def with_parts(
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
     made = measurement(steady_ms)
-    arrays, ready, bare = ([Slice(50, int(50 * ms * MS))] * 3 for ms in (arrays_ms, ready_ms, bare_ms))
+    arrays, ready, bare = (Slices.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms))
     training = Training(**(vars(trained(made)) | {"parts": Parts(arrays, ready, bare, peak)}))
     return Measurement(**(vars(made) | {"training": training}))
 
@@ -179,9 +180,9 @@ def taught(found: Measurement) -> Learning:
 
 def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
     """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
-    slices = [Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms)]
+    slices = Slices.of(Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms))
     calls = [int(ms * MS) for ms in batch_ms for _ in range(10)]
-    single = Latency(1, [MS] * 20, [Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)])
+    single = Latency(1, [MS] * 20, Slices.of(Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)))
     return dataclasses.replace(
         measurement(),
         training=None,
@@ -194,7 +195,7 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
 
 def partial(found: Measurement) -> Measurement:
     """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
-    training = dataclasses.replace(trained(found), epochs=[], epoch_steps=0, again_ns=[])
+    training = dataclasses.replace(trained(found), epochs=Slices.of(()), epoch_steps=0, again_ns=[])
     return dataclasses.replace(
         found, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
     )
@@ -204,7 +205,7 @@ def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch workload, whose slices count whole epochs of one step."""
     made = measurement(steps=1)
     slice_ = Slice(10, int(10 * epoch_ms * MS))
-    training = Training("epoch", 300 * MS, 10, [slice_], [slice_] * 10, 0, [])
+    training = Training("epoch", 300 * MS, 10, Slices.of([slice_]), Slices.of([slice_] * 10), 0, Slices.of(()))
     return Measurement(**(vars(made) | {"training": training}))
 
 
@@ -260,7 +261,8 @@ def sliced(
     epochs = [Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
     if not epochs:
         epochs = [Slice(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    return dataclasses.replace(made, training=dataclasses.replace(trained(made), slices=slices, epochs=epochs))
+    training = dataclasses.replace(trained(made), slices=Slices.of(slices), epochs=Slices.of(epochs))
+    return dataclasses.replace(made, training=training)
 
 
 def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:

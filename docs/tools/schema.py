@@ -8,6 +8,7 @@ import sys
 
 import msgspec
 
+from kerasbench.protocol.measurement import Slice
 from kerasbench.results.record import SCHEMA, Record
 
 FIELD = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)  # a field of a dataclass with a comment
@@ -23,6 +24,7 @@ def document() -> str:
         for name, value in vars(module).items()
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
+    types["Slices"] = Slice  # each of its columns has what is a field there
     for name, definition in schema["$defs"].items():
         for field, comment in FIELD.findall(inspect.getsource(types[name])) if name in types else ():
             definition["properties"][field]["description"] = comment

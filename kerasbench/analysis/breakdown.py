@@ -19,7 +19,7 @@ from kerasbench.analysis.rankings import BreakEven, believed
 from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Slice, epoch_ns, epoch_overhead_ns
+from kerasbench.protocol.measurement import Measurement, Parts, Slices, epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
@@ -131,12 +131,12 @@ def _breakdown(
     )
 
 
-def step_ms(slices: Sequence[Slice]) -> float:
+def step_ms(slices: Slices) -> float:
     """Return the median over slices of the time of a step."""
-    return statistics.median(slice_.unit_ns for slice_ in slices) / NS_PER_MS
+    return statistics.median(slices.units_ns) / NS_PER_MS
 
 
-def share(part: Sequence[Slice], whole: Sequence[Slice]) -> float:
+def share(part: Slices, whole: Slices) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
     ratio = by_slices(part, whole)
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)

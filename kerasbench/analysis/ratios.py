@@ -16,7 +16,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, 
 from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
 from kerasbench.analysis.moderation import Prior, Priors
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Training, disturbed_cycles, leaves_out
+from kerasbench.protocol.measurement import Latency, Measurement, Slices, Training, disturbed_cycles, leaves_out
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one case differ, as the standard deviation of the logarithm, measured over blocks of the
@@ -54,12 +54,12 @@ class BlockRatio:
         return dataclasses.replace(self, log=-self.log)
 
 
-def by_slices(a: Sequence[Slice], b: Sequence[Slice]) -> BlockRatio | None:
+def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices.
 
     Cycles in which others used the machine do not count where enough are left without them.
     """
-    return _by_cycles(_means(a), _means(b), disturbed_cycles([a, b]))
+    return _by_cycles(_means(a), _means(b), _disturbed(a, b))
 
 
 def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
@@ -68,6 +68,10 @@ def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[in
         return None
     logs = [math.log(a[cycle] / b[cycle]) for cycle in counted]
     return BlockRatio(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed))
+
+
+def _disturbed(*columns: Slices) -> set[int]:
+    return disturbed_cycles([slices for slices in columns if slices.disturbed])  # most have none, and are not read
 
 
 def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
@@ -106,33 +110,34 @@ def _epochs_comparable(a: Measurement, b: Measurement) -> bool:
     return not (a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit)
 
 
-def _mean_times(a: Sequence[Slice], b: Sequence[Slice]) -> tuple[float, float] | None:
+def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
+    """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = _means(a), _means(b)
-    counted = _counted(ours, theirs, disturbed_cycles([a, b]))
+    counted = _counted(ours, theirs, _disturbed(a, b))
     if not counted:
         return None
     return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
 
 
-def _means(slices: Sequence[Slice]) -> dict[int, float]:
+def _means(slices: Slices) -> dict[int, float]:
     """Return by cycle what each unit of its slices took on average, in ns."""
     ns, units = Counter[int](), Counter[int]()
-    for slice_ in slices:
-        if slice_.cycle is not None:
-            ns[slice_.cycle] += slice_.ns
-            units[slice_.cycle] += slice_.count
+    for cycle, of_slice_ns, count in zip(slices.cycle or (), slices.ns, slices.count, strict=False):
+        if cycle is not None:
+            ns[cycle] += of_slice_ns
+            units[cycle] += count
     return {cycle: ns[cycle] / units[cycle] for cycle in units}
 
 
 def _medians(latency: Latency) -> dict[int, float]:
     """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
-    ends = list(itertools.accumulate(slice_.count for slice_ in latency.slices))
+    ends = list(itertools.accumulate(latency.slices.count))
     if not ends or ends[-1] != len(latency.calls_ns):
         return _means(latency.slices)
     return {
-        slice_.cycle: statistics.median(latency.calls_ns[end - slice_.count : end])
-        for slice_, end in zip(latency.slices, ends, strict=True)
-        if slice_.cycle is not None
+        cycle: statistics.median(latency.calls_ns[end - count : end])
+        for cycle, count, end in zip(latency.slices.cycle or (), latency.slices.count, ends, strict=False)
+        if cycle is not None
     }
 
 
@@ -191,7 +196,7 @@ Side = tuple[float, float]  # the short epoch and the other steps
 
 def _sides(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> tuple[Side, Side]:
     """Return what is above and below the line of that ratio."""
-    medians_ns = [statistics.median(slice_.unit_ns for slice_ in one.epochs) for one in columns]
+    medians_ns = [statistics.median(one.epochs.units_ns) for one in columns]
     epoch_ns = statistics.geometric_mean(medians_ns)
     steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
@@ -218,7 +223,7 @@ def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measuremen
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
             return None
-        return _by_cycles(_medians(ours), _medians(theirs), disturbed_cycles([ours.slices, theirs.slices]))
+        return _by_cycles(_medians(ours), _medians(theirs), _disturbed(ours.slices, theirs.slices))
 
     return compare
 

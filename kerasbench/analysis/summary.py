@@ -4,7 +4,7 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import TypeVar
 
 from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
@@ -288,8 +288,9 @@ def _deviation(row: Row, column: Column, deviation: Deviation) -> str:
 
 def idle_slices(case: CaseSummary) -> tuple[int, int]:
     """Return how many slices of a column used much less of the processors than its others, and of how many."""
-    slices = [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
-    shares = [slice_.cpu_ns / slice_.ns for slice_ in slices if slice_.cpu_ns is not None]
+    columns = [measurement.slices for _, measurement in case.trials]
+    times = [both for slices in columns for both in zip(slices.cpu_ns or (), slices.ns, strict=False)]
+    shares = [cpu_ns / ns for cpu_ns, ns in times if cpu_ns is not None]
     usual = statistics.median(shares) if shares else 0.0
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
 
@@ -331,13 +332,11 @@ class Disturbance:
 
 def disturbance(row: Row, processors: int) -> Disturbance | None:
     """Return what others did while a row was measured on a machine of so many processors; None: nothing that counts."""
-    slices = {
-        column: [slice_ for _, measurement in case.trials for slice_ in measurement.slices]
-        for column, case in row.cases.items()
-    }
-    disturbed = [slice_ for of_column in slices.values() for slice_ in of_column if slice_.disturbed]
-    if not disturbed:
+    columns = {column: [measurement.slices for _, measurement in case.trials] for column, case in row.cases.items()}
+    if not any(any(slices.disturbed or ()) for of_column in columns.values() for slices in of_column):
         return None
+    slices = {column: list(chain.from_iterable(of_column)) for column, of_column in columns.items()}
+    disturbed = [slice_ for of_column in slices.values() for slice_ in of_column if slice_.disturbed]
     taken_ns = sum((slice_.others_ns or 0) + (slice_.steal_ns or 0) for slice_ in disturbed)
     share = taken_ns / (processors * sum(slice_.ns for slice_ in disturbed))
     cards = [slice_.card_share for slice_ in disturbed if slice_.card_share is not None]

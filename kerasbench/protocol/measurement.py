@@ -6,10 +6,10 @@ a line on its standard input. Imported by the worker: standard library only.
 
 import json
 import statistics
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self, overload
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,61 @@ class Slice:
         return self.ns / self.count
 
 
+@dataclass(frozen=True)
+class Slices:
+    """Slices as columns: one list for each field of a slice. One that says nothing is None, and in no file."""
+
+    count: list[int]
+    ns: list[int]
+    cycle: list[int | None] | None = None
+    position: list[int | None] | None = None
+    cpu_ns: list[int | None] | None = None
+    others_ns: list[int | None] | None = None
+    steal_ns: list[int | None] | None = None
+    throttled: list[int | None] | None = None
+    disturbed: list[bool] | None = None
+    card_share: list[float | None] | None = None
+
+    def __post_init__(self) -> None:
+        columns = vars(self)
+        for name in [name for name, column in columns.items() if column is None]:
+            del columns[name]  # the class has the same None; what is not in here is in no JSON
+        if any(len(column) != len(self.count) for column in columns.values()):
+            raise ValueError("its columns differ in length")
+
+    @classmethod
+    def of(cls, slices: Iterable[Slice]) -> Self:
+        """Return these slices as columns."""
+        found = list(slices)
+        columns = {each: [getattr(slice_, each.name) for slice_ in found] for each in fields(Slice)}
+        return cls(
+            **{
+                each.name: column
+                for each, column in columns.items()
+                if each.default is MISSING or column != [each.default] * len(found)
+            }
+        )
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __iter__(self) -> Iterator[Slice]:
+        names = list(vars(self))
+        return (Slice(**dict(zip(names, values, strict=True))) for values in zip(*vars(self).values(), strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> Slice: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Slice]: ...
+    def __getitem__(self, index: int | slice) -> Slice | list[Slice]:
+        return list(self)[index]
+
+    @property
+    def units_ns(self) -> list[float]:
+        """The time of one step, epoch or call, of each slice."""
+        return [ns / count for ns, count in zip(self.ns, self.count, strict=True)]
+
+
 def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:
     """Return the cycles in which others disturbed a slice of any of these columns."""
     return {slice_.cycle for column in columns for slice_ in column if slice_.disturbed and slice_.cycle is not None}
@@ -42,9 +97,9 @@ def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:
 class Parts:
     """What a step is made of: slices of steps that are fed in three ways, measured in turn."""
 
-    arrays: list[Slice]  # fed from arrays
-    ready: list[Slice]  # fed with a batch that lies ready on the device
-    bare: list[Slice]  # without fit: the compiled step alone (torch: the eager one)
+    arrays: Slices  # fed from arrays
+    ready: Slices  # fed with a batch that lies ready on the device
+    bare: Slices  # without fit: the compiled step alone (torch: the eager one)
     peak_flops: float  # the highest rate of square matrix products on the device, in the same dtype and rounding mode
 
 
@@ -55,10 +110,10 @@ class Training:
     unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
     first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
     steps_per_slice: int
-    warmup: list[Slice]
-    slices: list[Slice]
+    warmup: Slices
+    slices: Slices
     epoch_steps: int  # the full steps of a short epoch
-    epochs: list[Slice]  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
+    epochs: Slices  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
     again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
     parts: Parts | None = None
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
@@ -66,7 +121,7 @@ class Training:
     @cached_property
     def median_ns(self) -> float:
         """The median over slices of the time of what they count."""
-        return statistics.median(slice_.unit_ns for slice_ in self.slices)
+        return statistics.median(self.slices.units_ns)
 
 
 @dataclass(frozen=True)
@@ -75,7 +130,9 @@ class Latency:
 
     batch: int
     calls_ns: list[int]  # in the order of the calls
-    slices: list[Slice] = field(default_factory=list)  # which of them were made in one turn: each counts its calls
+    slices: Slices = field(
+        default_factory=lambda: Slices.of(())
+    )  # which of them were made in one turn: each counts its calls
 
 
 @dataclass(frozen=True)
@@ -85,7 +142,9 @@ class Throughput:
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: list[Slice] = field(default_factory=list)  # which of them were made in one turn: each counts its passes
+    slices: Slices = field(
+        default_factory=lambda: Slices.of(())
+    )  # which of them were made in one turn: each counts its passes
 
 
 @dataclass(frozen=True)
@@ -211,11 +270,11 @@ class Measurement:
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
 
     @property
-    def slices(self) -> list[Slice]:
+    def slices(self) -> Slices:
         """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
         if self.training is not None:
             return self.training.slices
-        return self.prediction[-1].slices if self.prediction else []
+        return self.prediction[-1].slices if self.prediction else Slices.of(())
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
@@ -232,7 +291,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     step_ns, training = steady_step_ns(measurement), measurement.training
     if step_ns is None or training is None or not training.epochs:
         return None
-    return statistics.median(slice_.unit_ns for slice_ in training.epochs) - training.epoch_steps * step_ns
+    return statistics.median(training.epochs.units_ns) - training.epoch_steps * step_ns
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
@@ -268,7 +327,7 @@ def step_ns(measurement: Measurement) -> float:
     whole_ns = epoch_ns(measurement)
     if whole_ns is not None:
         return whole_ns / measurement.steps_per_epoch
-    return statistics.median(slice_.unit_ns for slice_ in measurement.slices)
+    return statistics.median(measurement.slices.units_ns)
 
 
 # What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole

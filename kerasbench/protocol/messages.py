@@ -4,7 +4,6 @@ The child builds these from standard-library types; the parent validates every l
 nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
 """
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from enum import StrEnum
@@ -97,6 +96,6 @@ class Message:
 
     def encode(self) -> bytes:
         """Return the JSON line; raise ValueError for a number that JSON does not know (NaN, infinity)."""
-        fields = {kind: value for kind, value in dataclasses.asdict(self).items() if value is not None}
-        line = json.dumps(fields, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        fields = {kind: value for kind, value in vars(self).items() if value is not None}
+        line = json.dumps(fields, default=vars, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return line.encode("utf-8", "replace") + b"\n"  # a file name that is no text has lone surrogates, JSON has none

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -256,6 +256,8 @@ def _out_of_range(value: Any, name: str = "") -> str:
         most = MAX_WHOLE if isinstance(value, int) else MAX_REAL
         return "" if LEAST.get(name, -most) <= value <= most else name
     if isinstance(value, list):
+        if None in value:
+            value = [each for each in value if each is not None]
         if value and isinstance(value[0], int | float):  # a trial has thousands of them, and a report a million
             value = (min(value), max(value))
         parts = [(name, each) for each in value]
@@ -266,7 +268,7 @@ def _out_of_range(value: Any, name: str = "") -> str:
     return next(filter(None, (_out_of_range(part, of) for of, part in parts)), "")
 
 
-def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sequence[object]]:
+def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sized]:
     """Yield the lists that figures are computed from: each has an entry at least."""
     training, throughput, published = measured.training, measured.throughput, measured.published
     if training is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerasbench.protocol.measurement import Latency, Slice, Throughput, Turn
+from kerasbench.protocol.measurement import Latency, Slice, Slices, Throughput, Turn
 from kerasbench.worker.clock import Ask, Pace, measure_slices
 from kerasbench.worker.feed import POOL_BYTES, Feed
 
@@ -39,7 +39,7 @@ def time_batches(
     calls = Calls(lambda: model.predict_on_batch(next(inputs)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
-    return Latency(batch, calls.durations_ns, slices)
+    return Latency(batch, calls.durations_ns, Slices.of(slices))
 
 
 def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
@@ -56,7 +56,7 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
-    return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
+    return Throughput(samples, feed.predict_batch, calls.durations_ns, Slices.of(slices))
 
 
 @dataclass

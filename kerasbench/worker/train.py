@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Sizes, Slice, Turn
+from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Sizes, Slice, Slices, Turn
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
@@ -393,7 +393,7 @@ def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask
 
     bare(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
-    return Parts(arrays, ready, alone, peak_flops())
+    return Parts(Slices.of(arrays), Slices.of(ready), Slices.of(alone), peak_flops())
 
 
 def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:

@@ -11,7 +11,7 @@ from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice
+from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report.explanation import section, sentences
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Counted, TrialRecord
@@ -55,9 +55,9 @@ def test_the_parts_add_up_to_the_epoch_whatever_a_step_took_when_they_were_measu
     assert one.later.value == pytest.approx(2.0)
 
 
-def turns(*times_ms: tuple[float, ...]) -> list[Slice]:
+def turns(*times_ms: tuple[float, ...]) -> Slices:
     """A way's slices: those of each turn."""
-    return [Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn]
+    return Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
 
 
 def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
@@ -66,7 +66,7 @@ def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
     # Each turn has its own share; the one in the middle stands for them.
     assert share(turns((1, 3), (3, 3), (4, 4)), turns((4, 4), (4, 4), (4, 4))) == pytest.approx(0.75)
     # Slices that no turn is known of are one turn.
-    assert share([Slice(10, ms) for ms in (10, 20, 90)], [Slice(10, ms) for ms in (40, 10, 90)]) == pytest.approx(0.5)
+    assert share(Slices([10] * 3, [10, 20, 90]), Slices([10] * 3, [40, 10, 90])) == pytest.approx(0.5)
 
 
 def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> None:

@@ -10,7 +10,7 @@ from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sitting
 from kerasbench.analysis.summary import Summary, concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice
+from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
@@ -137,10 +137,10 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
 def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> TrialRecord:
     """A trial of a full-batch workload by its epochs, and by how many processors were busy in each."""
     found = made.epochs_measurement(1.0)
-    slices = [
+    slices = Slices.of(
         Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
         for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
-    ]
+    )
     found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
     return dataclasses.replace(made.trial(block, backend=backend, found=found), block=block)
 
@@ -353,8 +353,8 @@ def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:
 def _disturbed(trial: TrialRecord) -> TrialRecord:
     assert trial.measurement is not None
     training = made.trained(trial.measurement)
-    slices = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices]
-    epochs = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.epochs]
+    slices = Slices.of(dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices)
+    epochs = Slices.of(dataclasses.replace(slice_, disturbed=True) for slice_ in training.epochs)
     return dataclasses.replace(
         trial,
         measurement=dataclasses.replace(

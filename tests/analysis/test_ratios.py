@@ -19,7 +19,7 @@ from kerasbench.analysis.ratios import (
     share_of_epochs,
     spread,
 )
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Throughput
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -47,7 +47,7 @@ def test_drift_from_slice_to_slice_cancels() -> None:
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(made.trained(b), slices=made.trained(b).slices[1:])
+    late = dataclasses.replace(made.trained(b), slices=Slices.of(made.trained(b).slices[1:]))
     found = known(ratio_of(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
@@ -110,7 +110,7 @@ def test_the_headline_joins_steps_and_short_epochs() -> None:
 def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all() -> None:
     def slow(steps_ms: Sequence[float]) -> Measurement:
         found = made.sliced(steps_ms)
-        training = dataclasses.replace(made.trained(found), epochs=[])
+        training = dataclasses.replace(made.trained(found), epochs=Slices.of(()))
         left_out = dataclasses.replace(made.SIZES, left_out=["epoch"])
         return dataclasses.replace(found, training=training, sizes=left_out)
 
@@ -158,7 +158,7 @@ def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> No
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
     found = made.epochs_measurement(1.0)
-    slices = [Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms)]
+    slices = Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
     return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
 
 
@@ -173,7 +173,7 @@ def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
 def test_a_sweep_has_rates_by_its_steps() -> None:
     def swept(steps_ms: Sequence[float]) -> Measurement:
         found = made.sliced(steps_ms)
-        return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=[]))
+        return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=Slices.of(())))
 
     a, b = case(swept([1.0] * 6)), case(swept([2.0] * 6))
     assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
@@ -181,8 +181,10 @@ def test_a_sweep_has_rates_by_its_steps() -> None:
 
 
 def predicting(factor: float) -> Measurement:
-    def slices(level_ns: int, count: int) -> list[Slice]:
-        return [Slice(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)]
+    def slices(level_ns: int, count: int) -> Slices:
+        return Slices.of(
+            Slice(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)
+        )
 
     def latency(batch: int, level_ns: int, count: int) -> Latency:
         found = slices(level_ns, count)
@@ -206,7 +208,7 @@ def called(*slices_ms: Sequence[float], complete: bool = True) -> CaseSummary:
     """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(ms * made.MS) for calls in slices_ms for ms in calls]
-    found = Latency(1, calls_ns if complete else calls_ns[1:], slices)
+    found = Latency(1, calls_ns if complete else calls_ns[1:], Slices.of(slices))
     return case(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
 
 
@@ -360,7 +362,7 @@ def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
 
     def column(slices_ms: Sequence[float], block: int) -> tuple[TrialRecord, Measurement]:
         found = made.epochs_measurement(1.0)
-        slices = [Slice(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms)]
+        slices = Slices.of(Slice(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms))
         found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
         return dataclasses.replace(made.trial(block, found=found), block=block), found
 
@@ -378,8 +380,8 @@ def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -
         found = made.measurement()
         training = dataclasses.replace(
             made.trained(found),
-            slices=[Slice(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)],
-            epochs=[Slice(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)],
+            slices=Slices.of(Slice(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)),
+            epochs=Slices.of(Slice(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)),
             epoch_steps=2,
         )
         found = dataclasses.replace(found, training=training)

@@ -7,7 +7,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Disturbance, concerns, disturbance, is_warned, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slice
+from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code
 from kerasbench.report import answer, page
 from kerasbench.results.record import Record, RunConfig, TrialRecord
@@ -229,13 +229,13 @@ def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12
     """Slices of one column, of which some are disturbed: others take so many cores there, and it so much longer."""
     whole = made.measurement(step_ms)
     ns = int(50 * step_ms * made.MS)
-    slices = [
+    slices = Slices.of(
         Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower * cores), 0, None, disturbed=True)
         if cycle in hit
         else Slice(50, ns, cycle, 0, ns, 0, 0)
         for cycle in range(cycles)
-    ]
-    epochs = [Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles)]
+    )
+    epochs = Slices.of(Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles))
     return dataclasses.replace(whole, training=dataclasses.replace(made.trained(whole), slices=slices, epochs=epochs))
 
 

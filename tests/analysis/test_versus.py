@@ -26,7 +26,7 @@ from kerasbench.analysis.versus import (
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.measurement import Measurement, Slices
 from kerasbench.protocol.messages import Code
 from kerasbench.report import comparisons
 from kerasbench.results.record import PUBLISHED, Record, RunConfig, ScenarioRecord, TrialRecord
@@ -194,7 +194,7 @@ def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Map
 def _disturbed(trial: TrialRecord) -> Measurement:
     assert trial.measurement is not None
     training = made.trained(trial.measurement)
-    slices = [dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices]
+    slices = Slices.of(dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices)
     return dataclasses.replace(trial.measurement, training=dataclasses.replace(training, slices=slices))
 
 

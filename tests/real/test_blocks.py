@@ -11,7 +11,7 @@ from kerasbench import backends
 from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Limits
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Measurement, Slice
+from kerasbench.protocol.measurement import Measurement, Slices
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.scenario import content_hash
 from tests import made
@@ -39,7 +39,7 @@ def entrant(file: Path, backend: str) -> BlockMember:
     return BlockMember(sys.executable, request, LIMITS)
 
 
-def stages(found: Measurement) -> list[list[Slice]]:
+def stages(found: Measurement) -> list[Slices]:
     predicted = [latency.slices for latency in found.prediction]
     assert found.throughput is not None
     return [made.trained(found).slices, made.trained(found).epochs, *predicted, found.throughput.slices]
@@ -54,7 +54,7 @@ def test_every_stage_is_measured_in_turn(faults: Path) -> None:
     assert all(phase.waited_ns > 0 for outcome in outcomes for phase in outcome.phases if phase.name == "train")
 
 
-def took_turns(columns: Sequence[Sequence[Slice]]) -> None:
+def took_turns(columns: Sequence[Slices]) -> None:
     """Check that in each cycle each column has one slice, at a place of its own."""
     cycles = list(zip(*columns, strict=True))
     assert len(cycles) >= CYCLES

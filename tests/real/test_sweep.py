@@ -28,7 +28,7 @@ def test_a_sweep_leaves_a_record_a_page_and_a_csv_of_every_size(faults: Path, tm
     for trial in record.trials:
         assert trial.measurement is not None
         assert trial.measurement.batch.x == f"float32[{trial.options.batch}, 4]"
-        assert trial.measurement.prediction == [] and made.trained(trial.measurement).epochs == []
+        assert not trial.measurement.prediction and not made.trained(trial.measurement).epochs
         assert trial.measurement.parity is not None
     assert "| fine       | 4 " in tables
     assert "## Sweep" in data.with_suffix(".md").read_text()

@@ -217,12 +217,12 @@ def published(**different: Any) -> dict[str, Any]:
     return {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]} | different
 
 
-def slice_(**different: Any) -> dict[str, Any]:
-    return {"count": 1, "ns": 5} | different
+def slices(**different: Any) -> dict[str, Any]:
+    return {"count": [1, 1], "ns": [5, 5]} | different
 
 
 def parts(**different: Any) -> dict[str, Any]:
-    return {"arrays": [slice_()], "ready": [slice_()], "bare": [slice_()], "peak_flops": 1e9} | different
+    return {"arrays": slices(), "ready": slices(), "bare": slices(), "peak_flops": 1e9} | different
 
 
 def flops(operations: float) -> dict[str, Any]:
@@ -236,13 +236,19 @@ def workload(content: Any) -> Any:
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
-        (of_first("slices", [], "measurement", "training"), "a list is empty"),
-        (of_first("parts", parts(bare=[]), "measurement", "training"), "a list is empty"),
+        (of_first("slices", slices(count=[], ns=[]), "measurement", "training"), "a list is empty"),
+        (of_first("parts", parts(bare=slices(count=[], ns=[])), "measurement", "training"), "a list is empty"),
         (of_first("passes_ns", [], "measurement", "throughput"), "a list is empty"),
         (of_first("published", published(history={"loss": []}), "measurement"), "a list is empty"),
         (of_first("published", published(epochs_ns=[]), "measurement"), "a list is empty"),
-        (of_first("slices", [{"count": 0, "ns": 5}], "measurement", "training"), "count is out of range"),
-        (of_first("slices", [slice_(), slice_(ns=0)], "measurement", "throughput"), "ns is out of range"),
+        (of_first("slices", slices(count=[1, 0]), "measurement", "training"), "count is out of range"),
+        (of_first("slices", slices(ns=[5, 0]), "measurement", "throughput"), "ns is out of range"),
+        (of_first("slices", slices(cpu_ns=[None, 10**19]), "measurement", "throughput"), "cpu_ns is out of range"),
+        (
+            of_first("slices", slices(cpu_ns=[5]), "measurement", "training"),
+            r"differ in length.*training\.slices",
+        ),
+        (of_first("slices", slices(ns=["5", 5]), "measurement", "training"), r"Expected `int`.*training\.slices\.ns"),
         (of_first("parts", parts(peak_flops=1e308), "measurement", "training"), "peak_flops is out of range"),
         (of_first("calls_ns", [5, 0, 7], "measurement", "prediction", 0), "calls_ns is out of range"),
         (of_first("again_ns", [0], "measurement", "training"), "again_ns is out of range"),
@@ -278,7 +284,7 @@ def test_a_trial_without_training_has_predictions(store: Store) -> None:
 
 def test_a_later_trial_may_have_left_out_predictions_and_short_epochs(tmp_path: Path) -> None:
     def edit(content: Any) -> None:
-        of_first("epochs", [], "measurement", "training")(content)
+        of_first("epochs", slices(count=[], ns=[]), "measurement", "training")(content)
         of_first("prediction", [], "measurement")(content)
 
     first = load(edited(tmp_path, edit)).trials[0].measurement
@@ -293,7 +299,7 @@ def test_what_a_trial_measured_is_told_by_its_protocol_and_by_its_size_where_the
     tmp_path: Path, protocol: str | None, batch: int | None, valid: bool
 ) -> None:
     def edit(content: Any) -> None:
-        of_first("epochs", [], "measurement", "training")(content)
+        of_first("epochs", slices(count=[], ns=[]), "measurement", "training")(content)
         of_first("batch", batch, "options")(content)
         of_first("protocol", protocol)(content)
 

@@ -17,6 +17,7 @@ from kerasbench.protocol.measurement import (
     Resolved,
     Sizes,
     Slice,
+    Slices,
     Turn,
     Usage,
     step_ns,
@@ -59,7 +60,10 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
     found = Findings()
-    found.prediction = [Latency(1, [5], [Slice(1, 5, 0, 0)]), Latency(16, [8, 8], [Slice(2, 16, 0, 0, 30)])]
+    found.prediction = [
+        Latency(1, [5], Slices.of([Slice(1, 5, 0, 0)])),
+        Latency(16, [8, 8], Slices.of([Slice(2, 16, 0, 0, 30)])),
+    ]
     found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
     found.peak_rss_bytes = 1
     measurement = trial.measurement_of(subject(), found)
@@ -153,7 +157,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     measurement = trial.measurement_of(subject(), found)
     training = measurement.training
     assert training is not None and found.steps is not None
-    assert (training.unit, training.steps_per_slice, training.slices) == ("step", 4, found.steps.slices)
+    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
     assert step_ns(measurement) == 2 * MS
