@@ -6,18 +6,22 @@ from dataclasses import dataclass
 
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import PhaseStarted, Tick, TrialStarted
+from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, StateChanged, Tick, TrialStarted
 from kerasbench.results.record import Record, TrialRecord
 
 __all__ = [
+    "BlockStarted",
+    "CycleEnded",
     "Event",
     "Message",
     "OnEvent",
+    "PhaseEnded",
     "PhaseStarted",
     "RoundEnded",
     "RowEnded",
     "RunEnded",
     "RunStarted",
+    "StateChanged",
     "StepEnded",
     "StepStarted",
     "StepsKnown",
@@ -54,6 +58,14 @@ class RunStarted:
     plan: Plan
     record: Record
     history: History
+
+
+@dataclass(frozen=True)
+class BlockStarted:
+    """These columns of a row are about to be measured together."""
+
+    cases: Sequence[Case]
+    is_first: bool  # of its row in this run
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,9 @@ class RoundEnded:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """No further trial; also after Ctrl-C."""
+    """No further trial."""
+
+    interrupted: bool = False  # by Ctrl-C: of a block that had started, nothing is kept
 
 
 Event = (
@@ -102,9 +116,13 @@ Event = (
     | StepStarted
     | StepEnded
     | RunStarted
+    | BlockStarted
     | Waiting
     | TrialStarted
     | PhaseStarted
+    | PhaseEnded
+    | StateChanged
+    | CycleEnded
     | Tick
     | StepsKnown
     | TrialEnded

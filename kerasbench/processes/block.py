@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import partial
 
 from kerasbench.files import scratch_folder
@@ -26,7 +26,7 @@ from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
 from kerasbench.protocol.measurement import PILOT, STAGES, Sizes, Slice, Turn, encode_turn
-from kerasbench.protocol.messages import Failure, Message
+from kerasbench.protocol.messages import Failure, Message, Phase
 from kerasbench.protocol.requests import TrialRequest
 
 
@@ -64,11 +64,41 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True)
+class PhaseEnded:
+    label: str
+    phase: Phase
+
+
+class TrialState(StrEnum):
+    """What the parent alone knows of a trial: its child says nothing now."""
+
+    READY = "ready"  # for the first slice of a stage
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class StateChanged:
+    label: str
+    state: TrialState
+
+
+@dataclass(frozen=True)
+class CycleEnded:
+    """Each column has measured one more slice of a stage. Nobody runs until this has been taken in."""
+
+    stage: str
+    slices: Mapping[str, Sequence[Slice]]  # of this stage so far, by label
+    is_last: bool
+
+
+@dataclass(frozen=True)
 class Tick:
     """Some time has passed in which a display may be redrawn."""
 
 
-OnBlockEvent = Callable[[TrialStarted | PhaseStarted | Tick], None]
+BlockEvent = TrialStarted | PhaseStarted | PhaseEnded | StateChanged | CycleEnded | Tick
+OnBlockEvent = Callable[[BlockEvent], None]
 
 
 def measure(
@@ -91,8 +121,7 @@ def measure(
             guard = stack.enter_context(group.guarded())
         except OSError as error:  # without a guardian, no child is started
             return [Outcome([], 0, failure=not_started(error, member.python)) for member in members]
-        listener = stack.enter_context(Listener(lambda: on_event(Tick())))
-        block = _Block(policy, on_event, kept, stack, listener, guard, alone)
+        block = _Block(policy, on_event, kept, stack, guard, alone)
         block.start(members)
         block.run_pilot()
         for stage in STAGES:
@@ -130,6 +159,7 @@ class _Column:
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False
+    told: TrialState | None = None
 
     def take(self, line: bytes) -> bool:
         """Take in a line of its child; a column that waits says nothing."""
@@ -161,6 +191,14 @@ class _Column:
         """Whether its process has been started and has not ended."""
         return self.child is not None and self.child.exit is None
 
+    @property
+    def trial_state(self) -> TrialState | None:
+        """What its events have not told of it; None while its child speaks, or measures in turns."""
+        if self.child is not None and self.child.exit is not None:
+            answer = self.received.answer
+            return TrialState.DONE if answer is not None and answer.measurement is not None else TrialState.FAILED
+        return TrialState.READY if self.state is _State.WAITING and not self.slices else None
+
     def waits_for(self, stage: str) -> bool:
         """Tell whether it could have a turn of this stage now."""
         return self.lives and self.state is _State.WAITING and self.stage == stage
@@ -186,17 +224,20 @@ class _Block:
     on_event: OnBlockEvent
     kept: Mapping[str, str]
     stack: ExitStack
-    listener: Listener
     guard: Callable[[str], None]
     alone: bool
     columns: list[_Column] = field(default_factory=list)
+    listener: Listener = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
         """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
-            column = _Column(index, member, Received(partial(self._phase_started, member.label)))
+            column = _Column(index, member, Received(partial(self._tell_phase, member.label)))
             column.received.on_turn = column.take_turn_message
             self.columns.append(column)
             self.on_event(TrialStarted(member.label))
@@ -205,8 +246,17 @@ class _Block:
                 self.listener.listen()
         self.listener.listen()
 
-    def _phase_started(self, label: str, phase: str) -> None:
-        self.on_event(PhaseStarted(label, phase))
+    def tick(self) -> None:
+        """Tell what has become of each column meanwhile, and that some time has passed."""
+        for column in self.columns:
+            state, told = column.trial_state, column.told
+            column.told = state
+            if state is not None and state is not told:
+                self.on_event(StateChanged(column.member.label, state))
+        self.on_event(Tick())
+
+    def _tell_phase(self, label: str, phase: str | Phase) -> None:
+        self.on_event(PhaseStarted(label, phase) if isinstance(phase, str) else PhaseEnded(label, phase))
 
     def run_pilot(self) -> None:
         """Have each column make steps, by which all learn how much they do; then let them go on as they started."""
@@ -236,7 +286,9 @@ class _Block:
             left = self._waiting(stage)
             if len(left) < len(columns):
                 columns, orders = left, self.policy.orders(len(left))
-            if not columns or self.policy.enough(stage, [column.slices for column in columns]):
+            is_last = not columns or self.policy.enough(stage, [column.slices for column in columns])
+            self.on_event(CycleEnded(stage, {column.member.label: column.slices for column in columns}, is_last))
+            if is_last:
                 break
         self._let_go_on(columns, None)
 

@@ -86,7 +86,7 @@ class Received:
     for it in the worker's memory.
     """
 
-    on_phase: Callable[[str], None] = lambda phase: None
+    on_phase: Callable[[str | Phase], None] = lambda phase: None  # the name of one that begins, or one that is over
     on_turn: Callable[[Message], bool] = lambda message: False  # whether a ready or a slice could come now
     token: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
     phases: list[Phase] = field(default_factory=list)
@@ -107,6 +107,7 @@ class Received:
             self.on_phase(message.begun)
         elif message.phase is not None:
             self.phases.append(message.phase)
+            self.on_phase(message.phase)
         elif self.answer is not None:
             return False  # after its answer, a second one perhaps: somebody else writes to the pipe
         elif message.ready is not None or message.slice is not None:

@@ -3,12 +3,13 @@
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from kerasbench import events
@@ -16,10 +17,13 @@ from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.standing import LogRatios
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
+from kerasbench.protocol.measurement import Slice
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, three_digits
+from kerasbench.report.live import LiveBlock
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import count
@@ -49,28 +53,44 @@ def to_stderr() -> Console:
     return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
 
 
-class ConsoleProgress:
-    """Draw the events of a run on a console: a bar with the time left on a terminal, plain lines elsewhere.
+class _Display(Progress):
+    """Lines, and below them the bar."""
 
-    The bar is redrawn at most once a second, and by no thread of its own, which would run beside the measured child.
+    lines: Sequence[Text] = ()
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from self.lines
+        yield from super().get_renderables()
+
+
+class ConsoleProgress:
+    """Draw the events of a run on a console.
+
+    On a terminal: a line for each column of the block, who is ahead so far, and a bar with the time left. Elsewhere
+    plain lines. Redrawn by no thread of its own, which would run beside the measured child: at most once a second
+    while a child may run, and between cycles, when none does, twice.
     """
 
     REDRAW_S = 1.0
+    REDRAW_CYCLE_S = 0.5
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bar = Progress(
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        self._is_live = console.is_terminal and not console.is_dumb_terminal
+        cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
+        self._bar = _Display(
+            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped),
             BarColumn(24),
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=cropped),
             console=console,
             auto_refresh=False,
             transient=True,
         )
         self._task = self._bar.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._step: Progress | None = None
-        self._drawn_s = 0.0
-        self._now = self._phase = ""
+        self._drawn_s = self._cycle_s = 0.0
+        self._block: LiveBlock | None = None
+        self._ratios: dict[str, list[LogRatios]] = {}  # of each row's blocks that are over
 
     def __call__(self, event: events.Event) -> None:  # noqa: C901, PLR0912 - a case for each event
         match event:
@@ -83,14 +103,11 @@ class ConsoleProgress:
             case events.RunStarted(plan, record, history):
                 self._start_run(plan, record, history)
             case events.Waiting(row, reason):
-                self._draw(row, f"waiting for the machine to cool down ({reason})")
-            case events.TrialStarted(label):
-                self._draw(label, "starting")
-            case events.PhaseStarted(label, phase):
-                self._now, self._phase = label, phase
-            case events.Tick():
-                if time.monotonic() - self._drawn_s >= self.REDRAW_S:
-                    self._draw(self._now, self._phase)
+                self._draw(f"{row}: waiting for the machine to cool down ({reason})")
+            case events.BlockStarted(cases, is_first):
+                earlier = self._ratios.setdefault(cases[0].row_label, [])
+                self._block = LiveBlock(cases, is_first, self._effect, earlier)
+                self._draw()
             case events.StepsKnown(steps_ns, spent_s, left_s):
                 self._foresee(steps_ns, spent_s, left_s)
             case events.TrialEnded(case, trial):
@@ -99,19 +116,57 @@ class ConsoleProgress:
                 self._end_row(cases, reason)
             case events.RoundEnded(record):
                 self._end_round(record)
-            case events.RunEnded():
-                if self._console.is_terminal:
-                    self._bar.stop()
+            case events.RunEnded(interrupted):
+                self._end_run(interrupted)
+            case _:
+                if self._block is not None:
+                    self._go_on(event, self._block)
+
+    def _go_on(self, event: events.Event, block: LiveBlock) -> None:
+        """Take in what happens in a block. A log has lines of a row's first block alone: later ones tell little."""
+        match event:
+            case events.TrialStarted(label):
+                block.begin(label, "starting")
+                self._log(block, f"{label}: starting")
+                self._draw()
+            case events.PhaseStarted(label, phase):
+                block.begin(label, phase)
+            case events.PhaseEnded(label, phase):
+                self._log(block, block.end_phase(label, phase))
+            case events.StateChanged(label, state):
+                block.begin(label, state)
+            case events.CycleEnded(stage, slices, is_last):
+                self._end_cycle(block, stage, slices, is_last)
+            case events.Tick():
+                if time.monotonic() - self._drawn_s >= self.REDRAW_S:
+                    self._draw()
+
+    def _end_cycle(self, block: LiveBlock, stage: str, slices: Mapping[str, Sequence[Slice]], is_last: bool) -> None:
+        now_s = time.monotonic()
+        if not is_last and now_s - self._cycle_s < self.REDRAW_CYCLE_S:
+            return
+        self._cycle_s, before = now_s, block.answer()
+        block.end_cycle(stage, slices)
+        if is_last:
+            self._log(block, block.stage(stage))
+        if (is_last or not before) and block.answer() != before:
+            self._log(block, block.answer())
+        self._draw()
+
+    def _log(self, block: LiveBlock, line: str) -> None:
+        if line and block.is_first and not self._is_live:
+            self._say(line)
 
     def _start_step(self, text: str) -> None:
         """Show for how long a step takes already on a terminal, where it leaves nothing; elsewhere write a line.
 
         Nothing is being measured yet, so that this display may move by itself.
         """
-        if not self._console.is_terminal or self._console.is_dumb_terminal:
+        if not self._is_live:
             self._say(text)
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        spinner = SpinnerColumn("line" if self._console.options.ascii_only else "dots")
+        columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         self._step = Progress(*columns, console=self._console, transient=True)
         self._step.add_task(text, total=None)
         self._step.start()
@@ -122,7 +177,7 @@ class ConsoleProgress:
             self._step = None
 
     def _start_run(self, planned: Plan, record: Record, history: History) -> None:
-        self._planned = planned
+        self._planned, self._effect = planned, record.minimal_effect
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
         ahead = power(planned, record.minimal_effect, history)
@@ -131,7 +186,7 @@ class ConsoleProgress:
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
         self._bar.update(self._task, total=self._eta.trials, completed=self._done, description="")
-        if self._console.is_terminal:
+        if self._is_live:
             self._bar.start()
 
     def _foresee(self, steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> None:
@@ -141,9 +196,13 @@ class ConsoleProgress:
         self._say(foresight(steps_ns, spent_s, left_s))
 
     def _end_trial(self, case: Case, trial: TrialRecord) -> None:
+        if self._block is not None:
+            self._ratios[self._block.row] += [self._block.ratios] if self._block.ratios else []
+            self._block, self._bar.lines = None, ()
         self._done += 1
         self._eta.ended(case, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
+        self._bar.refresh()  # what is said is written above it, as it was drawn last
         self._say(
             f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} (measured in "
             f"{trial.own_ns / 1e9:.1f} s; {self._left} left)"
@@ -180,15 +239,29 @@ class ConsoleProgress:
         least, most = seconds(self._eta.least_s), seconds(self._eta.most_s)
         return f"about {most}" if least == most or not self._eta.least_s else f"about {least} to {most}"
 
-    def _draw(self, label: str, phase: str) -> None:
+    def _end_run(self, interrupted: bool) -> None:
+        if self._is_live:
+            self._bar.stop()
+        for line in self._block.interrupted() if interrupted and self._block else ():
+            self._say(line)
+
+    def _draw(self, now: str = "") -> None:
         self._drawn_s = time.monotonic()
-        self._now, self._phase = label, phase
-        if self._console.is_terminal:
-            self._bar.update(self._task, description=f"{label}: {phase}, {self._left} left")
+        if self._is_live:
+            block = self._block
+            lines = block.lines() if block is not None and not now else []
+            self._bar.lines = [Text(self._fit(line), no_wrap=True, overflow="crop") for line in lines]
+            self._bar.update(self._task, description=", ".join(filter(None, [now, f"{self._left} left"])))
             self._bar.refresh()
 
     def _say(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+        self._console.print(Text(self._fit(line)), soft_wrap=True)
+
+    def _fit(self, line: str) -> str:
+        """Return a line in characters that the console's encoding has."""
+        if self._console.options.ascii_only:
+            return line.replace("×", "x").replace("±", "+/-").replace("–", "-")
+        return line
 
 
 def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:

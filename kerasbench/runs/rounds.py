@@ -12,7 +12,17 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import judge_cases, summarize_case
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
-from kerasbench.events import OnEvent, RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, Waiting
+from kerasbench.events import (
+    BlockStarted,
+    OnEvent,
+    RoundEnded,
+    RowEnded,
+    RunEnded,
+    RunStarted,
+    StepsKnown,
+    TrialEnded,
+    Waiting,
+)
 from kerasbench.host.noise import MachineState, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -357,7 +367,7 @@ class Run:
         except ResultsError:
             self.record.stopped_because = UNWRITTEN
         finally:
-            self.on_event(RunEnded())
+            self.on_event(RunEnded(self.record.stopped_because == INTERRUPTED))
         self.record.finished = text.now()
         return self.record
 
@@ -468,6 +478,7 @@ class Run:
             budget,
             self._rest_s,
         )
+        self.on_event(BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
         outcomes, seen = self.monitor.watch(
             devices,
             lambda: self.launch(members, policy, self.on_event, alone),

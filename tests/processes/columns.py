@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy, PhaseStarted, Tick, TrialStarted
+from kerasbench.processes.block import (
+    BlockEvent,
+    BlockMember,
+    BlockPolicy,
+    CycleEnded,
+    PhaseEnded,
+    PhaseStarted,
+    StateChanged,
+    Tick,
+    TrialStarted,
+)
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Sizes, Slice
@@ -51,7 +61,9 @@ class Columns:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.events: list[TrialStarted | PhaseStarted] = []
+        self.events: list[BlockEvent] = []  # of trials and phases
+        self.states: list[tuple[int, str]] = []
+        self.cycles: list[tuple[str, dict[str, int], bool]] = []  # how many slices each column has had
         self.on_phase: Callable[[int, str], None] = lambda index, name: None  # "began" is the first
         self.on_tick: Callable[[], None] = lambda: None
         self.stages: list[tuple[str, list[int]]] = []
@@ -86,7 +98,7 @@ class Columns:
     def _log(self, index: int) -> list[str]:
         return (self.folder / f"python-{index}.log").read_text().splitlines()
 
-    def _note(self, event: TrialStarted | PhaseStarted | Tick) -> None:
+    def _note(self, event: BlockEvent) -> None:
         match event:
             case TrialStarted(label):
                 self.events.append(event)
@@ -94,6 +106,12 @@ class Columns:
             case PhaseStarted(label, phase):
                 self.events.append(event)
                 self.on_phase(int(label), phase)
+            case PhaseEnded():
+                self.events.append(event)
+            case StateChanged(label, state):
+                self.states.append((int(label), state))
+            case CycleEnded(stage, slices, is_last):
+                self.cycles.append((stage, {label: len(own) for label, own in slices.items()}, is_last))
             case Tick():
                 self.on_tick()
 

@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from kerasbench.processes import block, group, process
-from kerasbench.processes.block import PhaseStarted, TrialStarted
+from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
 from kerasbench.processes.outcome import Limits
 from kerasbench.processes.process import Child
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, Phase
 from tests import made, stand_in
 from tests.processes.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
@@ -120,6 +120,21 @@ def test_columns_start_one_after_another_each_up_to_its_first_stage(columns: Col
         for event in (TrialStarted(label), PhaseStarted(label, "import"), PhaseStarted(label, "train"))
     ]
     assert [one and one.started_alone for one in outcomes] == [True, True]
+
+
+def test_a_block_tells_what_becomes_of_each_column_and_what_a_stage_has_measured_after_each_cycle(
+    columns: Columns,
+) -> None:
+    spent = {"name": "first step", "start_ns": 1, "end_ns": 3}
+    columns.measure(f"say(begun='first step')\nsay(phase={spent})\nslices('train')\nanswer()", "sys.exit(3)")
+    assert columns.events == [
+        TrialStarted("0"),
+        PhaseStarted("0", "first step"),
+        PhaseEnded("0", Phase("first step", 1, 3)),
+        TrialStarted("1"),
+    ]
+    assert columns.states == [(0, "ready"), (1, "failed"), (0, "done")]
+    assert columns.cycles == [("train", {"0": 1}, False), ("train", {"0": 2}, True)]
 
 
 MEET = """

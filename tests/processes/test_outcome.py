@@ -74,12 +74,13 @@ def test_every_child_has_a_token_of_its_own() -> None:
     assert Received().token != Received().token
 
 
-def test_phases_are_kept_and_the_one_that_has_begun_is_told() -> None:
-    told: list[str] = []
+def test_phases_are_kept_and_told_when_they_begin_and_end() -> None:
+    told: list[str | Phase] = []
     messages = Received(told.append, token=b"t0ken")
     assert messages.begun == "spawn"
-    assert messages.take(line(Message(begun="train"))) and messages.take(line(Message(phase=Phase("train", 1, 9, 3))))
-    assert (told, messages.begun, messages.phases) == (["train"], "train", [Phase("train", 1, 9, 3)])
+    over = Phase("train", 1, 9, 3)
+    assert messages.take(line(Message(begun="train"))) and messages.take(line(Message(phase=over)))
+    assert (told, messages.begun, messages.phases) == (["train", over], "train", [over])
 
 
 READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))

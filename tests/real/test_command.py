@@ -55,6 +55,20 @@ def test_ctrl_c_prints_the_table_keeps_the_file_and_gives_exit_code_130(faults: 
     wait_for(lambda: not any(_is_alive(child) for child in children))
 
 
+def test_ctrl_c_in_a_first_block_tells_what_is_known_and_keeps_nothing_of_it(faults: Path, tmp_path: Path) -> None:
+    process = kerasbench(tmp_path, "--scenario", str(faults / "fine.py"), "--backend", "jax,torch", "--rounds", "3")
+    assert process.stderr is not None
+    next(line for line in process.stderr if line.startswith("fine: step: "))
+    os.kill(process.pid, signal.SIGINT)
+    _, progress = process.communicate(timeout=60)
+    assert process.returncode == 130, progress
+    said = progress[progress.index("interrupted in the first block of a row.") :]
+    for known in ("\nfine: ", " so far\n", "  JAX: ", "  torch: ", " step ", "--resume measures this block again"):
+        assert known in said
+    (data,) = tmp_path.glob("*.json")
+    assert load(data).trials == []
+
+
 def test_a_child_does_not_outlive_a_parent_that_was_killed(faults: Path, tmp_path: Path) -> None:
     process = kerasbench(tmp_path, "--scenario", str(faults / "hangs_in_build.py"), "--backend", "jax", "--rounds", "1")
     wait_for(lambda: list(tmp_path.glob("*.jsonl")) != [])

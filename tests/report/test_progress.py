@@ -16,7 +16,9 @@ from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
 from kerasbench.plan.duration import Eta, History, power
-from kerasbench.protocol.messages import Code
+from kerasbench.processes.block import TrialState
+from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report.progress import ConsoleProgress, announce, foresight
 from kerasbench.results import record
 from tests import made
@@ -179,7 +181,96 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
     progress(events.Message("a message"))
     progress(started(TORCH))
     progress(events.Waiting("dense", "level 1"))
+    progress(events.BlockStarted([TORCH, JAX], is_first=True))
     progress(TrialStarted(TORCH.label))
+    progress(cycles(0, torch=6.0, jax=2.0))
     progress(RunEnded())
-    for shown in ("a message", "dense: waiting for the machine to cool down (level 1)", f"{TORCH.label}: starting"):
-        assert shown in out.getvalue()
+    for shown in (
+        "a message",
+        "dense: waiting for the machine to cool down (level 1)",
+        "dense\n  torch: starting\n  JAX: not started yet\n",
+        "dense: JAX 3.0× faster than torch so far\n  torch: step 6.00 ms, 3 slices\n  JAX: step 2.00 ms, 3 slices\n",
+    ):
+        assert shown in out.getvalue().replace("\r", "")
+
+
+def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can() -> None:
+    bytes_ = io.BytesIO()
+    file = io.TextIOWrapper(bytes_, encoding="ascii")
+    console = Console(file=file, width=24, force_terminal=True, _environ={"TERM": "xterm", "NO_COLOR": "1"})
+    progress = ConsoleProgress(console)
+    for event in (started(TORCH, JAX), events.BlockStarted([TORCH, JAX], is_first=True), cycles(0, torch=6.0, jax=2.0)):
+        progress(event)
+    progress(RunEnded(interrupted=True))
+    file.flush()
+    shown = bytes_.getvalue().decode()
+    assert "dense: JAX 3.0x faster t\n" in shown  # as wide as the terminal
+    assert "dense: JAX 3.0x faster than torch so far\n" in shown
+
+
+def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
+    """Three cycles of a stage, in which backends take so long for a step."""
+    slices = {
+        case.label: [Slice(10, int(10 * steps_ms[case.backend] * made.MS), first + cycle, 0) for cycle in range(3)]
+        for case in (TORCH, JAX)
+    }
+    return events.CycleEnded(stage, slices, is_last)
+
+
+BLOCK = (
+    TrialStarted(TORCH.label),
+    events.PhaseStarted(TORCH.label, "first step"),
+    events.PhaseEnded(TORCH.label, Phase("first step", 0, 250 * made.MS)),
+    events.PhaseStarted(TORCH.label, "train"),
+    events.StateChanged(TORCH.label, TrialState.READY),
+    TrialStarted(JAX.label),
+    events.PhaseStarted(JAX.label, "import"),
+)
+
+
+def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
+    first, trained = events.BlockStarted([TORCH, JAX], is_first=True), cycles(0, torch=6.0, jax=2.0, is_last=True)
+    predicted = cycles(0, stage="predict_one", torch=1.0, jax=0.5, is_last=True)
+    assert lines(started(TORCH, JAX), first, *BLOCK, trained, predicted)[2:] == [
+        "dense torch cpu: starting",
+        "dense torch cpu: first step 250 ms",
+        "dense jax cpu: starting",
+        "dense: step: torch 6.00 ms, JAX 2.00 ms (3 cycles)",
+        "dense: JAX 3.0× faster than torch so far",
+        "dense: single prediction: torch 1.00 ms, JAX 0.500 ms (3 cycles)",
+    ]
+    assert len(lines(started(TORCH, JAX), events.BlockStarted([TORCH, JAX], is_first=False), *BLOCK)) == 2
+
+
+def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None:
+    block = events.BlockStarted([TORCH, JAX], is_first=True)
+    head = "interrupted in the first block of a row. So much is known, and not saved:"
+    tail = "There is no verdict. --resume measures this block again from its start."
+    early = lines(started(TORCH, JAX), block, *BLOCK, RunEnded(interrupted=True))
+    assert early[-5:] == [head, "dense", "  torch: first step 250 ms, ready", "  JAX: import", tail]
+    later = lines(started(TORCH, JAX), block, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))
+    assert later[-5:] == [
+        head,
+        "dense: torch 333× faster than JAX so far",
+        "  torch: first step 250 ms, step 6.00 ms, 3 slices",
+        "  JAX: step 2.00 s, 3 slices",
+        tail,
+    ]
+    second = dataclasses.replace(block, is_first=False)
+    assert lines(started(TORCH, JAX), second, *BLOCK, RunEnded(interrupted=True)) == lines(started(TORCH, JAX))
+
+
+def test_later_blocks_sharpen_what_the_first_has_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConsoleProgress, "REDRAW_CYCLE_S", 0.0)
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"}))
+    progress(started(TORCH, JAX))
+    progress(events.BlockStarted([TORCH, JAX], is_first=True))
+    progress(cycles(0, torch=4.0, jax=1.0, is_last=True))
+    progress(TrialEnded(TORCH, made.trial()))
+    progress(TrialEnded(JAX, made.trial(backend="jax")))
+    progress(events.BlockStarted([TORCH, JAX], is_first=False))
+    progress(cycles(0, torch=9.0, jax=1.0))
+    _, second_block = out.getvalue().split("[2/24]")
+    assert "4.0×" not in second_block
+    assert "JAX 6.0× faster than torch so far" in second_block

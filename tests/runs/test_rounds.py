@@ -12,6 +12,7 @@ import pytest
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
+    BlockStarted,
     PhaseStarted,
     RoundEnded,
     RowEnded,
@@ -328,10 +329,12 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
                 raise KeyboardInterrupt
             return super().answer(entrant)
 
-    worker = Interrupted(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
+    worker, events = Interrupted(torch=noisy(1), jax=noisy(2)), Events()
+    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, events=events)
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 2)
     assert load(store.journal).trials == record.trials
+    assert [event.is_first for event in events.of(BlockStarted)] == [True, False]
+    assert events[-1] == RunEnded(interrupted=True)
 
 
 def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
@@ -564,6 +567,7 @@ def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     torch, jax = CASES[0].label, CASES[1].label
     assert events == [
         RunStarted(planned, record, History()),
+        BlockStarted(planned.cases, is_first=True),
         Waiting("dense", "hot"),
         TrialStarted(torch),
         PhaseStarted(torch, "train"),

@@ -1,0 +1,118 @@
+"""A block while it is measured: a line for each column, and who is ahead so far."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.analysis.standing import LogRatios, log_ratios, standing
+from kerasbench.plan.cases import Case
+from kerasbench.protocol.measurement import STAGES, Slice
+from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.requests import counts_epochs
+from kerasbench.report.figures import listed, names, three_digits, times
+from kerasbench.text import blanked, count
+
+TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
+UNITS = {  # what a slice counts
+    TRAIN: "step",
+    EPOCH: "short epoch",
+    ONE: "single prediction",
+    BATCH: "prediction of a batch",
+    ALL: "pass of predict",
+    PARTS: "step in three ways",
+}
+FIRST_STEP = "first step"  # of the phases of a trial, the one whose time is shown at once
+SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
+
+
+@dataclass
+class LiveColumn:
+    """What is known of a column in its block."""
+
+    name: str
+    doing: str = "not started yet"  # empty: it measures slices
+    first_step: str = ""
+    medians: dict[str, str] = field(default_factory=dict)  # of what a slice counts, by stage
+    slices: int = 0  # of the last of these stages
+
+
+class LiveBlock:
+    """What is known of a block, event by event."""
+
+    def __init__(self, cases: Sequence[Case], is_first: bool, effect: float, earlier: Sequence[LogRatios]) -> None:
+        called, workload = names(case.column for case in cases), cases[0].selected.workload
+        self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
+        self.row, self.is_first = cases[0].row_label, is_first
+        self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
+        self._effect, self._earlier = effect, earlier
+        # By whose slices the columns are told apart.
+        self.headline = (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
+        self._units = UNITS | ({TRAIN: "epoch"} if counts_epochs(workload.steps) else {})
+
+    def begin(self, label: str, doing: str) -> None:
+        self.columns[label].doing = SHOWN.get(doing, doing)
+
+    def end_phase(self, label: str, phase: Phase) -> str:
+        """Return what to say of a phase that is over: how long the first step took; else nothing."""
+        if phase.name != FIRST_STEP:
+            return ""
+        self.columns[label].first_step = f"{FIRST_STEP} {duration(phase.duration_ns)}"
+        return f"{label}: {self.columns[label].first_step}"
+
+    def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
+        """Take in what all have measured of a stage so far."""
+        for label, own in slices.items():
+            column = self.columns[label]
+            column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in own))
+            column.slices, column.doing = len(own), ""
+        if stage == self.headline and slices:
+            self.ratios = log_ratios(slices)
+
+    def lines(self) -> list[str]:
+        """Return who is ahead, and a line for each column: what is known of it, and what it does."""
+        columns = [blanked(f"  {one.name}: {', '.join(self._known(one))}") for one in self.columns.values()]
+        return [self.answer() or self.row, *columns]
+
+    def _known(self, column: LiveColumn) -> list[str]:
+        last = next(reversed(column.medians), "")
+        shown = [stage for stage in column.medians if stage in (self.headline, last)]
+        known = [f"{self._units[stage]} {column.medians[stage]}" for stage in shown]
+        if column.first_step and last in ("", TRAIN):
+            known.insert(0, column.first_step)
+        return [*known, column.doing or count(column.slices, "slice")]
+
+    def stage(self, stage: str) -> str:
+        """Return what has been measured of a stage, in one line: its time in each column."""
+        own = [column for column in self.columns.values() if stage in column.medians]
+        found = ", ".join(f"{column.name} {column.medians[stage]}" for column in own)
+        cycles = max((column.slices for column in own), default=0)
+        return blanked(f"{self.row}: {self._units[stage]}: {found} ({count(cycles, 'cycle')})")
+
+    def answer(self) -> str:
+        """Return who is ahead in the row so far; empty while nothing can be compared."""
+        found = standing([*self._earlier, self.ratios]) if self.ratios else None
+        if found is None:
+            return ""
+        called = {label: column.name for label, column in self.columns.items()}
+        level = [label for label, ratio in found.times.items() if ratio.value < 1 + self._effect]
+        beaten = [f"{times(found.times[label])} than {called[label]}" for label in found.times if label not in level]
+        words = listed([called[label] for label in (found.fastest, *level)])
+        if level:
+            words += " about level" + (", " if beaten else "")
+        ahead = ", ".join(beaten).replace("× than", "× faster than", 1)
+        return blanked(f"{self.row}: {words}{'' if level else ' '}{ahead} so far")
+
+    def interrupted(self) -> list[str]:
+        """Return what to say of a row's first block that was interrupted; nothing of later ones."""
+        if not self.is_first:
+            return []
+        return [
+            "interrupted in the first block of a row. So much is known, and not saved:",
+            *self.lines(),
+            "There is no verdict. --resume measures this block again from its start.",
+        ]
+
+
+def duration(ns: float) -> str:
+    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
+    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"

@@ -1,0 +1,35 @@
+"""Who is ahead while a row is measured."""
+
+import pytest
+
+from kerasbench.analysis.standing import LogRatios, log_ratios, standing
+from kerasbench.protocol.measurement import Slice
+
+
+def block(**steps_ms: list[float]) -> LogRatios:
+    """The ratios of a block in whose cycles columns take so long."""
+    return log_ratios(
+        {label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(own)] for label, own in steps_ms.items()}
+    )
+
+
+def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_same_cycles() -> None:
+    found = standing([block(torch=[9, 9, 90], jax=[1, 1, 10], tensorflow=[3, 3, 30])])
+    assert found is not None
+    assert found.fastest == "jax"
+    assert list(found.times) == ["tensorflow", "torch"]
+    assert [one.value for one in found.times.values()] == pytest.approx([3, 9])
+    assert not any(one.has_interval for one in found.times.values())
+
+
+@pytest.mark.parametrize("few", [{}, {"torch": [1.0] * 9}, {"torch": [1.0] * 9, "jax": [1.0] * 2}])
+def test_one_column_and_the_first_cycles_tell_nothing(few: dict[str, list[float]]) -> None:
+    assert standing([block(**few)]) is None
+    assert standing([]) is None
+
+
+def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
+    first, second = block(a=[1] * 3, b=[2] * 3, c=[5] * 3), block(a=[1] * 9, b=[8] * 9)
+    found = standing([first, second])
+    assert found is not None
+    assert {label: one.value for label, one in found.times.items()} == {"b": pytest.approx(4)}
