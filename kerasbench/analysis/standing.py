@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Slice, Slices
 
 FIRST_CYCLES = 3  # the median of fewer is no better than any of them
 
@@ -25,8 +25,9 @@ class Standing:
 def log_ratios(slices: Mapping[str, Sequence[Slice]]) -> LogRatios:
     """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far."""
     logs = {}
-    for one, other in itertools.combinations(slices, 2):
-        ratio = by_slices(slices[one], slices[other])
+    columns = {label: Slices.of(own) for label, own in slices.items()}
+    for one, other in itertools.combinations(columns, 2):
+        ratio = by_slices(columns[one], columns[other])
         if ratio is not None and ratio.slices >= FIRST_CYCLES:
             logs[one, other], logs[other, one] = ratio.log, -ratio.log
     return logs
