@@ -72,7 +72,7 @@ class WarmUpClock:
              |
            warm
 
-    Others may warm up meanwhile, whose steps then take longer than in a turn: ``correct`` K by the first slice there.
+    Others may warm up meanwhile, whose steps then take longer than in a turn: ``correct`` K by the slices there.
 
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
     synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
@@ -153,15 +153,13 @@ class WarmUpClock:
         else:
             self._calibrating = False
 
-    def correct(self, unit_ns: float) -> bool:
-        """Make K larger if slices in turns are far too short; tell whether it was changed."""
-        before = self.steps_per_slice
+    def correct(self, unit_ns: float) -> None:
+        """Make K larger if slices in turns are far too short."""
         too_short_ns = TOO_SHORT * self._target_ns
         while self._protocol.steps_per_slice is None and self.steps_per_slice * unit_ns < too_short_ns:
             if not self._has_room(2 * self.steps_per_slice):
                 break
             self.steps_per_slice *= 2
-        return self.steps_per_slice != before
 
     def _has_room(self, steps: int) -> bool:
         return self.last_step is None or self.each + steps <= self.last_step
@@ -309,11 +307,8 @@ class SliceClock:
             case State.MEASURING:
                 slice_ = now.since(self._began, self.warmup.steps_per_slice, self._turn)
                 slice_ = self._pace.meter.with_card(slice_)
-                if not self.slices and self.warmup.correct(slice_.unit_ns):
-                    self._discard = 0  # those of this slice were
-                    self.state, self._next = State.DISCARDING, self._measured_from(step)
-                    return
                 self.slices.append(slice_)
+                self.warmup.correct(slice_.unit_ns)
                 self.switches += now.switches - self._began.switches
                 self._discard = self._pace.discarded(slice_.unit_ns, self._least)
                 self.state, self._next = State.WAITING, None

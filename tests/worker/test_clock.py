@@ -338,10 +338,10 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
 @pytest.mark.parametrize(
     ("steps_per_epoch", "in_turns_ms", "counts"),
     [
-        (400, 10, [8, 8]),  # 40 ms are half of what a slice is to last
+        (400, 10, [4, 8]),  # 40 ms are half of what a slice is to last
         (400, 20, [4, 4]),  # 80 ms are enough
-        (400, 1, [128, 128]),
-        (12, 1, [8, 8]),  # no longer slice has room in an epoch
+        (400, 1, [4, 128]),
+        (12, 1, [4, 8]),  # no longer slice has room in an epoch
     ],
 )
 def test_steps_that_are_quicker_in_turns_than_in_a_warm_up_beside_others_make_longer_slices(
@@ -359,8 +359,8 @@ def test_steps_that_are_quicker_in_turns_than_in_a_warm_up_beside_others_make_lo
 
     training.before = quicker_in_its_own_turns  # type: ignore[method-assign]
     assert [slice_.count for slice_ in training.play(steps_per_epoch)] == counts
-    assert warmup.steps_per_slice == counts[0]
-    assert {slice_.ns for slice_ in clock.slices} == {counts[0] * in_turns_ms * MS}
+    assert warmup.steps_per_slice == counts[-1]
+    assert {slice_.unit_ns for slice_ in clock.slices} == {in_turns_ms * MS}
 
 
 def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:
