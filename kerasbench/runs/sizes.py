@@ -33,6 +33,7 @@ TAKE_APART = 1.0  # only where it was asked for
 LEAST_SILENCED = 2  # a second model is built and compiled for more than one loss
 
 # What phases have of steps, where they have least.
+BY_ITSELF_NS = 30_000_000  # what a step by itself takes, at the end of a `fit` and after a wait, and none of an epoch's
 FORWARD = 0.4  # of a step is its prediction: a third of the operations, with some margin
 SINGLE = 4.0  # a sample by itself takes so many times its share of a batch, at most all of it
 EPOCH_STEPS, LEAD_EPOCHS = 2, 4  # of a short epoch; of those before the first slice that counts
@@ -56,6 +57,7 @@ class Units:
 
 def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
     """Return what a column's units take at most, by its step; of a model that is not trained, by a prediction."""
+    step_ns = max(0.0, step_ns - BY_ITSELF_NS)
     size = workload.predict_batch or workload.batch
     forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
     validation = FORWARD * step_ns * math.ceil(workload.validation / workload.batch)
