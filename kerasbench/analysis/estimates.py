@@ -207,9 +207,9 @@ def variance(values: Sequence[float]) -> float:
 
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the percentile of values, between neighbours by linear interpolation."""
-    import numpy as np
-
-    return float(np.quantile(values, share))
+    ordered, place = sorted(values), share * (len(values) - 1)
+    below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return below + (above - below) * (place % 1)
 
 
 @cache

@@ -126,7 +126,7 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
         latency = of(measurement)
         if latency is None or len(latency.calls_ns) < least:
             return None
-        return percentile(latency.calls_ns, share) / NS_PER_MS
+        return percentile(latency.ordered_ns, share) / NS_PER_MS
 
     return Metric(name, "ms", title, read)
 

@@ -130,9 +130,12 @@ class Latency:
 
     batch: int
     calls_ns: list[int]  # in the order of the calls
-    slices: Slices = field(
-        default_factory=lambda: Slices.of(())
-    )  # which of them were made in one turn: each counts its calls
+    slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the calls of one turn
+
+    @cached_property
+    def ordered_ns(self) -> list[int]:
+        """The calls from the shortest to the longest: every percentile is read off them."""
+        return sorted(self.calls_ns)
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,7 @@ class Throughput:
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: Slices = field(
-        default_factory=lambda: Slices.of(())
-    )  # which of them were made in one turn: each counts its passes
+    slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the passes of one turn
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import gc
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,21 +86,29 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
     A folder has the pages of its runs and an index, a result file has its own, and a markdown page has quotations.
     """
     pages: dict[Path, str] = {}
+    quoting = [place for place in places if place.suffix == ".md"]
+    quotations = [(page, data) for page in quoting for _, data, *_ in MARKER.findall(_text(page) or "")]
+    quoted_runs: dict[Path, Findings | None] = {_quoted_file(*one).resolve(): None for one in quotations}
     gc.disable()  # it would look for cycles among a million objects that have none
     try:
         for place in places:
-            pages |= {place: quoted(place)} if place.suffix == ".md" else _of_data(place, tell)
+            if place not in quoting:
+                pages |= _of_data(place, tell, quoted_runs)
+        for place in quoting:
+            pages[place] = quoted(place, quoted_runs)
     finally:
         gc.enable()
     return pages
 
 
-def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
+def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
     for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
         found = findings(record)
         pages |= _of_run(found, data)
+        if data.resolve() in quoted_runs:
+            quoted_runs[data.resolve()] = found
         machines.setdefault(record.machine.identity, _MachineIndex(record.machine.title)).add(found, data)
     if place.is_dir():
         explanation = (
@@ -165,22 +173,30 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def quoted(file: Path) -> str:
-    """Return a markdown page with its quotations updated; paths in markers count from the page's project."""
+def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
+    """Return a markdown page with its quotations updated, from runs that were read already or from their files.
+
+    Paths in markers count from the page's project.
+    """
     text = _text(file)
     if text is None:
         raise ResultsError(f"{file}: no such page")
-    return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3])}\n{marker[5]}", text)
+    return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3], runs)}\n{marker[5]}", text)
 
 
-def _quotation(file: Path, data: str, sections: str) -> str:
+def _quotation(file: Path, name_of_data: str, sections: str, runs: Mapping[Path, Findings | None]) -> str:
     wanted = [name.strip() for name in sections.split(",")]
     for name in wanted:
         if name not in page.BY_NAME:
             raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
-    near, above = file.parent / data, file.parent.parent / data
-    found = findings(load(near if near.is_file() or not above.is_file() else above))
+    data = _quoted_file(file, name_of_data)
+    found = runs.get(data.resolve()) or findings(load(data))
     return "\n\n".join(text for name in wanted if (text := quotable(name, found, level=3)))
+
+
+def _quoted_file(file: Path, data: str) -> Path:
+    near, above = file.parent / data, file.parent.parent / data
+    return near if near.is_file() or not above.is_file() else above
 
 
 def quotable(name: str, found: Findings, level: int = 2) -> str:

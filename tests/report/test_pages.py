@@ -235,8 +235,8 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     kept = store(tmp_path, record)
     page = tmp_path / "mine.md"
     page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
-    assert "| dense " in quoted(page)
-    assert "batch=128" not in quoted(page)
+    assert "| dense " in quoted(page, {})
+    assert "batch=128" not in quoted(page, {})
 
 
 def test_several_places_of_several_machines_are_one_page_too(
