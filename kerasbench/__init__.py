@@ -2,18 +2,30 @@
 
 This module is imported by scenario files and by the worker, in environments where only keras, numpy and one
 backend are sure to exist, and before every command. It imports nothing by itself: each name brings what it needs when
-it is used, of the standard library alone but for ``run``, ``sweep``, ``explain``, ``versus``, ``load`` and ``compare``.
+it is used, of the standard library alone but for what measures (``run``, ``fastest``, ...), ``load`` and ``compare``.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kerasbench import datasets
-    from kerasbench.api import compare, explain, load, run, sweep, versus
+    from kerasbench.api import compare, explain, fastest, load, run, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
-__all__ = ["Scenario", "ScenarioError", "Workload", "compare", "datasets", "explain", "load", "run", "sweep", "versus"]
+__all__ = [
+    "Scenario",
+    "ScenarioError",
+    "Workload",
+    "compare",
+    "datasets",
+    "explain",
+    "fastest",
+    "load",
+    "run",
+    "sweep",
+    "versus",
+]
 __version__ = "0.1.0"
 
 
@@ -26,7 +38,7 @@ def __getattr__(name: str) -> Any:
         from kerasbench import scenario
 
         return getattr(scenario, name)
-    if name in ("compare", "explain", "load", "run", "sweep", "versus"):
+    if name in ("compare", "explain", "fastest", "load", "run", "sweep", "versus"):
         from kerasbench.errors import require_supported
 
         require_supported()

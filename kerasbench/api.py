@@ -1,4 +1,4 @@
-"""kerasbench from Python: run, sweep, explain, versus, load, compare, and what they return.
+"""kerasbench from Python: run, sweep, explain, versus, fastest, load, compare, and what they return.
 
 Their options are those of the command line (``settings.py``). Results show the answer first, in a few lines of text or
 as HTML in a notebook. They print as the tables of the command line, and become a picture, or a
@@ -18,17 +18,18 @@ from kerasbench.analysis import table
 from kerasbench.analysis import versus as versions
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.race import Race
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, svg
+from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, race, svg
 from kerasbench.report import comparisons as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, ResumeConfig, RunConfig
-from kerasbench.settings import EXPLAIN, RUN, SWEEP, VERSUS, Settings
+from kerasbench.settings import EXPLAIN, FASTEST, RUN, SWEEP, VERSUS, Settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +114,23 @@ class Explained(Results):
 
 
 @dataclass(frozen=True, repr=False)
+class Fastest(Results):
+    """The run of a race. It prints the answer first, and has all else that results have."""
+
+    @property
+    def races(self) -> list[Race]:
+        """How the candidates of each workload came out."""
+        return self.findings.races
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """Return what ``fastest --json`` prints: the winner, the lines that choose it, and all candidates."""
+        return race.as_data(self.races)
+
+    def _chart(self) -> Chart | None:
+        return charts.ladder(self.races) if self.races else None
+
+
+@dataclass(frozen=True, repr=False)
 class Versions(Results):
     """The run of a comparison of versions: in ``regressions`` what the head does worse; all else that results have."""
 
@@ -194,7 +212,7 @@ def _pandas() -> Any:
 
 Place = str | Path
 Function = TypeVar("Function", bound=Callable[..., Results])
-KINDS: dict[str, type[Results]] = {RUN: Results, SWEEP: Results, EXPLAIN: Explained, VERSUS: Versions}
+KINDS: dict[str, type[Results]] = {RUN: Results, SWEEP: Results, EXPLAIN: Explained, VERSUS: Versions, FASTEST: Fastest}
 
 
 def _with_options(command: str) -> Callable[[Function], Function]:
@@ -303,6 +321,26 @@ def versus(
     """
     own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
     results: Versions = _saved(measure(VERSUS, own | options, base=str(base), head=str(head)))
+    return results
+
+
+@_with_options(FASTEST)
+def fastest(
+    scenarios: Any, backends: str | Sequence[str] = (), devices: str | Sequence[str] = (), **options: Any
+) -> Fastest:
+    """Race settings against each other, as the command ``fastest`` does: which runs this model quickest here?
+
+    ``scenarios`` are names and files, or one Keras model that is alive here, as for ``run``.
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    """
+    from kerasbench.plan import request
+
+    data = options.pop("data", "synthetic")
+    own = settings.settings(FASTEST, {"backends": backends, "devices": devices, **options})
+    with request.with_live_model(own, scenarios, data) as whole:
+        results: Fastest = _saved(_measure(FASTEST, whole))
     return results
 
 

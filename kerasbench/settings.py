@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RUN, SWEEP, EXPLAIN, VERSUS = "run", "sweep", "explain", "versus"
-ALL = (RUN, SWEEP, EXPLAIN, VERSUS)
+RUN, SWEEP, EXPLAIN, VERSUS, FASTEST = "run", "sweep", "explain", "versus", "fastest"
+TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
+ALL = (*TABLES, FASTEST)
 
 WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "What to measure",
@@ -24,6 +25,9 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "Files",
     "For experts",
 )
+PURPOSES = ("train", "predict", "predict-one")
+TRIES = ("backend", "device", "jit", "threads", "steps-per-execution", "dtype")
+DEFAULT_TRIES = TRIES[:-1]  # they change no result
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
 BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
@@ -107,6 +111,26 @@ class Settings:
         "N",
         commands=(RUN, SWEEP),
     )
+    purpose: str = _one(
+        "train",
+        "--for",
+        WHAT,
+        "What is to be fast: train (default), predict (a batch) or predict-one (a sample).",
+        "PURPOSE",
+        commands=(FASTEST,),
+        offers=PURPOSES,
+    )
+    tries: list[str] = _many(
+        "--try",
+        WHAT,
+        "Settings to try: backend, device, jit, threads, steps-per-execution (default: these), dtype.",
+        "SETTING",
+        commands=(FASTEST,),
+        offers=TRIES,
+    )
+    margin: str | float = _one(
+        "5%", "--within", WHAT, "What is slower by no more than this is as good.", "PERCENT", commands=(FASTEST,)
+    )
     inputs: list[str] = _many(
         "--input",
         MODEL,
@@ -114,17 +138,25 @@ class Settings:
         "[NAME=]SIZE",
     )
     batch_size: int | None = _one(
-        None, "--batch-size", MODEL, "Samples in a batch. Default: 32.", "N", commands=(RUN, EXPLAIN, VERSUS)
+        None, "--batch-size", MODEL, "Samples in a batch. Default: 32.", "N", commands=(RUN, EXPLAIN, VERSUS, FASTEST)
     )
     custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
     trust: bool = _one(False, "--trust", MODEL, "Load the file even if it may run code of its own.")
     quick: bool = _one(
-        False, "--quick", LONG, "One short round: a first look, with rough intervals, without start-up and first step."
+        False,
+        "--quick",
+        LONG,
+        "One short round: a first look, with rough intervals, without start-up and first step.",
+        commands=TABLES,
     )
     rounds: int | None = _one(
-        None, "--rounds", LONG, "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %.", "N"
+        None,
+        "--rounds",
+        LONG,
+        "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %. A race has N at most, by default 4.",
+        "N",
     )
-    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds, and a control.")
+    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds, and a control.", commands=TABLES)
     budget: str | float | None = _one(
         None,
         "--budget",
@@ -153,6 +185,7 @@ class Settings:
         COLUMNS,
         "float32 (default), mixed_float16, mixed_bfloat16, ...",
         "POLICY",
+        commands=TABLES,
         offers=("float32", "mixed_float16", "mixed_bfloat16"),
     )
     fp32: list[str] = _many(
@@ -160,14 +193,18 @@ class Settings:
         COLUMNS,
         "Precision of float32 products on a GPU: ieee (default), tf32 or framework-default.",
         "MODE",
+        commands=TABLES,
         offers=("ieee", "tf32", "framework-default"),
     )
-    threads: list[str] = _many("--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N")
+    threads: list[str] = _many(
+        "--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N", commands=TABLES
+    )
     steps_per_execution: list[str] = _many(
         "--steps-per-execution",
         COLUMNS,
         "Training steps in one execution, as in compile(). Default: the model's own.",
         "N",
+        commands=TABLES,
     )
     python: list[str] = _many(
         "--python",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import BreakEven, Contrast, break_evens, of_busy_cores, of_keras, speed_ups
@@ -182,6 +183,14 @@ class Findings:
     def is_versus(self) -> bool:
         """Whether it is of a comparison of versions, and of nothing else."""
         return bool(self.summary.record.config.versus)
+
+    @cached_property
+    def races(self) -> list[race.Race]:
+        """How each workload's candidates came out, where a race was run."""
+        config = self.record.config.race
+        looks = self.record.config.effort.max_rounds
+        raced = [race.race_of(row, config, looks) for row in self.plain.rows] if config else []
+        return [one for one in raced if one is not None]
 
     @cached_property
     def sweeps(self) -> list[SizeSeries]:

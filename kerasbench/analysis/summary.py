@@ -106,7 +106,10 @@ def _without_open_round(record: Record) -> Record:
     rows: dict[tuple[object, ...], list[TrialRecord]] = {}
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
-    completed = {key: completed_rounds({trial.case for trial in trials}, trials) for key, trials in rows.items()}
+    completed = {
+        key: completed_rounds({trial.case for trial in trials}, trials, record.config.race is not None)
+        for key, trials in rows.items()
+    }
     counting = []
     for trial in record.trials:
         in_turn = trial.block and trial.protocol != "published"

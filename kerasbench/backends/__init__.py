@@ -39,6 +39,7 @@ class Backend(Protocol):
     VARIABLES: tuple[str, ...]  # patterns of its own variables that change figures: the doctor names those that are set
     HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
     OTHER_JIT: bool | None  # what explain tries besides the default; None: not worth the time
+    SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
     # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 

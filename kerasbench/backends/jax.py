@@ -14,6 +14,7 @@ ALWAYS = {"KERAS_BACKEND": "jax"}
 VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
 HEEDED = ()
 OTHER_JIT = False
+SEVERAL_STEPS = True
 count_operations = None  # XLA's own analysis counts a loop's body once
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)

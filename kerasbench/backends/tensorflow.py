@@ -14,6 +14,7 @@ ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: erro
 VARIABLES = ("TF_*", "TF2_*")
 HEEDED = ()
 OTHER_JIT = True
+SEVERAL_STEPS = True
 count_operations = None  # its profiler counts a loop's body once
 GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"

@@ -16,6 +16,7 @@ VARIABLES = ("PYTORCH_*", "TORCH*")
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
+SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 

@@ -19,12 +19,12 @@ from kerasbench.cli.options import (
     setting,
 )
 from kerasbench.errors import UsageError
-from kerasbench.settings import ENVIRONMENTS, EXPERTS, EXPLAIN, FILES, RUN, SHOW, SUITES, SWEEP, VERSUS, listed
+from kerasbench.settings import ENVIRONMENTS, EXPERTS, EXPLAIN, FASTEST, FILES, RUN, SHOW, SUITES, SWEEP, VERSUS, listed
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
     from kerasbench.analysis.versus import Versus
-    from kerasbench.api import Explained, Results, Versions
+    from kerasbench.api import Explained, Fastest, Results, Versions
     from kerasbench.report.pages import SavedReport
     from kerasbench.results.folder import Tell
 
@@ -72,6 +72,27 @@ def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
         print(markdown.rendered(rest), file=sys.stderr)
     print(json.dumps(explained.to_data(), indent=2))
     return _finish(explained.files)
+
+
+@measuring(
+    FASTEST,
+    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
+    more=[as_json()],
+)
+def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
+    """Find the quickest way to run a model here: which backend, and with which settings?
+
+    Settings race side by side, and leave the race once they are too slow. Those that are tried change no result.
+    """
+    from kerasbench import api
+
+    raced: Fastest = api.measure(FASTEST, options, scenarios=list(scenario))
+    if not as_json:
+        return _show(raced)
+    import json
+
+    print(json.dumps(raced.to_data(), indent=2))
+    return _finish(raced.files)
 
 
 @measuring(

@@ -8,14 +8,26 @@ from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import APPLE, CPU, CaseKey, Column, Device, Environment, Options, Size, parse_label
+from kerasbench.protocol.columns import (
+    APPLE,
+    CPU,
+    GPU,
+    CaseKey,
+    Column,
+    Device,
+    Environment,
+    Options,
+    Size,
+    parse_label,
+)
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
-from kerasbench.results.record import Counted, Effort, RunConfig
+from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
+EXECUTIONS = (None, 8, 32)  # training steps in one execution that a race tries
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
@@ -98,11 +110,13 @@ def make(
     judged = [
         (case, _failure(config, case, report, here.cores))
         for environment, report in wanted.items()
-        for case in _crossed(config, scenarios, environment, _devices(config, environment, wanted))
+        for case in _crossed(config, scenarios, environment, _devices(config, environment, wanted), here.cores)
     ]
     cases = [case for case, failure in judged if failure is None]
     cases = with_controls(cases) if config.control else cases
     absent = [(case, failure) for case, failure in judged if failure is not None]
+    if config.race:  # what a backend does not have is a candidate less
+        absent = [(case, failure) for case, failure in absent if failure.code is not Code.UNSUPPORTED]
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
     return Plan(config, here, cases, absent, differing_keras(probes))
@@ -140,7 +154,11 @@ def with_controls(cases: Sequence[Case]) -> list[Case]:
 
 
 def _crossed(
-    config: RunConfig, scenarios: Sequence[Selected], environment: Environment, devices: Sequence[Device]
+    config: RunConfig,
+    scenarios: Sequence[Selected],
+    environment: Environment,
+    devices: Sequence[Device],
+    processors: int,
 ) -> Iterator[Case]:
     """Yield an interpreter's cases on these devices.
 
@@ -152,7 +170,7 @@ def _crossed(
         for one in scenarios:
             if one.workload.large and device.kind == CPU and not one.named:
                 continue
-            for options in _options(config, backend, one):
+            for options in _options(config, backend, device, one, processors):
                 has_twin = not one.workload.keras_only and backend in one.entry.twins
                 if config.scenarios or not options.native or has_twin:
                     labelled = dataclasses.replace(options, environment=environment.label)
@@ -166,15 +184,39 @@ def _devices(config: RunConfig, environment: Environment, probes: Probes) -> lis
     """
     beside = [report for other, report in probes.items() if config.versus and other.backend == environment.backend]
     seen = {device.label: device for report in (*beside, probes[environment]) for device in _seen(report)}
-    return [seen.get(label) or Device(*parse_label(label)) for label in config.devices or list(seen) or ["cpu"]]
+    found = [seen.get(label) or Device(*parse_label(label)) for label in config.devices or list(seen) or ["cpu"]]
+    if config.race and "device" not in config.race.tries and not config.devices:
+        return [max(found, key=lambda device: device.kind == GPU)]  # as Keras does without settings
+    return found
 
 
 def _seen(report: ProbeReport | Failure) -> list[Device]:
     return [] if isinstance(report, Failure) else report.devices
 
 
-def _options(config: RunConfig, backend: str, selected: Selected) -> list[Options]:
+def candidates(race: RaceConfig, backend: str, device: Device, trains: bool, processors: int) -> list[Options]:
+    """Return the settings of a backend that are tried on a device, each with all the others but for the threads."""
+    module = backends.get(backend)
+    compiled = [None, True] if "jit" in race.tries and module.OTHER_JIT else [None]
+    several = "steps-per-execution" in race.tries and trains and module.SEVERAL_STEPS
+    lower = "mixed_bfloat16" if device.kind == CPU else "mixed_float16"
+    found = [
+        Options(jit=jit, dtype=dtype, steps_per_execution=steps)
+        for jit in compiled
+        for dtype in ([None, lower] if "dtype" in race.tries else [None])
+        for steps in (EXECUTIONS if several else [None])
+    ]
+    if "threads" in race.tries and device.kind == CPU and processors > 1:
+        found.append(Options(threads=processors // 2))
+    return found
+
+
+def _options(config: RunConfig, backend: str, device: Device, selected: Selected, processors: int) -> list[Options]:
     """Return the options of a backend's cases in a workload; for an explanation also what might help."""
+    if config.race:
+        if config.race.purpose == "train" and selected.workload.predicts_only:
+            return []
+        return candidates(config.race, backend, device, config.race.purpose == "train", processors)
     found = dict.fromkeys(config.options)
     for each in config.options if config.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import os
 import re
 import shutil
 import zipfile
@@ -18,20 +19,25 @@ from kerasbench.errors import UsageError, unknown
 from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import variables
+from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import DTYPES, Fp32, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
 from kerasbench.results.record import (
     DEFAULT,
+    MAX_ROUNDS,
     PUBLISHED,
     QUICK,
+    RACE,
     RIGOROUS_ROUNDS,
     SWEEP,
     Effort,
+    Purpose,
+    RaceConfig,
     ResumeConfig,
     RunConfig,
     exactly,
 )
-from kerasbench.settings import EXPLAIN, RUN, VERSUS, Settings, listed
+from kerasbench.settings import DEFAULT_TRIES, EXPLAIN, FASTEST, PURPOSES, RUN, TRIES, VERSUS, Settings, listed
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
 
@@ -148,12 +154,12 @@ def _quantity(text: str, units: Mapping[str, int], complaint: str) -> float:
     return float(match["number"]) * units[match["unit"]]
 
 
-def parse_share(given: str | float) -> float:
+def parse_share(given: str | float, option: str = "--threshold") -> float:
     """Return ``5%`` or ``5`` as 0.05, and a number as it is; raise UsageError unless it is from 0 to below 1."""
     match = QUANTITY.fullmatch(given.strip()) if isinstance(given, str) else None
     share = float(match["number"]) / 100 if match and match["unit"] in ("", "%") else given
     if not isinstance(share, int | float) or not 0 <= share < 1:
-        raise UsageError(f"--threshold takes a share of less than 100 %, such as 5%, not {given!r}")
+        raise UsageError(f"{option} takes a share of less than 100 %, such as 5%, not {given!r}")
     return float(share)
 
 
@@ -247,7 +253,8 @@ def effort_of(
 
 def request(command: str, settings: Settings) -> RunConfig:
     """Return the configuration of a command that measures."""
-    return {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus}[command](settings)
+    makers = {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus, FASTEST: fastest}
+    return makers[command](settings)
 
 
 def run(settings: Settings) -> RunConfig:
@@ -276,6 +283,36 @@ def versus(settings: Settings) -> RunConfig:
     if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
     return dataclasses.replace(config, control=True, threshold=threshold)
+
+
+def fastest(settings: Settings) -> RunConfig:
+    """Return the configuration of a race."""
+    _require_known("purpose", [settings.purpose], PURPOSES)
+    _require_known("setting to --try", settings.tries, TRIES)
+    margin, rounds = parse_share(settings.margin, "--within"), settings.rounds
+    if margin == 0:
+        raise UsageError("--within takes more than 0 %: two settings are never exactly as fast")
+    if rounds is not None and rounds > MAX_ROUNDS:
+        raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
+    config = _configured(settings, "steady", [DEFAULT_OPTIONS])
+    effort = dataclasses.replace(RACE, max_rounds=rounds or RACE.max_rounds, budget_s=config.effort.budget_s)
+    purpose = cast("Purpose", settings.purpose)
+    race = RaceConfig(purpose, margin, settings.tries or list(DEFAULT_TRIES), default_backend())
+    one_backend = "backend" not in race.tries and not config.backends
+    return dataclasses.replace(
+        config, effort=effort, race=race, backends=[race.baseline] if one_backend else config.backends
+    )
+
+
+def default_backend(variables: Mapping[str, str] = os.environ) -> str:
+    """Return the backend that Keras takes without settings: by KERAS_BACKEND, else by keras.json, else TensorFlow."""
+    folder = Path(variables.get("KERAS_HOME") or Path.home() / ".keras")
+    try:
+        configured = json.loads((folder / "keras.json").read_text("utf-8")).get("backend")
+    except (OSError, ValueError, AttributeError):
+        configured = None
+    name = variables.get("KERAS_BACKEND") or configured
+    return name if name in backends.names() else "tensorflow"
 
 
 def resumed(settings: Settings) -> ResumeConfig:

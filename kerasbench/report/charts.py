@@ -9,6 +9,7 @@ from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.race import Race
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.protocol.columns import Column
@@ -90,6 +91,27 @@ def ratios(found: Findings) -> BarChart | None:
     logarithmic = end > LINEAR_UP_TO
     caption = RATIO_CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
     groups = [BarGroup(row.label, group, end) for (row, _), group in zip(rows, bars, strict=True)]
+    return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
+
+
+def ladder(races: Sequence[Race]) -> BarChart:
+    """Return the bars of each race: every candidate that was measured, the winner first."""
+    groups = []
+    for one in races:
+        measured = [standing for standing in one.standings if standing.failure is None]
+        named = names([standing.column for standing in measured])
+        seen = looks(standing.column for standing in sorted(measured, key=lambda each: each.column.order))
+        bars = []
+        for standing in measured:
+            column, ratio = standing.column, standing.ratio
+            piece = Piece(named[column], ratio.value if ratio else FASTEST, seen[column].colour)
+            interval = (ratio.low, ratio.high) if ratio else (None, None)
+            shown = times(ratio) if ratio else "1×"
+            is_first = column == one.leader
+            bars.append(Bar(named[column], shown, [piece], column.backend, *interval, is_first, seen[column].opacity))
+        groups.append(BarGroup(one.row.label, bars, max(bar.size for bar in bars) * ROOM))
+    logarithmic = max(group.end for group in groups) > LINEAR_UP_TO
+    caption = RATIO_CAPTION.format(timed_in([one.row for one in races])) + (LOGARITHMIC if logarithmic else "")
     return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 

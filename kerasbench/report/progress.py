@@ -268,12 +268,15 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
-    cases = count(len(planned.cases), "case")
+    race = planned.config.race
+    cases = count(len(planned.cases), "candidate" if race else "case")
     lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
+    if race:
+        lines.append(f"who is too slow to come within {percent(race.margin)} of the fastest leaves after a round")
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return [*lines, _detectable(ahead)]
+    return lines if race else [*lines, _detectable(ahead)]
 
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long

@@ -5,10 +5,10 @@ Tables are derived from it. A trial has the hash of the code that measured it.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kerasbench import __version__
 from kerasbench.host import Machine
@@ -59,12 +59,27 @@ SWEEP = Protocol(
     slices_max_ns=4 * SECOND_NS,
     column_max_ns=60 * SECOND_NS,
 )
+# A race looks after each round; those that stay are few.
+RACE = replace(QUICK, max_rounds=4)
 DEFAULT = Effort()
 
 
 def exactly(count: int, protocol: Protocol | None = None) -> Effort:
     """Return the effort of exactly that many rounds."""
     return Effort(count, count, protocol=protocol or Protocol())
+
+
+Purpose = Literal["train", "predict", "predict-one"]
+
+
+@dataclass(frozen=True)
+class RaceConfig:
+    """What a race is about."""
+
+    purpose: Purpose = "train"  # what is to be fast
+    margin: float = 0.05  # what may be so much slower than the fastest is as good
+    tries: list[str] = field(default_factory=list)  # the settings that are tried
+    baseline: str = ""  # the backend that Keras takes without settings
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,7 @@ class RunConfig:
     threshold: float = 0.0  # the smallest share by which these differ that is called a difference
     model_config: ModelConfig = NOTHING  # for models that are no scenario files
     suite: str = "published"  # measured if no scenarios are named
+    race: RaceConfig | None = None  # measure only what may be the fastest
 
 
 @dataclass(frozen=True)
@@ -208,11 +224,16 @@ class TrialRecord:
         return any(signal.invalidates for signal in self.noise)
 
 
-def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord]) -> int:
-    """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then."""
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord], is_race: bool = False) -> int:
+    """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
+
+    From a race cases leave: one that was not measured again has left.
+    """
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
+        if is_race and done:
+            left &= {trial.case for trial in trials if trial.round > done}
         had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
         if not any(trial.block or trial.measurement for trial in had) or not left <= {trial.case for trial in had}:
             return done

@@ -123,7 +123,8 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
-    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried)]
+    is_race = planned.config.race is not None
+    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, is_race)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
@@ -138,7 +139,7 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     return all(ran.get(name) == version for name, version in present.items())
 
 
-def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord]) -> list[TrialRecord]:
+def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], is_race: bool) -> list[TrialRecord]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
@@ -146,7 +147,7 @@ def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecor
     own = [trial for trial in counting if trial.case in row.known]
     if len(own) < sum(trial.case in row.known for trial in tried):
         own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = completed_rounds((case.key for case in row.cases), own)
+    last = completed_rounds((case.key for case in row.cases), own, is_race)
     return [trial for trial in own if trial.round <= last or not trial.block]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kerasbench import text
-from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import judge_cases, summarize_case
+from kerasbench.analysis import race, ratios
+from kerasbench.analysis.cases import headline_of, judge_cases, summarize_case
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
@@ -35,6 +35,7 @@ from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.record import (
     INTERRUPTED,
     UNWRITTEN,
+    RaceConfig,
     Record,
     ScenarioRecord,
     TrialRecord,
@@ -201,6 +202,7 @@ class Row:
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[TrialRecord] = field(default_factory=list)
+    outpaced: set[CaseKey] = field(default_factory=set)  # of a race: they are too slow to win it
 
     def __post_init__(self) -> None:
         self.alive = list(self.cases)
@@ -265,6 +267,29 @@ class Row:
         else:
             self.known[trial.case].take(trial, trial.measurement)
             self.sizes = self.sizes or trial.measurement.sizes
+
+    def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig, looks: int) -> bool:
+        """Measure those no further that cannot win; tell whether the race is over.
+
+        Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
+        """
+        trials: dict[Column, list[TrialRecord]] = {}
+        for trial in so_far:
+            trials.setdefault(trial.column, []).append(trial)
+        left = {case.column: summarize_case(trials[case.column]) for case in self.alive}
+        compare = race.compare_by(race.metric_of(config, headline_of(self.trials)), left)
+        found = race.look(
+            [case.column for case in self.alive if case.key not in self.outpaced],
+            compare,
+            config.margin,
+            looks,
+        )
+        if found is None:
+            return False
+        baseline = race.baseline_of(left, config)
+        self.outpaced |= {case.key for case in self.alive if case.column in found.slower}
+        self.alive = [case for case in self.alive if case.key not in self.outpaced or case.column == baseline]
+        return found.is_over
 
     def odd(self) -> list[tuple[Case, Failure]]:
         """Return the cases that compute something else than the others of those that are still measured."""
@@ -382,7 +407,7 @@ class Run:
             if trial.round and trial.case in row_of:
                 row_of[trial.case].take(trial)
         for row in self.rows:
-            whole = completed_rounds((case.key for case in row.cases), row.trials)
+            whole = completed_rounds((case.key for case in row.cases), row.trials, self.planned.config.race is not None)
             self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was saved
             for index in range(1, whole + 1):
                 self._decide(row, index)
@@ -449,6 +474,9 @@ class Run:
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken else enough
         row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
+        if self.planned.config.race is not None and row.stop in (None, StopReason.ROUNDS):
+            is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
+            row.stop = StopReason.WON if is_won else row.stop
 
     def _measure_block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""

@@ -175,6 +175,7 @@ class StopReason(Enum):
     NO_GAIN = "no gain"
     ROUNDS = "rounds"
     BROKEN = "broken"
+    WON = "won"
 
 
 def precision_of(effect: float) -> float:
@@ -258,6 +259,8 @@ def in_words(reason: StopReason, effort: Effort, precision: float, several: bool
             return f"no {what} that is still too wide has shrunk in the last {NO_GAIN_BLOCKS} rounds"
         case StopReason.ROUNDS:
             return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
+        case StopReason.WON:
+            return "no other can be faster than the fastest by more than the margin"
         case StopReason.BROKEN:
             return "base or head has failed, so that nothing is left to compare"
 

@@ -11,7 +11,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
-from kerasbench.results.record import PUBLISHED, RunConfig
+from kerasbench.results.record import PUBLISHED, Purpose, RaceConfig, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -254,3 +254,39 @@ def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:
     workload = dataclasses.replace(made.workload(), keras_only="a pipeline of its own")
     failure = plan_cases.unsupported(plan_cases.Case(Selected(entry, workload), "torch", made.CPU, TWIN), 2)
     assert failure is not None and "dense has a pipeline of its own" in failure.cause
+
+
+def raced(device: str, *tries: str, steps: int = 1000, purpose: Purpose = "train") -> dict[str, list[str]]:
+    """Return the labels of a race's candidates by backend, and of what is missing."""
+    chosen = Selected(made.entry(), made.workload(steps=steps))
+    config = RunConfig(devices=[device] if device else [], race=RaceConfig(purpose, tries=list(tries)))
+    found = plan_cases.make(config, [chosen], BOTH, made.MACHINE)
+    assert found.absent == []
+    return {
+        backend: [
+            f"{case.device.label} {case.options.label}".strip() for case in found.cases if case.backend == backend
+        ]
+        for backend in ("torch", "jax")
+    }
+
+
+def test_a_race_has_every_setting_with_every_other_but_for_the_threads() -> None:
+    assert raced("cpu", "threads", "steps-per-execution", "jit") == {
+        "torch": ["cpu", "cpu threads=1"],
+        "jax": ["cpu", "cpu steps-per-execution=8", "cpu steps-per-execution=32", "cpu threads=1"],
+    }
+
+
+def test_what_a_backend_or_an_epoch_does_not_have_is_a_candidate_less() -> None:
+    assert raced("cpu", "steps-per-execution", steps=100)["jax"] == ["cpu", "cpu steps-per-execution=8"]
+    assert raced("cpu", "steps-per-execution", purpose="predict")["jax"] == ["cpu"]
+
+
+def test_a_race_without_devices_to_try_has_the_one_that_keras_takes() -> None:
+    assert raced("") == {"torch": ["gpu"], "jax": ["cpu"]}
+    assert raced("", "device", "dtype")["torch"] == [
+        "cpu",
+        "cpu dtype=mixed_bfloat16",
+        "gpu",
+        "gpu dtype=mixed_float16",
+    ]

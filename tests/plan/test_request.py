@@ -13,7 +13,7 @@ from kerasbench.plan import request
 from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, RunConfig, exactly
+from kerasbench.results.record import PUBLISHED, QUICK, RACE, SWEEP, RaceConfig, RunConfig, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.settings import Settings
 from tests import made
@@ -251,6 +251,51 @@ def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_non
 def test_an_option_that_means_nothing_is_refused(said: Settings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         request.run(said)
+
+
+def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    found = request.fastest(Settings(scenarios=["dense"], budget="10m"))
+    assert found.race == RaceConfig(
+        tries=["backend", "device", "jit", "threads", "steps-per-execution"], baseline="jax"
+    )
+    assert found.effort == dataclasses.replace(RACE, budget_s=600)
+    assert found.backends == []
+    named = request.fastest(Settings(scenarios=["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    assert named.race == RaceConfig("predict", 0.1, ["jit"], "jax")
+    assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Settings(purpose="evaluate"), "purpose 'evaluate'"),
+        (Settings(tries=["batch"]), "setting to --try 'batch'"),
+        (Settings(margin="0%"), "--within takes more than 0 %"),
+        (Settings(margin="much"), "--within takes a share"),
+        (Settings(rounds=13), "at most 12 rounds"),
+    ],
+)
+def test_a_race_that_means_nothing_is_refused(said: Settings, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        request.fastest(said)
+
+
+@pytest.mark.parametrize(
+    ("variables", "configured", "backend"),
+    [
+        ({"KERAS_BACKEND": "torch"}, '{"backend": "jax"}', "torch"),
+        ({}, '{"backend": "jax"}', "jax"),
+        ({}, "[]", "tensorflow"),
+        ({}, "{", "tensorflow"),
+        ({"KERAS_BACKEND": "openvino"}, "{}", "tensorflow"),
+    ],
+)
+def test_the_backend_that_keras_takes_without_settings(
+    tmp_path: Path, variables: dict[str, str], configured: str, backend: str
+) -> None:
+    (tmp_path / "keras.json").write_text(configured)
+    assert request.default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2m ", 120)])

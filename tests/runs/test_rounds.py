@@ -33,7 +33,17 @@ from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results.record import PUBLISHED, QUICK, SWEEP, Effort, Record, TrialRecord, completed_rounds, exactly
+from kerasbench.results.record import (
+    PUBLISHED,
+    QUICK,
+    SWEEP,
+    Effort,
+    RaceConfig,
+    Record,
+    TrialRecord,
+    completed_rounds,
+    exactly,
+)
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds
 from kerasbench.runs.machine import Outcomes
@@ -691,3 +701,31 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
     (known,) = events.of(StepsKnown)
     assert known.steps_ns == [(CASES[0], 10**8), (CASES[1], 2 * 10**9)]
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
+
+
+def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
+    def slices(ms: float) -> list[Measurement | Failure]:
+        return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)])]
+
+    planned = made.plan(*THREE, made.case(backend="jax", options=Options(threads=1)), effort=Effort(1, 4))
+    planned = dataclasses.replace(
+        planned, config=dataclasses.replace(planned.config, race=RaceConfig(baseline="tensorflow"))
+    )
+    worker = FakeWorker(torch=slices(9.0), jax=slices(1.0), tensorflow=slices(4.0))
+    record = execute(planned, store, worker)
+    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"]]
+    assert record.stopped_because == "no other can be faster than the fastest by more than the margin"
+
+
+def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) -> None:
+    def slices(ms: float, later_ms: float) -> list[Measurement | Failure]:
+        return [made.sliced([one * (1 + 0.01 * cycle) for cycle in range(6)]) for one in (ms, later_ms)]
+
+    planned = made.plan(*THREE, effort=Effort(1, 3))
+    planned = dataclasses.replace(
+        planned, config=dataclasses.replace(planned.config, race=RaceConfig(baseline="torch"))
+    )
+    worker = FakeWorker(torch=slices(9.0, 9.0), jax=slices(1.0, 1.02), tensorflow=slices(1.02, 1.0))
+    record = execute(planned, store, worker)
+    assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3
+    assert record.stopped_because == "all 3 rounds are done"

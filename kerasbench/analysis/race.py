@@ -1,0 +1,179 @@
+"""A race: which of many candidates is fastest, measured in rounds that the slow ones leave one after another.
+
+After each round every candidate is compared with the one that leads, and those that are significantly slower by more
+than a margin leave: successive elimination (E. Even-Dar, S. Mannor and Y. Mansour, "Action elimination and stopping
+conditions for the multi-armed bandit and reinforcement learning problems", Journal of Machine Learning Research 7,
+2006). The race is over when no candidate can be faster than the leader by more than the margin.
+
+Who looks after each round errs more often than who looks once. So each look ends the race with the confidence by which
+all of them together err in 5 % of races (S. J. Pocock, "Group sequential methods in the design and analysis of clinical
+trials", Biometrika 64, 1977). benchmarks/race.py shows by simulation how often the choice is right.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kerasbench.analysis import ratios
+from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, CaseSummary, Row
+from kerasbench.analysis.estimates import LogEstimate, variance
+from kerasbench.analysis.moderation import Prior
+from kerasbench.protocol.columns import CPU, Column, Options
+from kerasbench.protocol.messages import Failure
+from kerasbench.results.record import Purpose, RaceConfig
+
+# By the number of looks: how many standard errors a one-sided claim takes, so that all looks together err in 5 %.
+POCOCK = (1.645, 1.875, 1.992, 2.067, 2.122, 2.164, 2.197, 2.225, 2.249, 2.270, 2.289, 2.306)
+MAX_LOOKS = len(POCOCK)
+# What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
+PRIOR_DEGREES = 4.0
+LEAVING = 0.90  # confidence of the interval beyond the margin by which one leaves: 95 % one-sided, as it can be one way
+
+Candidate = TypeVar("Candidate")
+Compare = Callable[[Candidate, Candidate], LogEstimate | None]  # the time of one over that of another
+
+
+@dataclass(frozen=True)
+class Look(Generic[Candidate]):
+    """What is known after a round."""
+
+    leader: Candidate
+    slower: list[Candidate]  # significantly, by more than the margin: they leave
+    is_over: bool  # none of those that stay can be faster than the leader by more than the margin
+
+
+def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float, looks: int) -> Look[Candidate] | None:
+    """Compare those that are left in a race that looks so often at most; None where nothing is left.
+
+    ``margin`` is a share: with 0.05 a candidate that is 4 % slower than the fastest is as good.
+    """
+    candidates = list(left)
+    if not candidates:
+        return None
+    first = candidates[0]
+    centres = {first: 0.0}
+    centres |= {one: ratio.log_centre for one in candidates[1:] if (ratio := compare(one, first)) is not None}
+    leader = min(centres, key=lambda one: centres[one])
+    ending = 2 * statistics.NormalDist().cdf(POCOCK[looks - 1]) - 1  # of a two-sided interval, as all are
+    slower, is_over = [], True
+    for one in candidates:
+        if one != leader:
+            ratio = compare(one, leader)
+            if _is_above(ratio, 1 + margin, LEAVING):
+                slower.append(one)
+            else:
+                is_over &= _is_above(ratio, 1 / (1 + margin), ending)
+    return Look(leader, slower, is_over)
+
+
+def _is_above(ratio: LogEstimate | None, edge: float, confidence: float) -> bool:
+    """Tell whether the whole interval lies above; a ratio that others disturbed, or without an interval, does not."""
+    if ratio is None or ratio.disturbed:
+        return False
+    low = dataclasses.replace(ratio, confidence=confidence).low
+    return low is not None and low > edge
+
+
+def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
+    """Return a ratio by its logarithm in each block; ``deviation`` is what blocks are known to differ by."""
+    prior, degrees = Prior(deviation**2, PRIOR_DEGREES, 0), len(logs) - 1
+    moderated, total = prior.moderate(variance(logs) if degrees else 0.0, degrees)
+    return LogEstimate(statistics.fmean(logs), math.sqrt(moderated / len(logs)), total, len(logs))
+
+
+def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Column]:
+    """Return what compares the columns of a race by a metric that is a time."""
+
+    def compare(one: Column, other: Column) -> LogEstimate | None:
+        pair = (cases[one], cases[other])
+        blocks = ratios.of_blocks(pair, metric)
+        counted = [block for block in blocks if not block.disturbed] or blocks
+        if not counted:  # memory has not had both at once
+            return ratios.ratio_of(*pair, metric, cases.values())
+        slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
+        scatter = ratios.assumed_scatter((pair[0].trials[0], pair[1].trials[0]), metric)
+        ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))
+        return dataclasses.replace(ratio, disturbed=all(block.disturbed for block in blocks))
+
+    return compare
+
+
+def metric_of(config: RaceConfig, headline: str) -> str:
+    """Return the metric that a race is about: a time, the less the better."""
+    return {"train": headline, "predict": PREDICTED, "predict-one": PREDICTED_ONE}[config.purpose]
+
+
+def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
+    """Return Keras as it is without settings: on the backend that it takes then, on a GPU if that has one."""
+    plain = [one for one in columns if one == one.with_options(**vars(Options(environment=one.options.environment)))]
+    return min(plain, key=lambda one: (one.backend != config.baseline, one.device == CPU), default=None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a candidate came out."""
+
+    column: Column
+    rounds: int  # that it was measured in
+    ratio: LogEstimate | None = None  # its time over the leader's; None for the leader, and where it is not known
+    has_left: bool = False  # as significantly slower by more than the margin
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Race:
+    """The race of one workload."""
+
+    row: Row
+    metric: str
+    leader: Column
+    baseline: Column | None
+    standings: list[Standing]  # the leader first, then the quickest; failures last
+    rounds: int
+    purpose: Purpose
+    margin: float
+    is_over: bool  # none of the others can be faster than the leader by more than the margin
+
+    @property
+    def gain(self) -> LogEstimate | None:
+        """The time of the baseline over the leader's; None if the baseline leads, or is not known."""
+        return next((one.ratio for one in self.standings if one.column == self.baseline), None)
+
+    @property
+    def equals(self) -> list[Column]:
+        """The others that are within the margin of the leader, significantly; fewest settings first."""
+        within = [one for one in self.standings if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
+        return sorted((one.column for one in within), key=settings_of)
+
+
+def settings_of(column: Column) -> int:
+    """Return how many options a candidate sets: among equals, fewer are simpler to have."""
+    return len(column.options.label.split())
+
+
+def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
+    """Return how a workload's candidates came out; None where all have failed."""
+    metric = metric_of(config, row.headline)
+    cases = {column: case for column, case in row.cases.items() if case.failure is None and case.trials}
+    rounds = {column: len({trial.round for trial, _ in case.trials}) for column, case in row.cases.items()}
+    last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)
+    stayed = [column for column, case in cases.items() if any(trial.round == last for trial, _ in case.trials)]
+    baseline = baseline_of(cases, config)
+    compare = compare_by(metric, cases)
+    found = look(stayed, compare, config.margin, looks)
+    if found is None:
+        return None
+    standings = [Standing(found.leader, rounds[found.leader])]
+    others = []
+    for column in cases:
+        if column != found.leader:
+            ratio = compare(column, found.leader)
+            has_left = column not in stayed or column in found.slower
+            others.append(Standing(column, rounds[column], ratio, has_left))
+    standings += sorted(others, key=lambda one: one.ratio.log_centre if one.ratio else math.inf)
+    failed = {column: case.failure for column, case in row.cases.items() if case.failure is not None}
+    standings += [Standing(column, rounds[column], failure=failure) for column, failure in failed.items()]
+    return Race(row, metric, found.leader, baseline, standings, last, config.purpose, config.margin, found.is_over)

@@ -1,0 +1,125 @@
+import dataclasses
+import math
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from kerasbench.analysis import race
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.findings import findings
+from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.results.record import RACE, RaceConfig, Record
+from tests import made
+
+MARGIN, LOOKS = 0.05, 4
+JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
+EIGHT = Options(steps_per_execution=8)
+
+
+def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Compare[str]:
+    """Compare candidates whose times are known but for this error."""
+    return lambda one, other: LogEstimate(math.log(times[one] / times[other]), error, 30, 3, disturbed=disturbed)
+
+
+def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Look[str]:
+    found = race.look(list(times), compare(times, error, disturbed), MARGIN, LOOKS)
+    assert found is not None
+    return found
+
+
+def test_what_is_slower_by_more_than_the_margin_leaves_and_what_may_be_as_good_stays() -> None:
+    found = look({"a": 1.3, "b": 1.0, "c": 1.04, "d": 1.06}, error=0.001)
+    assert (found.leader, found.slower, found.is_over) == ("b", ["a", "d"], True)
+
+
+def test_a_race_goes_on_as_long_as_another_may_be_faster_by_more_than_the_margin() -> None:
+    assert not look({"a": 1.0, "b": 1.01}, error=0.05).is_over
+    assert look({"a": 1.0, "b": 1.01}, error=0.02).is_over
+    assert look({"a": 1.0}, error=1.0).is_over
+
+
+def test_what_others_disturbed_decides_nothing() -> None:
+    found = look({"a": 1.3, "b": 1.0}, error=0.001, disturbed=True)
+    assert (found.slower, found.is_over) == ([], False)
+
+
+def test_without_candidates_there_is_no_race() -> None:
+    assert race.look([], compare({}, 0.1), MARGIN, LOOKS) is None
+
+
+def test_all_looks_of_a_race_together_err_in_one_of_twenty(rng: random.Random) -> None:
+    """The largest of the standardised sums after each look exceeds its edge in 5 % of races."""
+    races, looks, beyond = 20_000, 4, 0
+    for _ in range(races):
+        total, highest = 0.0, -math.inf
+        for number in range(1, looks + 1):
+            total += rng.gauss(0, 1)
+            highest = max(highest, total / math.sqrt(number))
+        beyond += highest > race.POCOCK[looks - 1]
+    assert beyond / races == pytest.approx(0.05, abs=0.008)
+
+
+def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_scatter_too() -> None:
+    one, several = race.interval([0.5], 0.07), race.interval([0.3, 0.5, 0.7], 0.07)
+    assert one.log_error == pytest.approx(0.07)
+    assert several.log_error is not None and several.log_error > 0.07 / math.sqrt(3)
+    assert (one.degrees, several.degrees) == (race.PRIOR_DEGREES, race.PRIOR_DEGREES + 2)
+
+
+def raced(*rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow") -> Record:
+    """A race whose candidates had these times in each round, in ms."""
+    trials = [
+        made.in_block(
+            number,
+            made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6),
+            backend=column.backend,
+            options=column.options,
+        )
+        for number, times in enumerate(rounds, start=1)
+        for column, ms in times.items()
+    ]
+    if failed:
+        failure = Failure(Code.OOM, "out of memory", "")
+        trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
+    record = made.record(*trials, rounds=len(rounds))
+    config = RaceConfig(baseline=baseline)
+    return dataclasses.replace(record, config=dataclasses.replace(record.config, race=config, effort=RACE))
+
+
+def test_how_the_candidates_of_a_race_came_out() -> None:
+    fast = Column("jax", "cpu", EIGHT)
+    record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1}, failed=None)
+    (found,) = findings(record).races
+    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+        (fast, 2, False),
+        (JAX, 1, True),
+        (TENSORFLOW, 2, True),
+        (TORCH, 1, True),
+    ]
+    assert (found.leader, found.baseline, found.is_over) == (fast, TENSORFLOW, True)
+    assert found.gain is not None and found.gain.value == pytest.approx(4.05, rel=0.1)
+
+
+def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
+    (found,) = findings(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
+    assert found.standings[-1].column == TORCH
+    assert found.standings[-1].failure is not None and found.standings[-1].failure.code is Code.OOM
+
+
+def test_where_all_have_failed_there_is_no_race() -> None:
+    assert findings(raced(failed=TORCH)).races == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([JAX, TENSORFLOW, Column("tensorflow", "cpu", EIGHT)], TENSORFLOW),
+        ([Column("tensorflow", "gpu"), TENSORFLOW], Column("tensorflow", "gpu")),
+        ([Column("jax", "cpu", EIGHT), JAX], JAX),  # the backend that Keras would take is not there
+        ([Column("jax", "cpu", EIGHT)], None),
+    ],
+)
+def test_the_baseline_is_keras_without_settings(columns: list[Column], expected: Column | None) -> None:
+    assert race.baseline_of(columns, RaceConfig(baseline="tensorflow")) == expected

@@ -1,0 +1,77 @@
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.protocol.columns import Column, Options
+from kerasbench.report import markdown, page, race, svg
+from kerasbench.report.answer import sentences
+from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, raced
+
+FAST = Column("jax", "cpu", EIGHT)
+RECORD = raced({JAX: 1.01, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.01, FAST: 1.0, TENSORFLOW: 4.1})
+
+
+def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_left() -> None:
+    text = markdown.rendered(page.screen(findings(RECORD)))
+    assert "JAX with steps-per-execution=8 trains dense 4." in text
+    assert "as fast as Keras does here without settings (TensorFlow)." in text
+    assert "To use it: export KERAS_BACKEND=jax; model.compile(..., steps_per_execution=8)." in text
+    assert "Within 5.0 % of it: JAX. JAX needs fewer settings." in text
+    assert "4 candidates, 2 rounds; 1 of them left after the first." in text
+    assert "## Training step" not in text
+    assert "left: too slow (Keras without settings)" in text
+
+
+def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
+    (found,) = findings(raced({JAX: 2.0, TENSORFLOW: 1.0})).races
+    assert race.sentence(found) == "TensorFlow trains dense fastest here: what Keras does without settings."
+    assert not any(line.startswith("To use it") for line in race.details(found))
+
+
+def test_what_is_not_proven_is_said() -> None:
+    found = findings(raced({JAX: 1.0, TENSORFLOW: 1.03}))
+    (line,) = sentences(found)
+    assert "This is not proven: another may be faster by more than 5.0 %." in line
+    assert race.as_data(found.races)[0]["proven"] is False
+
+
+@pytest.mark.parametrize(
+    ("column", "lines"),
+    [
+        (TENSORFLOW, []),
+        (JAX, ["export KERAS_BACKEND=jax"]),
+        (
+            Column("tensorflow", "cpu", Options(jit=True, steps_per_execution=32)),
+            ["model.compile(..., jit_compile=True, steps_per_execution=32)"],
+        ),
+        (Column("tensorflow", "cpu", Options(threads=2)), ["taskset --cpu-list 0-1 python your_script.py"]),
+        (
+            Column("torch", "cpu", Options(dtype="mixed_bfloat16")),
+            ["export KERAS_BACKEND=torch", 'keras.config.set_dtype_policy("mixed_bfloat16")'],
+        ),
+    ],
+)
+def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> None:
+    (found,) = findings(RECORD).races
+    assert race.to_write(column, found) == lines
+
+
+def test_on_a_machine_with_a_gpu_the_cpu_has_to_be_chosen() -> None:
+    (found,) = findings(raced({TENSORFLOW: 1.0, JAX: 3.0})).races
+    gpu = dataclasses.replace(found.standings[-1], column=Column("jax", "gpu"))
+    beside = dataclasses.replace(found, standings=[*found.standings, gpu])
+    assert race.to_write(TENSORFLOW, beside) == ["export CUDA_VISIBLE_DEVICES=-1"]
+
+
+def test_the_ladder_has_a_bar_for_each_candidate_that_was_measured() -> None:
+    section = race.section(findings(RECORD).races)
+    assert section.chart is not None
+    assert svg.file(section.chart).count("with steps-per-execution=8") >= 1
+
+
+def test_data_has_all_candidates_and_the_lines_to_write() -> None:
+    (found,) = race.as_data(findings(RECORD).races)
+    assert found["winner"] == "jax cpu steps-per-execution=8"
+    assert found["to_use_it"] == ["export KERAS_BACKEND=jax", "model.compile(..., steps_per_execution=8)"]
+    assert [one["rounds"] for one in found["candidates"]] == [2, 2, 2, 1]
