@@ -177,9 +177,12 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     above, below = _sides(columns, more, steps, short)
     share = _share(above, below)
     known = steps.error is not None and short.error is not None
-    error = math.hypot(share * (short.error or 0), (1 - share) * (steps.error or 0)) if known else None
+    errors = (share * (short.error or 0), (1 - share) * (steps.error or 0))
+    error = math.hypot(*errors) if known else None
     disturbed = steps.disturbed or short.disturbed
-    return BlockRatio(math.log(sum(above) / sum(below)), error, min(steps.slices, short.slices), disturbed)
+    return BlockRatio(
+        math.log(sum(above) / sum(below)), error, _slices_in(errors, (short.slices, steps.slices)), disturbed
+    )
 
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
@@ -210,6 +213,13 @@ def _sides(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
 
 def _share(above: Side, below: Side) -> float:
     return (above[0] / sum(above) + below[0] / sum(below)) / 2
+
+
+def _slices_in(errors: tuple[float, float], slices: tuple[int, int]) -> int:
+    """Return how many slices the error of a sum is worth, by the degrees of freedom of Welch and Satterthwaite."""
+    parts = [error**4 / max(1, count - 1) for error, count in zip(errors, slices, strict=True)]
+    degrees = math.hypot(*errors) ** 4 / sum(parts) if any(parts) else min(slices) - 1
+    return 1 + int(degrees)
 
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:

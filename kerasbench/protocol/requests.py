@@ -94,7 +94,7 @@ class Protocol:
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
     predict_warmup_ns: int = 200_000_000
-    slices_max_ns: int = 15_000_000_000  # how long all slices of a column measure in one block
+    slices_max_ns: int = 8_000_000_000  # how long all slices of a column measure in one block
     min_cycles: int = 6  # of each stage
     column_max_ns: int = 240_000_000_000  # how long slow steps may keep a column in one block, about
     steps_per_slice: int | None = None  # None, as the next two: calibrate it, and report what was found

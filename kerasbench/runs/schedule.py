@@ -84,7 +84,9 @@ TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
-PARTS_SHARE = 0.2  # of that time again, for the three ways in which a step is taken apart
+# Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
+LONG, LEAST_CYCLES = (EPOCH, ALL), 3
+PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
@@ -132,11 +134,13 @@ def _is_enough(
     protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]], most: int | None
 ) -> bool:
     cycles = min(map(len, slices), default=0)
-    if cycles < protocol.min_cycles:
+    if cycles < min(protocol.min_cycles, LEAST_CYCLES):
         return False
+    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    if cycles < protocol.min_cycles:
+        return stage in LONG and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
     if most is not None and cycles >= most:
         return True
-    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
     if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
         return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
     return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION

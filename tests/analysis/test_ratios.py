@@ -19,6 +19,7 @@ from kerasbench.analysis.ratios import (
     share_of_epochs,
     spread,
 )
+from kerasbench.analysis.ratios import _slices_in as slices_in
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, Throughput
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -426,3 +427,10 @@ def test_two_blocks_borrow_nothing() -> None:
     rows = scattered(*[0.05] * 6)
     a, b = (dataclasses.replace(one, trials=one.trials[:2]) for one in rows[0])
     assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)
+
+
+def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from() -> None:
+    assert slices_in((0.0, 0.02), (3, 31)) == 31
+    assert slices_in((0.02, 0.0), (3, 31)) == 3
+    assert 3 < slices_in((0.01, 0.02), (3, 31)) < 31
+    assert slices_in((0.0, 0.0), (3, 31)) == 3

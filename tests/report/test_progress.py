@@ -55,7 +55,7 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
         RowEnded([TORCH], "one round was asked for"),
         RunEnded(),
     ) == [
-        "2 cases, 1 round: about 1 min 00 s",
+        "2 cases, 1 round: about 46 s",
         "fewer than 3 rounds: intervals come from each round's slices and are wider",
         "[1/2] dense torch cpu: 2.00 ms/step, noisy: slices spread by 12% (measured in 9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise
@@ -101,6 +102,13 @@ def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
     assert not schedule.enough(PROTOCOL, SHARES, "train", hit, most={"train": 20})
 
 
+@pytest.mark.parametrize("stage", ["epoch", "predict_all"])
+def test_long_epochs_and_passes_have_three_cycles_once_their_time_is_up(stage: str) -> None:
+    slow = [9_000, 12_000, 8_000]
+    assert [enough(stage, slices(slow, cycles)) for cycles in (2, 3)] == [False, True]
+    assert not enough(stage, slices([100, 150], 5))
+
+
 def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
     slow = [9_000, 12_000, 8_000]
     assert not enough("train", slices(slow, 5))
@@ -108,7 +116,7 @@ def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
 
 
 def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
-    there = int(schedule.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
+    there = math.ceil(schedule.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
     assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
     assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
 
