@@ -20,6 +20,7 @@ from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Record, RunConf
 from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
 from tests import made
+from tests.analysis.test_race import JAX, TENSORFLOW, raced
 from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
 from tests.cli.test_reading import stored_by_turns
 
@@ -201,6 +202,17 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert (failed.to_data(), failed.breakdowns) == ([], [])
     assert "## Failures" in str(failed) and "died from SIGSEGV" in str(failed)
     assert runs.config[-1].model_config == ModelConfig([Input("", [3])], 8, trust=True)
+
+
+def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
+    runs.record = raced({JAX: 1.0, TENSORFLOW: 4.0}, baseline="jax")
+    found = kerasbench.fastest("dense", tries="jit", margin=0.1)
+    (asked,) = runs.config
+    assert asked.race is not None and (asked.race.tries, asked.race.margin) == (["jit"], 0.1)
+    assert repr(found) == "JAX trains dense fastest here: what Keras does without settings."
+    (one,), (data,) = found.races, found.to_data()
+    assert data["winner"] == one.leader.label == "jax cpu"
+    assert found.plot().svg.startswith("<svg")
 
 
 def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:

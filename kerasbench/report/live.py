@@ -98,7 +98,7 @@ class LiveBlock:
         beaten = [f"{times(found.times[label])} than {called[label]}" for label in found.times if label not in level]
         words = listed([called[label] for label in (found.fastest, *level)])
         if level:
-            words += " about level" + (", " if beaten else "")
+            words += " about equal" + (", " if beaten else "")
         ahead = ", ".join(beaten).replace("× than", "× faster than", 1)
         return blanked(f"{self.row}: {words}{'' if level else ' '}{ahead} so far")
 

@@ -95,6 +95,19 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
     assert "died from SIGSEGV" in err
 
 
+def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Command) -> None:
+    asked = ("fastest", str(command.folder / "mine.py"), "--backend", "jax,torch", "--rounds", "1")
+    command.start(*asked)
+    code, (out, err) = command.ended(), command.output()
+    assert code == 0, err
+    assert "mine fastest here: what Keras does without settings." in out
+    assert "5 candidates, 1 round: " in err and "leaves after a round" in err
+    command.start(*asked, "--json")
+    code, (out, _) = command.ended(), command.output()
+    (found,) = json.loads(out)
+    assert (code, found["winner"], len(found["candidates"])) == (0, "jax cpu", 5)
+
+
 def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
