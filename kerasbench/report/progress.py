@@ -17,13 +17,12 @@ from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.standing import LogRatios
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, three_digits
-from kerasbench.report.live import LiveBlock
+from kerasbench.report.live import LiveBlock, LogRatios
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import count

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kerasbench.analysis.standing import LogRatios, log_ratios, standing
 from kerasbench.protocol.measurement import Slice
+from kerasbench.report.live import LogRatios, log_ratios, standing
 
 
 def block(**steps_ms: list[float]) -> LogRatios:
