@@ -295,8 +295,11 @@ def fastest(settings: Settings) -> RunConfig:
     if rounds is not None and rounds > MAX_ROUNDS:
         raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
     config = _configured(settings, "steady", [DEFAULT_OPTIONS])
-    effort = dataclasses.replace(RACE, max_rounds=rounds or RACE.max_rounds, budget_s=config.effort.budget_s)
-    purpose = cast("Purpose", settings.purpose)
+    purpose, trains = cast("Purpose", settings.purpose), settings.purpose == "train"
+    protocol = dataclasses.replace(RACE.protocol, epochs=trains, predicts=not trains)
+    effort = Effort(
+        RACE.min_rounds, rounds or RACE.max_rounds, config.effort.budget_s, cold=RACE.cold, protocol=protocol
+    )
     race = RaceConfig(purpose, margin, settings.tries or list(DEFAULT_TRIES), default_backend())
     one_backend = "backend" not in race.tries and not config.backends
     return dataclasses.replace(

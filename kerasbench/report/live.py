@@ -23,6 +23,7 @@ UNITS = {  # what a slice counts
     ALL: "pass of predict",
     PARTS: "step in three ways",
 }
+MOST_NAMED = 4  # of those that are behind
 FIRST_STEP = "first step"  # of the phases of a trial, the one whose time is shown at once
 SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
 
@@ -132,7 +133,10 @@ class LiveBlock:
             return ""
         called = {label: column.name for label, column in self.columns.items()}
         level = [label for label, ratio in found.times.items() if ratio.value < 1 + self._effect]
-        beaten = [f"{times(found.times[label])} than {called[label]}" for label in found.times if label not in level]
+        behind = [label for label in found.times if label not in level]
+        beaten = [f"{times(found.times[label])} than {called[label]}" for label in behind[:MOST_NAMED]]
+        if len(behind) > MOST_NAMED:
+            beaten.append(f"and {count(len(behind) - MOST_NAMED, 'other')}")
         words = listed([called[label] for label in (found.fastest, *level)])
         if level:
             words += " about equal" + (", " if beaten else "")

@@ -237,7 +237,12 @@ class Row:
         if protocol.steps_per_slice is None:
             return protocol
         portion, repeats = self.portion, self.had < ALONE  # only cold figures tell what compiling took
-        return dataclasses.replace(protocol, repeats=repeats, epochs=portion.epochs, predicts=portion.predicts)
+        return dataclasses.replace(
+            protocol,
+            repeats=repeats,
+            epochs=protocol.epochs and portion.epochs,
+            predicts=protocol.predicts and portion.predicts,
+        )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
         """Put the cases that are still measured into the order in which a round starts them.
@@ -369,7 +374,7 @@ class Run:
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         for row in self.rows:
-            row.portion = first_portion(self.planned.effort, row.cases)
+            row.portion = first_portion(self.planned.config, row.cases)
         if self.earlier is not None:
             self.record = resumed_record(self.earlier, self.record)
             self._restore()

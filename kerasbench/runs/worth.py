@@ -19,11 +19,12 @@ from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import STAGES, Measurement
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import MIN_ROUNDS, Effort, TrialRecord
+from kerasbench.results.record import MIN_ROUNDS, RunConfig, TrialRecord
 from kerasbench.runs import schedule
 from kerasbench.runs.schedule import Between
 
 TRAIN, EPOCH, ONE, BATCH, ALL, _ = STAGES
+RACE_CYCLES = 12
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
 # About as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37.
 FIRST_CYCLES = 30
@@ -60,8 +61,14 @@ def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: fl
     return math.sqrt(start_s / cycle_s * of_one_cycle / between) if between > 0 else math.inf
 
 
-def first_portion(effort: Effort, cases: Sequence[Case]) -> Portion:
-    """Return how much a row's first block measures: as others are worth, if further blocks follow in any case."""
+def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
+    """Return how much a row's first block measures: as others are worth, if further blocks follow in any case.
+
+    The first look of a race is to show who is far behind.
+    """
+    effort = config.effort
+    if config.race:
+        return Portion({TRAIN: RACE_CYCLES})
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.kind == "steady" and len(places) > 1
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()

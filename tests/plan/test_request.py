@@ -259,11 +259,13 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     assert found.race == RaceConfig(
         tries=["backend", "device", "jit", "threads", "steps-per-execution"], baseline="jax"
     )
-    assert found.effort == dataclasses.replace(RACE, budget_s=600)
+    protocol = dataclasses.replace(RACE.protocol, predicts=False)
+    assert found.effort == dataclasses.replace(RACE, budget_s=600, protocol=protocol)
     assert found.backends == []
     named = request.fastest(Settings(scenarios=["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
     assert named.race == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
+    assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_children_that_hold_nothing_yet_are_counted_by_what_is_known_of_them() -
     ("peaks_gib", "parameters", "at_once"),
     [
         ((0, 0, 0), 1000, True),
-        ((0, 0, 0, 0, 0), 1000, False),
+        ((0,) * 6, 1000, True),
+        ((0,) * 7, 1000, False),
         ((0, 0, 0), 100_000_000, False),
         ((0, 5), None, True),
         ((0, 7), None, False),

@@ -12,7 +12,7 @@ from kerasbench.analysis.ratios import ratio_of
 from kerasbench.protocol.measurement import Measurement, Slices
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import SWEEP, Effort, TrialRecord, exactly
+from kerasbench.results.record import SWEEP, Effort, RaceConfig, RunConfig, TrialRecord, exactly
 from kerasbench.runs import schedule, worth
 from kerasbench.runs.worth import Portion, best_cycles
 from tests import made
@@ -88,8 +88,13 @@ def test_the_first_block_is_followed_by_what_is_assumed_of_all_ratios() -> None:
 def test_a_first_block_is_as_long_as_those_of_others_if_further_ones_follow(
     effort: Effort, backends: Sequence[str], bounded: bool
 ) -> None:
-    found = worth.first_portion(effort, [made.case(backend=backend) for backend in backends])
+    found = worth.first_portion(RunConfig(effort=effort), [made.case(backend=backend) for backend in backends])
     assert found == Portion({"train": worth.FIRST_CYCLES} if bounded else {})
+
+
+def test_the_first_look_of_a_race_is_short() -> None:
+    config = RunConfig(race=RaceConfig(), effort=exactly(1))
+    assert worth.first_portion(config, [made.case()]) == Portion({"train": worth.RACE_CYCLES})
 
 
 def test_the_ratio_that_scatters_most_decides() -> None:
