@@ -1,0 +1,66 @@
+"""Does a race find what measuring everything finds, and how much sooner? On real models.
+
+    python benchmarks/whole_races.py [SCENARIO ...]
+
+Each scenario is raced, and then all candidates are measured for three rounds, in the same hour. Told are the race's
+choice, the best of all, how much slower the choice is than the best in the rounds of all (with its interval), the
+processes that each started, and their times.
+"""
+
+import dataclasses
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import kerasbench
+from kerasbench.analysis import race
+from kerasbench.analysis.ratios import in_row
+from kerasbench.report.figures import seconds, times
+
+SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", "resnet50/small")
+ROUNDS = 3  # of all candidates
+
+Look = Callable[..., "race.Look[Any] | None"]
+
+
+def nobody_leaves(look: Look) -> Look:
+    """Return what looks at a race in which all candidates stay to the end."""
+
+    def keep(left: Iterable[Any], *rest: Any) -> "race.Look[Any] | None":
+        found = look(left, *rest)
+        return found and dataclasses.replace(found, slower=[], is_over=False)
+
+    return keep
+
+
+def measure(scenario: str, **more: Any) -> tuple[race.Race, int, float]:
+    """Race; return how the candidates came out, how many processes were started, and how long it took, in s."""
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        found = kerasbench.fastest(scenario, results=folder, wait=True, **more)
+    (record,), (raced,) = found.records, found.races
+    return raced, len(record.trials), time.monotonic() - began_s
+
+
+def main() -> int:
+    look, lines = race.look, []
+    for scenario in sys.argv[1:] or SCENARIOS:
+        race.look = look
+        chosen, processes, taken_s = measure(scenario)
+        race.look = nobody_leaves(look)
+        every, of_all, all_s = measure(scenario, rounds=ROUNDS)
+        behind = None if chosen.leader == every.leader else in_row(every.row, chosen.leader, every.leader, every.metric)
+        lines.append(
+            f"| {scenario} | {chosen.leader.label} | {every.leader.label} | {times(behind) if behind else '1×'} "
+            f"| {processes} of {of_all} | {seconds(taken_s)} of {seconds(all_s)} |"
+        )
+    print("| scenario | the race's choice | best of all | choice / best | processes | time |")
+    print("|---|---|---|---|---|---|")
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
