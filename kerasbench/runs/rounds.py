@@ -149,8 +149,8 @@ def not_tried(case: Case, larger: Case, failure: Failure, index: int) -> TrialRe
     return trial_record(larger, index, Outcome([], 0, failure=skipped))
 
 
-WARMUP_MARGIN = 1.5  # later trials warm up that much longer than the first one needed
-WARMUP_MAX_SLICES = 30
+# Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.
+WARMUP_SHARE = 0.5
 ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
 
 
@@ -175,7 +175,7 @@ class Calibration:
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the case's later trials: what the first one calibrated, with a margin on the warm-up."""
+    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
@@ -184,7 +184,7 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     return dataclasses.replace(
         protocol,
         steps_per_slice=training.steps_per_slice,
-        warmup_slices=min(WARMUP_MAX_SLICES, math.ceil(WARMUP_MARGIN * needed)),
+        warmup_slices=math.ceil(WARMUP_SHARE * needed),
     )
 
 

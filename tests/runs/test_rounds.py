@@ -251,8 +251,8 @@ def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> N
     asked = [request.protocol for request in worker.requests if request.backend == "torch"]
     assert [(protocol.steps_per_slice, protocol.warmup_slices) for protocol in asked] == [
         (None, None),
-        (50, 3),
-        (50, 3),
+        (50, 1),
+        (50, 1),
     ]
 
 
