@@ -129,7 +129,7 @@ class Race:
 
     row: Row
     metric: str
-    leader: Column
+    leader: Column  # or what is about as fast, and simpler to have
     baseline: Column | None
     standings: list[Standing]  # the leader first, then the quickest; failures last
     rounds: int
@@ -154,6 +154,15 @@ def settings_of(column: Column) -> int:
     return len(column.options.label.split())
 
 
+def simplest(
+    leader: Column, left: Iterable[Column], compare: Compare[Column], margin: float, baseline: Column | None
+) -> Column:
+    """Return what is simplest to have among those that are about as fast as the leader, to half the margin."""
+    ratios = {one: compare(one, leader) for one in left if one != leader}
+    as_fast = [one for one, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
+    return min([leader, *as_fast], key=lambda one: (one != baseline, settings_of(one)))
+
+
 def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
     """Return how a workload's candidates came out; None where all have failed."""
     metric = metric_of(config, row.headline)
@@ -166,14 +175,14 @@ def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
     found = look(stayed, compare, config.margin, looks)
     if found is None:
         return None
-    standings = [Standing(found.leader, rounds[found.leader])]
+    in_race = [column for column in stayed if column not in found.slower]
+    choice = simplest(found.leader, in_race, compare, config.margin, baseline)
+    standings = [Standing(choice, rounds[choice])]
     others = []
     for column in cases:
-        if column != found.leader:
-            ratio = compare(column, found.leader)
-            has_left = column not in stayed or column in found.slower
-            others.append(Standing(column, rounds[column], ratio, has_left))
+        if column != choice:
+            others.append(Standing(column, rounds[column], compare(column, choice), column not in in_race))
     standings += sorted(others, key=lambda one: one.ratio.log_centre if one.ratio else math.inf)
     failed = {column: case.failure for column, case in row.cases.items() if case.failure is not None}
     standings += [Standing(column, rounds[column], failure=failure) for column, failure in failed.items()]
-    return Race(row, metric, found.leader, baseline, standings, last, config.purpose, config.margin, found.is_over)
+    return Race(row, metric, choice, baseline, standings, last, config.purpose, config.margin, found.is_over)

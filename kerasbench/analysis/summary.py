@@ -192,7 +192,7 @@ def concerns(summary: Summary) -> list[Concern]:
     found: list[Concern] = []
     for row, ranking in summary.ranked:
         found += _of_cases(row)
-        found += _of_row(row, ranking)
+        found += _of_row(row, ranking, summary.record.config.race is not None)
     return [*found, *_versions(summary)]
 
 
@@ -219,7 +219,7 @@ def _of_cases(row: Row) -> Iterator[Concern]:
             yield Concern(WarningKind.FALLBACK, row.label, [column], named)
 
 
-def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
+def _of_row(row: Row, ranking: Ranking, is_race: bool) -> Iterator[Concern]:
     if ranking.withheld:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
@@ -227,7 +227,7 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     for one in sittings(row, ranking):
         if one.differ and one.apart:
             yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
-    if not row.origin.versus:  # nobody asks there who is the fastest of all
+    if not row.origin.versus and not is_race:  # a race has intervals of its own, and of versions none is the fastest
         if ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])
         elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
@@ -27,7 +28,7 @@ from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
-EXECUTIONS = (None, 8, 32)  # training steps in one execution that a race tries
+EXECUTIONS = (8, 32)  # training steps in one execution that a race tries
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
@@ -194,17 +195,21 @@ def _seen(report: ProbeReport | Failure) -> list[Device]:
     return [] if isinstance(report, Failure) else report.devices
 
 
-def candidates(race: RaceConfig, backend: str, device: Device, trains: bool, processors: int) -> list[Options]:
-    """Return the settings of a backend that are tried on a device, each with all the others but for the threads."""
+def candidates(race: RaceConfig, backend: str, device: Device, steps: int, processors: int) -> list[Options]:
+    """Return the settings of a backend that are tried on a device, each with all the others but for the threads.
+
+    ``steps`` are those of an epoch, 0 where none are trained: more than these are never in an execution.
+    """
     module = backends.get(backend)
     compiled = [None, True] if "jit" in race.tries and module.OTHER_JIT else [None]
-    several = "steps-per-execution" in race.tries and trains and module.SEVERAL_STEPS
+    several = "steps-per-execution" in race.tries and module.SEVERAL_STEPS
+    executions = [each for fewer, each in pairwise((1, *EXECUTIONS)) if fewer < steps and several]
     lower = "mixed_bfloat16" if device.kind == CPU else "mixed_float16"
     found = [
-        Options(jit=jit, dtype=dtype, steps_per_execution=steps)
+        Options(jit=jit, dtype=dtype, steps_per_execution=each)
         for jit in compiled
         for dtype in ([None, lower] if "dtype" in race.tries else [None])
-        for steps in (EXECUTIONS if several else [None])
+        for each in (None, *executions)
     ]
     if "threads" in race.tries and device.kind == CPU and processors > 1:
         found.append(Options(threads=processors // 2))
@@ -216,7 +221,8 @@ def _options(config: RunConfig, backend: str, device: Device, selected: Selected
     if config.race:
         if config.race.purpose == "train" and selected.workload.predicts_only:
             return []
-        return candidates(config.race, backend, device, config.race.purpose == "train", processors)
+        steps = selected.workload.steps if config.race.purpose == "train" else 0
+        return candidates(config.race, backend, device, steps, processors)
     found = dict.fromkeys(config.options)
     for each in config.options if config.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT

@@ -160,7 +160,10 @@ class Eta:
         self._foreseen_s.update({case.key: block_s / len(cases) for case in cases})
 
     def ended(self, case: Case, trial: TrialRecord) -> None:
-        self._spent_s.setdefault(case.key, []).append(trial.own_ns / NS_PER_S)
+        own_ns = trial.own_ns
+        if trial.block and not trial.started_alone:  # its start and warm-ups are those of the others, too
+            own_ns = min(own_ns, trial.wall_ns // sum(other.row == case.row for other in self._cases))
+        self._spent_s.setdefault(case.key, []).append(own_ns / NS_PER_S)
         self._rounds[case.key] = trial.round
         if trial.ends_case:
             self._over.add(case.key)

@@ -211,9 +211,10 @@ def not_cold(summary: Summary) -> list[str]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
+    how = "run without --quick" if summary.record.config.race is None else "kerasbench run, without --quick"
     return [
         f"Start-up, build, first step and compiling{of_some} were not measured: columns started together. To measure "
-        "them, leave out --quick."
+        f"them: {how}."
     ]
 
 

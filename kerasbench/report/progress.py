@@ -106,6 +106,10 @@ class ConsoleProgress:
             case events.BlockStarted(cases, is_first):
                 earlier = self._ratios.setdefault(cases[0].row_label, [])
                 self._block = LiveBlock(cases, is_first, self._effect, earlier)
+                if self._planned.config.race and not is_first:  # those that are not here have left it
+                    workload = cases[0].row
+                    left = [one for one in self._planned.cases if one.row == workload and one not in cases]
+                    self._eta.decided(left)
                 self._draw()
             case events.StepsKnown(steps_ns, spent_s, left_s):
                 self._foresee(steps_ns, spent_s, left_s)

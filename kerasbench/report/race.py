@@ -44,19 +44,10 @@ def details(race: Race) -> list[str]:
     named = names(one.column for one in race.standings)
     lines = [f"To use it: {'; '.join(to_write(race.leader, race))}."] if race.leader != race.baseline else []
     if race.equals:
-        simpler = [one for one in race.equals if settings(one, race) < settings(race.leader, race)]
-        lines.append(
-            f"Within {percent(race.margin)} of it: {listed([named[one] for one in race.equals])}."
-            + (f" {named[simpler[0]]} needs fewer settings." if simpler else "")
-        )
+        lines.append(f"Within {percent(race.margin)} of it: {listed([named[one] for one in race.equals])}.")
     if against := _against(race, named):
         lines.append(against)
     return [*lines, _others(race, named)]
-
-
-def settings(column: Column, race: Race) -> int:
-    """Return how many lines one writes to have a candidate."""
-    return len(to_write(column, race))
 
 
 def to_write(column: Column, race: Race) -> list[str]:

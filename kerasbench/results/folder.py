@@ -76,7 +76,7 @@ def rank(record: Record, group: Group) -> Rank:
     config = record.config
     fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
-    return (fits, not (config.explain or config.versus), has_defaults, record.started)
+    return (fits, not (config.explain or config.versus or config.race), has_defaults, record.started)
 
 
 @dataclass

@@ -123,3 +123,10 @@ def test_where_all_have_failed_there_is_no_race() -> None:
 )
 def test_the_baseline_is_keras_without_settings(columns: list[Column], expected: Column | None) -> None:
     assert race.baseline_of(columns, RaceConfig(baseline="tensorflow")) == expected
+
+
+def test_of_two_that_are_about_as_fast_the_simpler_one_is_chosen() -> None:
+    fast = Column("jax", "cpu", EIGHT)
+    (found,) = findings(raced({JAX: 1.01, fast: 1.0, TENSORFLOW: 4.0})).races
+    assert found.leader == JAX
+    assert [one.column for one in found.standings] == [JAX, fast, TENSORFLOW]

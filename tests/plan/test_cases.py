@@ -280,6 +280,8 @@ def test_a_race_has_every_setting_with_every_other_but_for_the_threads() -> None
 def test_what_a_backend_or_an_epoch_does_not_have_is_a_candidate_less() -> None:
     assert raced("cpu", "steps-per-execution", steps=100)["jax"] == ["cpu", "cpu steps-per-execution=8"]
     assert raced("cpu", "steps-per-execution", purpose="predict")["jax"] == ["cpu"]
+    assert raced("cpu", "steps-per-execution", steps=4)["jax"] == ["cpu", "cpu steps-per-execution=8"]  # all in one
+    assert raced("cpu", "steps-per-execution", steps=1)["jax"] == ["cpu"]
 
 
 def test_a_race_without_devices_to_try_has_the_one_that_keras_takes() -> None:

@@ -89,7 +89,7 @@ def test_a_table_has_a_line_for_each_figure_that_some_cell_has() -> None:
 def test_where_columns_started_together_a_sentence_says_how_to_get_the_figures_of_their_start() -> None:
     quick = [made.in_block(1, made.measurement(), alone=False, backend=one) for one in ("jax", "torch")]
     page = document(findings(made.record(*quick)))
-    how = "were not measured: columns started together. To measure them, leave out --quick."
+    how = "were not measured: columns started together. To measure them: run without --quick."
     assert f"Start-up, build, first step and compiling {how}" in table.section(page, "How this was measured")
     cold = table.section(page, "Before the first result")
     assert [line[1] for line in table.rows(cold)[1:]] == ["Peak memory of the process (MiB)"]
