@@ -39,7 +39,7 @@ def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path
         line = next(line for line in begin if row.label in line)
         assert ranking.fastest is not None
         assert ranking.fastest.backend in line.lower()
-        assert line.count("×") >= len(ranking.comparisons)
+        assert line.count("×") >= (1 if found.races else len(ranking.comparisons))
 
 
 def test_a_column_is_of_numbers_where_all_that_is_measured_is_one() -> None:
