@@ -101,11 +101,12 @@ def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Comman
     code, (out, err) = command.ended(), command.output()
     assert code == 0, err
     assert "mine fastest here: what Keras does without settings." in out
-    assert "5 candidates, 1 round: " in err and "leaves after a round" in err
+    assert "candidates, 1 round: " in err and "leaves after a round" in err
     command.start(*asked, "--json")
     code, (out, _) = command.ended(), command.output()
     (found,) = json.loads(out)
-    assert (code, found["winner"], len(found["candidates"])) == (0, "jax cpu", 5)
+    assert (code, found["winner"]) == (0, "jax cpu")
+    assert {"jax cpu steps-per-execution=8", "torch cpu"} <= {one["column"] for one in found["candidates"]}
 
 
 def test_a_disk_that_takes_no_file_takes_no_explanation_away(

@@ -51,18 +51,18 @@ def test_a_step_computes_in_the_dtype_and_by_the_threads_and_is_compiled_or_not_
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_slices_are_whole_executions_of_several_steps(faults: Path, backend: str) -> None:
-    options = Options(steps_per_execution=8)
+    options = Options(steps_per_execution=2)
     found = trials.measured(trials.run(faults / "fine.py", backend, options=options, protocol=trials.STEPS_ALONE))
-    assert found.resolved.steps_per_execution == 8
+    assert found.resolved.steps_per_execution == 2
     assert found.training is not None
-    assert {slice_.count % 8 for slice_ in found.training.slices} == {0}
+    assert {slice_.count % 2 for slice_ in found.training.slices} == {0}
 
 
 def test_where_keras_knows_no_executions_of_several_steps_it_says_so(faults: Path) -> None:
-    failure = trials.run(faults / "fine.py", "torch", options=Options(steps_per_execution=8)).failure
+    failure = trials.run(faults / "fine.py", "torch", options=Options(steps_per_execution=2)).failure
     assert failure is not None
     assert failure.code is Code.UNSUPPORTED
-    assert "cannot run 8 steps in one execution on torch" in failure.cause
+    assert "cannot run 2 steps in one execution on torch" in failure.cause
 
 
 def test_a_column_beside_a_busy_core_says_that_one_was_kept_busy(faults: Path) -> None:
