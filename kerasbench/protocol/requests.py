@@ -102,7 +102,7 @@ class Protocol:
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
     # What later trials of a case may leave out, because it is known well enough:
-    repeats: bool = True  # the first step's call over again, which tells what of it was compiling
+    repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
     epochs: bool = True  # short epochs
     predicts: bool = True  # predictions of a model that is trained
 

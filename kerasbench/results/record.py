@@ -48,6 +48,7 @@ QUICK = Effort(
         predict_warmup_ns=SECOND_NS // 20,
         slices_max_ns=5 * SECOND_NS // 2,
         column_max_ns=60 * SECOND_NS,
+        repeats=False,
     ),
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.

@@ -236,10 +236,10 @@ class Row:
         protocol = dataclasses.replace(self.known[case.key].protocol, sizes=self.sizes)
         if protocol.steps_per_slice is None:
             return protocol
-        portion, repeats = self.portion, self.had < ALONE  # only cold figures tell what compiling took
+        portion = self.portion
         return dataclasses.replace(
             protocol,
-            repeats=repeats,
+            repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
             epochs=protocol.epochs and portion.epochs,
             predicts=protocol.predicts and portion.predicts,
         )

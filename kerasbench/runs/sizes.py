@@ -139,7 +139,7 @@ def column_s(
     units, cycles = units_of(workload, step_ns), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        learns = learnable and protocol.kind != "sweep"
+        learns = learnable and protocol.repeats and protocol.kind != "sweep"
         ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
         ns += 2 * (1 + sizes.evaluated_batches) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)

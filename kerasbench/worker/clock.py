@@ -29,7 +29,7 @@ SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled agai
 LEAST_STEPS = 2  # the first refills what was prefetched
 SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
 SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
-UNHURRIED_NS = 1_000 * MS  # of such units even the first slice discards none
+UNHURRIED_NS = 3 * SLOWEST_NS  # of such units even the first slice discards none
 FIRST = Turn(0, 0)
 
 Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: nothing yet), and waits for the next turn

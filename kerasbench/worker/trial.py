@@ -230,7 +230,8 @@ def first_steps(trial: Trial, findings: Findings) -> None:
             with trial.phase("learn"):
                 findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
         return
-    brief = protocol.kind == "sweep" or trial.scenario.dataset(feed.workload).random
+    is_random = trial.scenario.dataset(feed.workload).random
+    brief = protocol.kind == "sweep" or is_random or not protocol.repeats
     with trial.phase("learn"):
         learned = train.learn(model, feed, first_loss, trial.sized, brief)
         findings.learning, following, findings.sizes = learned

@@ -94,8 +94,9 @@ def test_a_sweep_s_column_takes_steps_alone() -> None:
 
 
 def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
+    protocol = dataclasses.replace(QUICK.protocol, repeats=True)
     sized = found(100 * MS)
-    learned_s, parity_s = (sizes.column_s(QUICK.protocol, WORKLOAD, sized, 100 * MS, each) for each in (True, False))
+    learned_s, parity_s = (sizes.column_s(protocol, WORKLOAD, sized, 100 * MS, each) for each in (True, False))
     assert learned_s - parity_s == pytest.approx(0.07 * (sized.learn_steps - 6))
 
 
