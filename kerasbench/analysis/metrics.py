@@ -89,7 +89,7 @@ def _predict_s(measurement: Measurement) -> float | None:
 
 
 def _overhead_ms(trial: TrialRecord) -> float | None:
-    """Return what the trial's own short epochs say, not those of an earlier one that may stand in for them."""
+    """Return what the trial's own short epochs say, and nothing where those of an earlier block were taken."""
     return _ms(epoch_overhead_ns(trial.measurement)) if trial.measurement else None
 
 

@@ -12,6 +12,7 @@ from kerasbench.protocol.measurement import STAGES, Slice, Slices
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report.figures import listed, names, three_digits, times
+from kerasbench.results.record import RaceConfig
 from kerasbench.text import blanked, count
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
@@ -77,14 +78,25 @@ class LiveColumn:
 class LiveBlock:
     """What is known of a block, event by event."""
 
-    def __init__(self, cases: Sequence[Case], is_first: bool, effect: float, earlier: Sequence[LogRatios]) -> None:
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        is_first: bool,
+        effect: float,
+        earlier: Sequence[LogRatios],
+        race: RaceConfig | None = None,
+    ) -> None:
         called, workload = names(case.column for case in cases), cases[0].selected.workload
         self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
         self.row, self.is_first = cases[0].row_label, is_first
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
         # By whose slices the columns are told apart.
-        self.headline = (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
+        purpose = race.purpose if race else "train"
+        one_by_one = purpose == "predict-one" or not workload.predicts_batches
+        self.headline = TRAIN
+        if workload.predicts_only or purpose != "train":
+            self.headline = ONE if one_by_one else BATCH
         self._units = UNITS | ({TRAIN: "epoch"} if counts_epochs(workload.steps) else {})
 
     def begin(self, label: str, doing: str) -> None:

@@ -105,7 +105,7 @@ class ConsoleProgress:
                 self._draw(f"{row}: waiting for the machine to cool down ({reason})")
             case events.BlockStarted(cases, is_first):
                 earlier = self._ratios.setdefault(cases[0].row_label, [])
-                self._block = LiveBlock(cases, is_first, self._effect, earlier)
+                self._block = LiveBlock(cases, is_first, self._effect, earlier, self._planned.config.race)
                 if self._planned.config.race and not is_first:  # those that are not here have left it
                     workload = cases[0].row
                     left = [one for one in self._planned.cases if one.row == workload and one not in cases]

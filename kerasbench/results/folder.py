@@ -180,7 +180,7 @@ def _scenarios(shares: Sequence[Share]) -> list[ScenarioRecord]:
                 workloads[name] = own | workloads.get(name, {})
     scenarios = []
     for name, scenario in sorted(newest.items()):
-        # Those that it describes itself stand in its order, before all others.
+        # Workloads that the newest run describes come first, in its order.
         taken_of = workloads[name]
         first = [workload.name for workload in scenario.description.workloads if workload.name in taken_of]
         ordered = [taken_of[workload] for workload in dict.fromkeys([*first, *taken_of])]

@@ -3,7 +3,9 @@
 import pytest
 
 from kerasbench.protocol.measurement import Slice
-from kerasbench.report.live import LogRatios, log_ratios, standing
+from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
+from kerasbench.results.record import Purpose, RaceConfig
+from tests import made
 
 
 def block(**steps_ms: list[float]) -> LogRatios:
@@ -33,3 +35,10 @@ def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
     found = standing([first, second])
     assert found is not None
     assert {label: one.value for label, one in found.times.items()} == {"b": pytest.approx(4)}
+
+
+@pytest.mark.parametrize(
+    ("purpose", "stage"), [("train", "train"), ("predict", "predict_batch"), ("predict-one", "predict_one")]
+)
+def test_a_race_is_told_by_what_it_is_about(purpose: Purpose, stage: str) -> None:
+    assert LiveBlock([made.case()], True, 0.03, [], RaceConfig(purpose)).headline == stage
