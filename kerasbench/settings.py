@@ -26,8 +26,9 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "For experts",
 )
 PURPOSES = ("train", "predict", "predict-one")
-TRIES = ("backend", "device", "jit", "threads", "steps-per-execution", "dtype")
-DEFAULT_TRIES = TRIES[:-1]  # they change no result
+DEFAULT_TRIES = ("backend", "device", "jit", "threads", "steps-per-execution")  # they change no result
+BATCH_SIZE = "batch-size"
+TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
 BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
@@ -123,7 +124,7 @@ class Settings:
     tries: list[str] = _many(
         "--try",
         WHAT,
-        "Settings to try: backend, device, jit, threads, steps-per-execution (default: these), dtype.",
+        "Settings to try: backend, device, jit, threads, steps-per-execution (default: these), dtype, batch-size.",
         "SETTING",
         commands=(FASTEST,),
         offers=TRIES,

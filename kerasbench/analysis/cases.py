@@ -294,7 +294,8 @@ def _comparisons(
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, own in parities.items():
-        others = [parities[one] for one in finest if one != column or len(finest) > 2]
+        alike = [one for one in finest if one.options.batch_size == column.options.batch_size]  # on the same batches
+        others = [parities[one] for one in alike if one != column or len(alike) > 2]
         if others:
             comparisons[column] = (own, others, allowed[column])
     return comparisons

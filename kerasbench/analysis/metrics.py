@@ -20,6 +20,7 @@ from kerasbench.results.record import TrialRecord
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 BYTES_PER_MIB = 1 << 20
+RATE = "/s"  # the unit of metrics that are better the larger they are
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "device")
 Read = Callable[[TrialRecord, Measurement], float | None]

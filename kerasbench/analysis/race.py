@@ -18,16 +18,19 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, CaseSummary, Row
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, Row
 from kerasbench.analysis.estimates import LogEstimate, variance
+from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.moderation import Prior
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Purpose, RaceConfig
+from kerasbench.settings import BATCH_SIZE
 
 # By the number of looks: how many standard errors a one-sided claim takes, so that all looks together err in 5 %.
 POCOCK = (1.645, 1.875, 1.992, 2.067, 2.122, 2.164, 2.197, 2.225, 2.249, 2.270, 2.289, 2.306)
 MAX_LOOKS = len(POCOCK)
+THROUGHPUT = "train_samples_per_s"
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
 PRIOR_DEGREES = 4.0
 LEAVING = 0.90  # confidence of the interval beyond the margin by which one leaves: 95 % one-sided, as it can be one way
@@ -85,10 +88,12 @@ def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
 
 
 def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Column]:
-    """Return what compares the columns of a race by a metric that is a time."""
+    """Return what compares the columns of a race by a metric; of a rate, by the time of a sample."""
 
     def compare(one: Column, other: Column) -> LogEstimate | None:
         pair = (cases[one], cases[other])
+        if BY_NAME[metric].unit == RATE:
+            pair = pair[::-1]
         blocks = ratios.of_blocks(pair, metric)
         counted = [block for block in blocks if not block.disturbed] or blocks
         if not counted:  # memory has not had both at once
@@ -102,7 +107,9 @@ def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Colu
 
 
 def metric_of(config: RaceConfig, headline: str) -> str:
-    """Return the metric that a race is about: a time, the less the better."""
+    """Return the metric that a race is about: a time, or where batch sizes are tried samples a second."""
+    if BATCH_SIZE in config.tries:
+        return THROUGHPUT
     return {"train": headline, "predict": PREDICTED, "predict-one": PREDICTED_ONE}[config.purpose]
 
 
@@ -141,6 +148,31 @@ class Race:
     def gain(self) -> LogEstimate | None:
         """The time of the baseline over the leader's; None if the baseline leads, or is not known."""
         return next((one.ratio for one in self.standings if one.column == self.baseline), None)
+
+    @property
+    def first_steps_ms(self) -> tuple[float, float] | None:
+        """The first steps of the leader and of the baseline, which started beside others; None where none were made."""
+        if self.baseline is None or self.purpose != "train":
+            return None
+        cases = (self.row.cases[one] for one in (self.leader, self.baseline))
+        found = [[m.training.first_step_ns for _, m in case.trials if m.training] for case in cases]
+        mine, others = ([ns / NS_PER_MS for ns in of_one if ns is not None] for of_one in found)
+        return (statistics.median(mine), statistics.median(others)) if mine and others else None
+
+    @property
+    def pays_after(self) -> float | None:
+        """After how many steps the leader has made up for a longer first step than the baseline's.
+
+        None where it has none, or where the steps of the two are not of the same samples.
+        """
+        firsts_ms = self.first_steps_ms
+        if firsts_ms is None or self.baseline is None or self.metric != HEADLINE:
+            return None
+        steps_ms = [self.row.cases[one].estimate(HEADLINE) for one in (self.leader, self.baseline)]
+        if steps_ms[0] is None or steps_ms[1] is None or steps_ms[1].value <= steps_ms[0].value:
+            return None
+        steps = (firsts_ms[0] - firsts_ms[1]) / (steps_ms[1].value - steps_ms[0].value)
+        return steps if steps > 0 else None
 
     @property
     def equals(self) -> list[Column]:

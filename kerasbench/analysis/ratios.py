@@ -223,11 +223,14 @@ def _slices_in(errors: tuple[float, float], slices: tuple[int, int]) -> int:
 
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
-    """Return the ratio of two rates of training, in a sweep by the steps alone."""
+    """Return the ratio of two rates of training, by the steps alone where no epochs were measured."""
     if a.training is None:
         return None
     ratio = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
-    return ratio.inverse if ratio else None
+    if ratio is None:
+        return None
+    ours, theirs = (one.train_samples / one.steps_per_epoch for one in (a, b))
+    return dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
 def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], BlockRatio | None]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import Estimate, Judgement, LogEstimate, Verdict, estimate, judge_all, welch
-from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.rankings import Control
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
@@ -30,7 +30,6 @@ from kerasbench.text import count
 FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
 MEASURES = (HEADLINE, FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
-RATE = "/s"
 
 
 @dataclass(frozen=True)

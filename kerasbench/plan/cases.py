@@ -25,10 +25,12 @@ from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
 from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
+from kerasbench.settings import BATCH_SIZE
 
 DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 EXECUTIONS = (8, 32)  # training steps in one execution that a race tries
+BATCHES = (4, 16)  # times the workload's: batch sizes that a race tries, if it is to
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
@@ -195,10 +197,13 @@ def _seen(report: ProbeReport | Failure) -> list[Device]:
     return [] if isinstance(report, Failure) else report.devices
 
 
-def candidates(race: RaceConfig, backend: str, device: Device, steps: int, processors: int) -> list[Options]:
-    """Return the settings of a backend that are tried on a device, each with all the others but for the threads.
+def candidates(
+    race: RaceConfig, backend: str, device: Device, steps: int, processors: int, batch: int = 1
+) -> list[Options]:
+    """Return the settings of a backend that are tried on a device.
 
-    ``steps`` are those of an epoch, 0 where none are trained: more than these are never in an execution.
+    Each with all the others, but half of the threads and larger batches by themselves. ``steps`` are those of an
+    epoch, 0 where none are trained, and ``batch`` is the workload's: no execution and no batch is larger than an epoch.
     """
     module = backends.get(backend)
     compiled = [None, True] if "jit" in race.tries and module.OTHER_JIT else [None]
@@ -213,6 +218,8 @@ def candidates(race: RaceConfig, backend: str, device: Device, steps: int, proce
     ]
     if "threads" in race.tries and device.kind == CPU and processors > 1:
         found.append(Options(threads=processors // 2))
+    if BATCH_SIZE in race.tries and not counts_epochs(steps):
+        found += [Options(batch_size=times * batch) for times in BATCHES if times <= steps]
     return found
 
 
@@ -222,7 +229,7 @@ def _options(config: RunConfig, backend: str, device: Device, selected: Selected
         if config.race.purpose == "train" and selected.workload.predicts_only:
             return []
         steps = selected.workload.steps if config.race.purpose == "train" else 0
-        return candidates(config.race, backend, device, steps, processors)
+        return candidates(config.race, backend, device, steps, processors, selected.workload.batch)
     found = dict.fromkeys(config.options)
     for each in config.options if config.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT

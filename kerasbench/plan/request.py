@@ -37,7 +37,18 @@ from kerasbench.results.record import (
     RunConfig,
     exactly,
 )
-from kerasbench.settings import DEFAULT_TRIES, EXPLAIN, FASTEST, PURPOSES, RUN, TRIES, VERSUS, Settings, listed
+from kerasbench.settings import (
+    BATCH_SIZE,
+    DEFAULT_TRIES,
+    EXPLAIN,
+    FASTEST,
+    PURPOSES,
+    RUN,
+    TRIES,
+    VERSUS,
+    Settings,
+    listed,
+)
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB
 
@@ -296,7 +307,10 @@ def fastest(settings: Settings) -> RunConfig:
         raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
     config = _configured(settings, "steady", [DEFAULT_OPTIONS])
     purpose, trains = cast("Purpose", settings.purpose), settings.purpose == "train"
-    protocol = dataclasses.replace(RACE.protocol, epochs=trains, predicts=not trains)
+    varies_batch = BATCH_SIZE in settings.tries
+    if varies_batch and not trains:
+        raise UsageError(f"--try {BATCH_SIZE} is for training; leave --for {purpose} out, or give --batch-size")
+    protocol = dataclasses.replace(RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
     effort = Effort(
         RACE.min_rounds, rounds or RACE.max_rounds, config.effort.budget_s, cold=RACE.cold, protocol=protocol
     )

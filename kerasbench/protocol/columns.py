@@ -136,6 +136,7 @@ class Options:
     environment: str = ""  # the label of the interpreter that runs it, if it has one
     busy_cores: int = 0  # how many processors kerasbench itself keeps busy in the case's turns
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
+    batch_size: int | None = None  # of a race, where it is a column of its own; None: as the workload has it
 
     @property
     def label(self) -> str:
@@ -147,6 +148,7 @@ class Options:
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
                 "steps-per-execution": self.steps_per_execution,
+                "batch-size": self.batch_size,
                 "native": "on" if self.native else None,
                 "busy-cores": self.busy_cores or None,
                 "control": "on" if self.control else None,

@@ -1,6 +1,7 @@
 """A block while it is measured: a line for each column, and who is ahead so far."""
 
 import itertools
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,14 +43,18 @@ class Standing:
     times: dict[str, LogEstimate]  # how many times as long each of the others takes, the nearest first; no intervals
 
 
-def log_ratios(slices: Mapping[str, Sequence[Slice]]) -> LogRatios:
-    """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far."""
+def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]) -> LogRatios:
+    """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far.
+
+    Of their times for a sample: ``samples`` are those of a step, by column.
+    """
     logs = {}
     columns = {label: Slices.of(own) for label, own in slices.items()}
     for one, other in itertools.combinations(columns, 2):
         ratio = by_slices(columns[one], columns[other])
         if ratio is not None and ratio.slices >= FIRST_CYCLES:
-            logs[one, other], logs[other, one] = ratio.log, -ratio.log
+            log = ratio.log - math.log(samples[one] / samples[other])
+            logs[one, other], logs[other, one] = log, -log
     return logs
 
 
@@ -91,6 +96,7 @@ class LiveBlock:
         self.row, self.is_first = cases[0].row_label, is_first
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
+        self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
         # By whose slices the columns are told apart.
         purpose = race.purpose if race else "train"
         one_by_one = purpose == "predict-one" or not workload.predicts_batches
@@ -116,7 +122,7 @@ class LiveBlock:
             column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in own))
             column.slices, column.doing = len(own), ""
         if stage == self.headline and slices:
-            self.ratios = log_ratios(slices)
+            self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:
         """Return who is ahead, and a line for each column: what is known of it, and what it does."""

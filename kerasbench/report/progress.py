@@ -25,7 +25,7 @@ from kerasbench.report.figures import percent, seconds, three_digits
 from kerasbench.report.live import LiveBlock, LogRatios
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.scenario import is_named, is_saved
-from kerasbench.text import count
+from kerasbench.text import count, whole_gib
 
 
 class Unbroken:
@@ -275,6 +275,8 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     cases = count(len(planned.cases), "candidate" if race else "case")
     lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
     if race:
+        memory = whole_gib(planned.machine.memory_bytes)
+        lines.append(f"as many run side by side as the free part of {memory} of memory holds")
         lines.append(f"who is too slow to come within {percent(race.margin)} of the fastest leaves after a round")
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)

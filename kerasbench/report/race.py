@@ -1,18 +1,24 @@
 """The answer of a race: what is fastest, what to write to have it, and how every candidate came out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.report import charts
-from kerasbench.report.figures import listed, names, percent, three_digits, times
+from kerasbench.report.figures import listed, names, percent, three_digits, times, whole_steps
 from kerasbench.report.sections import Cell, Section, Table
-from kerasbench.text import NOTHING, blanked, count
+from kerasbench.text import MIB, NOTHING, blanked, count
 
 VERBS = {"train": "trains", "predict": "predicts a batch with", "predict-one": "predicts one sample with"}
-MORE_MEMORY = 1.5  # times the memory of the baseline: from there on it is said
+MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
+LONG_MS = 2e3  # a first step that is worth a word
+# What some settings change besides time.
+CHANGES = {
+    "batch_size": "A larger batch learns otherwise: compare accuracy after as many epochs before you take it.",
+    "dtype": "A dtype of fewer digits computes otherwise: compare accuracy before you take it.",
+}
 
 
 def section(races: Sequence[Race]) -> Section:
@@ -30,11 +36,12 @@ def section(races: Sequence[Race]) -> Section:
 def sentence(race: Race) -> str:
     """Return ``JAX with steps-per-execution=8 trains mnist_dense 3.9× (3.6–4.2) as fast as Keras without settings.``"""
     named = names(one.column for one in race.standings)
+    unit = "" if BY_NAME[race.metric].unit != RATE else ", in samples a second,"
     what = f"{named[race.leader]} {VERBS[race.purpose]} {race.row.label}"
     doubt = "" if race.is_over else f" This is not proven: another may be faster by more than {percent(race.margin)}."
     if race.leader == race.baseline:
-        return f"{what} fastest here: what Keras does without settings.{doubt}"
-    gain = f"{times(race.gain)} as fast as" if race.gain else "faster than"
+        return f"{what} fastest here{unit or ':'} what Keras does without settings.{doubt}"
+    gain = f"{times(race.gain)} as fast{unit} as" if race.gain else f"faster{unit} than"
     against = f" ({named[race.baseline]})" if race.baseline else ""
     return f"{what} {gain} Keras does here without settings{against}.{doubt}"
 
@@ -45,9 +52,8 @@ def details(race: Race) -> list[str]:
     lines = [f"To use it: {'; '.join(to_write(race.leader, race))}."] if race.leader != race.baseline else []
     if race.equals:
         lines.append(f"Within {percent(race.margin)} of it: {listed([named[one] for one in race.equals])}.")
-    if against := _against(race, named):
-        lines.append(against)
-    return [*lines, _others(race, named)]
+    lines += [text for option, text in CHANGES.items() if getattr(race.leader.options, option) is not None]
+    return [*lines, *_against(race, named), _others(race, named)]
 
 
 def to_write(column: Column, race: Race) -> list[str]:
@@ -64,20 +70,27 @@ def to_write(column: Column, race: Race) -> list[str]:
     compiled = [] if options.jit is None else [f"jit_compile={options.jit}"]
     if options.steps_per_execution is not None:
         compiled.append(f"steps_per_execution={options.steps_per_execution}")
-    return [*lines, f"model.compile(..., {', '.join(compiled)})"] if compiled else lines
+    if compiled:
+        lines.append(f"model.compile(..., {', '.join(compiled)})")
+    return [*lines, f"model.fit(..., batch_size={options.batch_size})"] if options.batch_size else lines
 
 
-def _against(race: Race, named: dict[Column, str]) -> str:
-    """Say what the winner costs beside time."""
+def _against(race: Race, named: dict[Column, str]) -> Iterator[str]:
+    """Say what the winner costs, next to Keras without settings: a longer first step, more memory."""
     if race.baseline is None or race.baseline == race.leader:
-        return ""
-    mine, others = (race.row.cases[one].estimate("peak_rss_mib") for one in (race.leader, race.baseline))
-    if mine is None or others is None or mine.value < MORE_MEMORY * others.value:
-        return ""
-    return (
-        f"It takes more memory: {three_digits(mine.value)} MiB, and {named[race.baseline]} "
-        f"{three_digits(others.value)} MiB."
-    )
+        return
+    mine, others = (race.row.cases[one] for one in (race.leader, race.baseline))
+    other = named[race.baseline]
+    firsts_ms, steps = race.first_steps_ms, race.pays_after
+    if steps is not None and firsts_ms and firsts_ms[0] >= max(LONG_MS, MORE * firsts_ms[1]):
+        first, of_other = (f"{three_digits(one / 1e3)} s" for one in firsts_ms)
+        yield (
+            f"Its first step took {first}, and that of {other} {of_other}, while all candidates started together: it "
+            f"pays after about {whole_steps(steps)}."
+        )
+    peaks_mib = [max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in (mine, others)]
+    if peaks_mib[0] >= MORE * peaks_mib[1]:
+        yield f"It takes more memory: {peaks_mib[0]:,.0f} MiB, and {other} {peaks_mib[1]:,.0f} MiB."
 
 
 def _others(race: Race, named: dict[Column, str]) -> str:

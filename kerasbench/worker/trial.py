@@ -15,7 +15,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.protocol.columns import GPU
+from kerasbench.protocol.columns import GPU, Size
 from kerasbench.protocol.measurement import (
     PILOT,
     STAGES,
@@ -190,8 +190,9 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
-    if request.options.size is not None:
-        return prepare_sized(scenario, workload, request.options.size, request.seed, request.data)
+    size = request.options.size or Size(request.options.batch_size)
+    if size != Size():
+        return prepare_sized(scenario, workload, size, request.seed, request.data)
     feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):

@@ -9,7 +9,9 @@ from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.report import race as report
 from kerasbench.results.record import RACE, RaceConfig, Record
 from tests import made
 
@@ -68,15 +70,19 @@ def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_sc
     assert (one.degrees, several.degrees) == (race.PRIOR_DEGREES, race.PRIOR_DEGREES + 2)
 
 
-def raced(*rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow") -> Record:
+def measured(column: Column, ms: float) -> Measurement:
+    """A trial whose steps take so long, of the column's batch size."""
+    found = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
+    batch = column.options.batch_size
+    return dataclasses.replace(found, train_samples=batch * found.steps_per_epoch) if batch else found
+
+
+def raced(
+    *rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow", tries: str = "jit"
+) -> Record:
     """A race whose candidates had these times in each round, in ms."""
     trials = [
-        made.in_block(
-            number,
-            made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6),
-            backend=column.backend,
-            options=column.options,
-        )
+        made.in_block(number, measured(column, ms), backend=column.backend, options=column.options)
         for number, times in enumerate(rounds, start=1)
         for column, ms in times.items()
     ]
@@ -84,7 +90,7 @@ def raced(*rounds: Mapping[Column, float], failed: Column | None = None, baselin
         failure = Failure(Code.OOM, "out of memory", "")
         trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
     record = made.record(*trials, rounds=len(rounds))
-    config = RaceConfig(baseline=baseline)
+    config = RaceConfig(baseline=baseline, tries=[tries])
     return dataclasses.replace(record, config=dataclasses.replace(record.config, race=config, effort=RACE))
 
 
@@ -106,6 +112,33 @@ def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
     (found,) = findings(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
     assert found.standings[-1].column == TORCH
     assert found.standings[-1].failure is not None and found.standings[-1].failure.code is Code.OOM
+
+
+def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
+    larger = Column("jax", "cpu", Options(batch_size=320))
+    (found,) = findings(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
+    assert found.metric == "train_samples_per_s"
+    assert [one.column for one in found.standings] == [larger, JAX, TENSORFLOW]
+    assert [one.ratio.value for one in found.standings if one.ratio] == pytest.approx([2, 4])
+    assert found.gain is not None and found.gain.value == pytest.approx(4)
+    assert found.pays_after is None  # its steps are of other samples
+
+
+def test_a_longer_first_step_pays_after_some_steps() -> None:
+    record = raced({JAX: 1.0, TENSORFLOW: 4.0})
+    for trial in record.trials:
+        assert trial.measurement is not None and trial.measurement.training is not None
+        slow = 3_300_000_000 if trial.backend == "jax" else 300_000_000
+        trained = dataclasses.replace(trial.measurement.training, first_step_ns=slow)
+        index = record.trials.index(trial)
+        record.trials[index] = dataclasses.replace(
+            trial, measurement=dataclasses.replace(trial.measurement, training=trained)
+        )
+    (found,) = findings(record).races
+    assert found.first_steps_ms == (3300, 300)
+    assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)
+    lines = report.details(found)
+    assert any(line.startswith("Its first step took 3.30 s, and that of TensorFlow 0.300 s") for line in lines)
 
 
 def test_where_all_have_failed_there_is_no_race() -> None:

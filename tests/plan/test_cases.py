@@ -284,6 +284,18 @@ def test_what_a_backend_or_an_epoch_does_not_have_is_a_candidate_less() -> None:
     assert raced("cpu", "steps-per-execution", steps=1)["jax"] == ["cpu"]
 
 
+def test_larger_batches_are_tried_by_themselves_and_none_is_larger_than_an_epoch() -> None:
+    assert raced("cpu", "steps-per-execution", "batch-size", steps=300)["jax"] == [
+        "cpu",
+        "cpu steps-per-execution=8",
+        "cpu steps-per-execution=32",
+        "cpu batch-size=128",
+        "cpu batch-size=512",
+    ]
+    assert raced("cpu", "batch-size", steps=10)["torch"] == ["cpu", "cpu batch-size=128"]
+    assert raced("cpu", "batch-size", steps=4)["torch"] == ["cpu"]  # its epochs are counted as a whole
+
+
 def test_a_race_without_devices_to_try_has_the_one_that_keras_takes() -> None:
     assert raced("") == {"torch": ["gpu"], "jax": ["cpu"]}
     assert raced("", "device", "dtype")["torch"] == [

@@ -271,6 +271,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
+        (Settings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
         (Settings(purpose="evaluate"), "purpose 'evaluate'"),
         (Settings(tries=["batch"]), "setting to --try 'batch'"),
         (Settings(margin="0%"), "--within takes more than 0 %"),

@@ -10,9 +10,10 @@ from tests import made
 
 def block(**steps_ms: list[float]) -> LogRatios:
     """The ratios of a block in whose cycles columns take so long."""
-    return log_ratios(
-        {label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(own)] for label, own in steps_ms.items()}
-    )
+    slices = {
+        label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(own)] for label, own in steps_ms.items()
+    }
+    return log_ratios(slices, dict.fromkeys(slices, 32))
 
 
 def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_same_cycles() -> None:
@@ -22,6 +23,15 @@ def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_
     assert list(found.times) == ["tensorflow", "torch"]
     assert [one.value for one in found.times.values()] == pytest.approx([3, 9])
     assert not any(one.has_interval for one in found.times.values())
+
+
+def test_a_step_of_a_larger_batch_counts_by_its_samples() -> None:
+    slices = {
+        label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in {"small": 10, "large": 80}.items()
+    }
+    found = standing([log_ratios(slices, {"small": 32, "large": 512})])
+    assert found is not None
+    assert (found.fastest, found.times["small"].value) == ("large", pytest.approx(2))
 
 
 @pytest.mark.parametrize("few", [{}, {"torch": [1.0] * 9}, {"torch": [1.0] * 9, "jax": [1.0] * 2}])

@@ -42,9 +42,32 @@ def test_what_is_not_proven_is_said() -> None:
     assert race.as_data(found.races)[0]["proven"] is False
 
 
+def test_a_larger_batch_is_told_by_its_samples_and_with_what_it_changes() -> None:
+    larger = Column("jax", "cpu", Options(batch_size=320))
+    (found,) = findings(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
+    assert "as fast, in samples a second, as Keras does here without settings (TensorFlow)." in race.sentence(found)
+    assert any("A larger batch learns otherwise" in line for line in race.details(found))
+
+
+def test_more_memory_is_told() -> None:
+    record = raced({FAST: 1.0, TENSORFLOW: 4.0})
+    for index, trial in enumerate(record.trials):
+        assert trial.measurement is not None
+        peak = 2 << 30 if trial.backend == "jax" else 1 << 30
+        record.trials[index] = dataclasses.replace(
+            trial, measurement=dataclasses.replace(trial.measurement, peak_rss_bytes=peak)
+        )
+    (found,) = findings(record).races
+    assert "It takes more memory: 2,048 MiB, and TensorFlow 1,024 MiB." in race.details(found)
+
+
 @pytest.mark.parametrize(
     ("column", "lines"),
     [
+        (
+            Column("jax", "cpu", Options(batch_size=128)),
+            ["export KERAS_BACKEND=jax", "model.fit(..., batch_size=128)"],
+        ),
         (TENSORFLOW, []),
         (JAX, ["export KERAS_BACKEND=jax"]),
         (
