@@ -16,7 +16,7 @@ from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
-from kerasbench.report import charts, markdown, page, svg
+from kerasbench.report import charts, markdown, page, race, svg
 from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
 from kerasbench.report.figures import names
@@ -133,12 +133,13 @@ class _MachineIndex:
         link = f"[{data.stem}]({tables_file(data).name})"
         self.runs.append(link)
         column_names = names(found.summary.columns)
+        races = {one.row.label: race.in_brief(one) for one in found.races}
         for row, ranking in found.summary.ranked:
-            swept = row.size is not None
-            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if swept else "")
+            swept, raced = row.size is not None, races.get(row.label)
+            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if swept else " (race)" if raced else "")
             own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))
             if key not in self.lines or own > self.lines[key][0]:
-                answer = [NOTHING, NOTHING] if swept else in_brief(ranking, column_names)
+                answer = [NOTHING, NOTHING] if swept else raced or in_brief(ranking, column_names)
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self) -> str:

@@ -46,6 +46,16 @@ def sentence(race: Race) -> str:
     return f"{what} {gain} Keras does here without settings{against}.{doubt}"
 
 
+def in_brief(race: Race) -> list[str]:
+    """Return the winner, and how many times as long Keras without settings takes."""
+    named = names(one.column for one in race.standings)
+    winner = named[race.leader] if race.is_over else f"{named[race.leader]} (not proven)"
+    return [
+        winner,
+        f"without settings ({named[race.baseline]}) {times(race.gain)}" if race.baseline and race.gain else NOTHING,
+    ]
+
+
 def details(race: Race) -> list[str]:
     """Return what to write, what is as good, what argues against the winner, and what became of the others."""
     named = names(one.column for one in race.standings)

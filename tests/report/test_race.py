@@ -23,6 +23,15 @@ def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_
     assert "left: too slow (Keras without settings)" in text
 
 
+def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
+    (found,) = findings(RECORD).races
+    winner, others = race.in_brief(found)
+    assert winner == "JAX with steps-per-execution=8"
+    assert others.startswith("without settings (TensorFlow) 4.")
+    (level,) = findings(raced({JAX: 1.03, TENSORFLOW: 1.0})).races
+    assert race.in_brief(level) == ["TensorFlow (not proven)", "–"]
+
+
 def test_what_is_as_good_is_named() -> None:
     other = Column("jax", "cpu", Options(steps_per_execution=32))
     (found,) = findings(raced(*[{FAST: 1.0, other: 1.001, TENSORFLOW: 4.0}] * 4)).races
