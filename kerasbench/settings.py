@@ -93,10 +93,11 @@ class Settings:
         "steady",
         "--protocol",
         WHAT,
-        "steady (seconds per trial) or published (every published epoch, one round).",
+        "steady (seconds per trial), published (every published epoch, one round), or calls (no training: model(x), "
+        "eager and compiled, predict_on_batch and predict).",
         "KIND",
         commands=(RUN,),
-        offers=("steady", "published"),
+        offers=("steady", "published", "calls"),
     )
     native: bool = _one(
         False,

@@ -21,9 +21,11 @@ NS_PER_MS = 1e6
 NS_PER_S = 1e9
 BYTES_PER_MIB = 1 << 20
 RATE = "/s"  # the unit of metrics that are better the larger they are
+ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "device")
 Read = Callable[[TrialRecord, Measurement], float | None]
+Calls = Callable[[Measurement], Latency | None]
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,16 @@ def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
     return _ms(sum(durations)) if durations else None
 
 
+def _peak_after(title: str, name: str, phases: tuple[str, ...]) -> Metric:
+    """Return the metric of the most memory that a process has held up to the last of these phases."""
+
+    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+        peaks = [phase.peak_rss_bytes for phase in trial.phases if phase.name in phases]
+        return peaks[-1] / BYTES_PER_MIB if peaks and peaks[-1] is not None else None
+
+    return Metric(name, "MiB", title, read)
+
+
 def _first_step_ns(measurement: Measurement) -> int | None:
     return measurement.training.first_step_ns if measurement.training else None
 
@@ -120,8 +132,30 @@ def _samples_per_s(measurement: Measurement) -> float | None:
     return throughput.samples * NS_PER_S / statistics.median(throughput.passes_ns) if throughput else None
 
 
-def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None], share: float, least: int) -> Metric:
+def calls_of(way: str, batched: bool) -> Calls:
+    """Return what finds a trial's calls of one way to predict, with one sample or with a batch of several."""
+
+    def find(measurement: Measurement) -> Latency | None:
+        return next((one for one in measurement.prediction if one.way == way and (one.batch > 1) == batched), None)
+
+    return find
+
+
+# What is called, by the beginning of its metrics' names, and what a table calls it.
+NAMED = {"call": "model(x)", "compiled_call": "model(x) compiled", "predict": ON_BATCH, "predict_call": "predict"}
+CALLED = {
+    f"{name}{'_batch' if batched else ''}": calls_of(ON_BATCH if name == "predict" else name, batched)
+    for name in NAMED
+    for batched in (False, True)
+}
+
+
+def _latency(called: str, share: float, least: int = 2) -> Metric:
     """Return the metric of a percentile of calls, for trials with at least that many."""
+    of, name = CALLED[called], called.removesuffix("_batch")
+    title = f"{NAMED[name]}, one {'sample' if called == name else 'batch'}"
+    if share != MEDIAN:
+        title += f", {share * 100:.0f}th percentile"
 
     def read(trial: TrialRecord, measurement: Measurement) -> float | None:
         latency = of(measurement)
@@ -129,17 +163,15 @@ def _latency(title: str, name: str, of: Callable[[Measurement], Latency | None],
             return None
         return percentile(latency.ordered_ns, share) / NS_PER_MS
 
-    return Metric(name, "ms", title, read)
+    return Metric(f"{called}_p{share * 100:.0f}_ms", "ms", title, read)
 
 
-def single(measurement: Measurement) -> Latency | None:
-    """Return the calls with one sample."""
-    return next((latency for latency in measurement.prediction if latency.batch == 1), None)
+def _first_call(called: str, title: str) -> Metric:
+    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+        latency = CALLED[called](measurement)
+        return _ms(latency.first_ns) if latency else None
 
-
-def batched(measurement: Measurement) -> Latency | None:
-    """Return the calls with a batch of several."""
-    return next((latency for latency in measurement.prediction if latency.batch > 1), None)
+    return Metric(f"{called}_first_ms", "ms", title, read)
 
 
 def _device_mib(measurement: Measurement) -> float | None:
@@ -199,12 +231,13 @@ METRICS = (
     Metric(
         "compile_ms", "ms", "Of which tracing and compiling", _cold(lambda t, m: compile_ms(m)), mean, difference=True
     ),
-    _latency("One sample, median", "predict_p50_ms", single, 0.5, 2),
-    _latency("One sample, 90th percentile", "predict_p90_ms", single, 0.9, 2),
-    _latency("One sample, 99th percentile", "predict_p99_ms", single, 0.99, MIN_CALLS_FOR_P99),
-    _latency("One batch, median", "predict_batch_p50_ms", batched, 0.5, 2),
-    _latency("One batch, 90th percentile", "predict_batch_p90_ms", batched, 0.9, 2),
+    *(_latency(called, share) for called in CALLED for share in (MEDIAN, 0.9)),
+    _latency("predict", 0.99, MIN_CALLS_FOR_P99),
+    _first_call("compiled_call", "First compiled call"),
     Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
+    _peak_after("Peak memory after start-up", "rss_start_mib", ("device",)),
+    _peak_after("Peak memory after building", "rss_build_mib", ("build",)),
+    _peak_after("Peak memory after training", "rss_train_mib", ("published", "train", "epoch")),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", _whole(lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB)),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", _whole(lambda t, m: _device_mib(m))),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss if m.learning else None, mean),

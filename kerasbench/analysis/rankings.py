@@ -16,6 +16,7 @@ from kerasbench.analysis.estimates import (
     rounds_to_decide,
     significant,
 )
+from kerasbench.analysis.metrics import CALLED
 from kerasbench.analysis.ratios import by_means, in_row, in_sittings
 from kerasbench.protocol.columns import CPU, Column
 
@@ -211,6 +212,7 @@ def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
     return [one for one in all_of_row if len(one.ratios) > 1]
 
 
+MEDIANS = tuple(f"{called}_p50_ms" for called in CALLED)
 STEP, EPOCH, FIRST = "steady_step_ms", "epoch_s", "first_step_ms"
 
 
@@ -227,13 +229,14 @@ class Contrast:
 
 
 def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return each case that was measured with Keras and without, step before epoch."""
+    """Return each case that was measured with Keras and without: its step and epoch, or each way to predict."""
     pairs = []
     for row in rows:
         for native in row.cases:
             keras = native.with_options(native=False)
             if native.options.native and keras in row.cases:
-                pairs += [(row, keras, native, metric) for metric in (STEP, EPOCH)]
+                metrics = MEDIANS if row.origin.protocol == "calls" else (STEP, EPOCH)
+                pairs += [(row, keras, native, metric) for metric in metrics]
     return _contrasts(pairs, effect)
 
 

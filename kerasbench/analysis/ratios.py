@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
-from kerasbench.analysis.metrics import BY_NAME, Metric, batched, single
+from kerasbench.analysis.metrics import BY_NAME, CALLED, Metric
 from kerasbench.analysis.moderation import Prior, Priors
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Latency, Measurement, Slices, Training, disturbed_cycles, leaves_out
@@ -28,7 +28,7 @@ BETWEEN_OTHERS = 0.03
 # steps it does on each of two days on a small cloud machine; with 0.05 it did in 90 % on one of them
 # (benchmarks/one_block.py, docs/studies.md).
 TYPICAL_SCATTER = 0.07
-SCATTERS = {"predict_p50_ms": 0.08, "predict_batch_p50_ms": 0.08, "predict_samples_per_s": 0.06}
+SCATTERS = dict.fromkeys((f"{called}_p50_ms" for called in CALLED), 0.08) | {"predict_samples_per_s": 0.06}
 
 LEAST_UNDISTURBED = 6  # cycles: so many the shortest stage has
 
@@ -255,9 +255,8 @@ _BY_SLICES: dict[str, Callable[[Measurement, Measurement], BlockRatio | None]] =
     "epoch_s": _epochs,
     "steady_step_ms": _steps,
     "train_samples_per_s": _trained,
-    "predict_p50_ms": _called(single),
-    "predict_batch_p50_ms": _called(batched),
     "predict_samples_per_s": _predicted,
+    **{f"{called}_p50_ms": _called(of) for called, of in CALLED.items()},
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
 
@@ -69,6 +70,15 @@ class Backend(Protocol):
 
     def forward(self, model: Any, x: Any) -> Any:
         """Return the model's output for a batch as the backend's own tensor, where the device left it."""
+
+    def caller(self, model: Any, compiled: bool) -> Callable[[Any], Any] | None:
+        """Return a function that calls a Keras model on tensors, without gradients, and waits for the outputs.
+
+        ``compiled``: as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
+        """
+
+    def compiler(self, model: Any) -> Compiler | None:
+        """Return what its compiler has done in this process; None: nothing, as far as it tells."""
 
     def placement(self, tensor: Any) -> str:
         """Return where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``."""

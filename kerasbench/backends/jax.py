@@ -2,12 +2,14 @@
 
 import itertools
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, Device, Options, cuda_visibility, processors
+from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "jax"
 ALWAYS = {"KERAS_BACKEND": "jax"}
@@ -19,6 +21,8 @@ count_operations = None  # XLA's own analysis counts a loop's body once
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+TRACED, COMPILED = "/jax/core/compile/jaxpr_trace_duration", "/jax/core/compile/backend_compile_duration"
+_spent_s: dict[str, list[float]] = defaultdict(list)  # by what JAX calls the event
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
 
 
@@ -59,6 +63,7 @@ def configure(device: Device, options: Options) -> None:
     """
     import jax
 
+    jax.monitoring.register_event_duration_secs_listener(lambda event, seconds, **_: _spent_s[event].append(seconds))
     jax.devices()
     if device.platform != CPU and jax.default_backend() == CPU:
         raise RuntimeError(f"JAX finds no {device.platform} device here, and would use the CPU")
@@ -98,11 +103,32 @@ def synchronize(model: Any) -> None:
 
 def forward(model: Any, x: Any) -> Any:
     """Compile the pass as a whole: called eagerly, JAX compiles every operation of it by itself."""
+    return _compiled(model)(x)
+
+
+def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
+    import jax
+
+    if compiled and not model.jit_compile:
+        return None
+    call = _compiled(model) if compiled else lambda x: model(x, training=False)
+    return lambda x: jax.block_until_ready(call(x))
+
+
+def _compiled(model: Any) -> Callable[[Any], Any]:
+    """Return the model's pass. Weights are arguments: what is closed over becomes a constant of the program."""
     import jax
 
     groups = (model.trainable_variables, model.non_trainable_variables)
     state = [[variable.value for variable in group] for group in groups]
-    return jax.jit(lambda *arrays: model.stateless_call(*arrays)[0])(*state, x)
+    call = jax.jit(lambda *arrays: model.stateless_call(*arrays, training=False)[0])
+    return lambda x: call(*state, x)
+
+
+def compiler(model: Any) -> Compiler | None:
+    """Operations that are called one by one are programs, too."""
+    seconds = sum(map(sum, _spent_s.values()))
+    return Compiler(len(_spent_s[TRACED]), len(_spent_s[COMPILED]), seconds) if _spent_s[COMPILED] else None
 
 
 def placement(tensor: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, Device, Options, cuda_visibility, processors
+from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "tensorflow"
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
@@ -81,6 +82,35 @@ def synchronize(model: Any) -> None:
 
 def forward(model: Any, x: Any) -> Any:
     return model(x)
+
+
+def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
+    """A compiled call is a graph, with XLA where ``model.jit_compile`` says so."""
+    import tensorflow as tf
+
+    def plain(x: Any) -> Any:
+        return model(x, training=False)
+
+    graph = tf.function(plain, jit_compile=bool(model.jit_compile) or None, reduce_retracing=True)
+    run = graph if compiled else plain
+    if not tf.config.list_logical_devices("GPU"):
+        return run  # a CPU's calls return when they are done
+
+    def call(x: Any) -> Any:
+        outputs = run(x)
+        synchronize(model)
+        return outputs
+
+    return call
+
+
+def compiler(model: Any) -> Compiler | None:
+    """Only a function's traces are told, and only by Keras' own."""
+    functions = (getattr(model, f"{name}_function", None) for name in ("train", "test", "predict"))
+    counters = [
+        one.experimental_get_tracing_count for one in functions if hasattr(one, "experimental_get_tracing_count")
+    ]
+    return Compiler(traces=sum(count() for count in counters)) if counters else None
 
 
 def placement(tensor: Any) -> str:

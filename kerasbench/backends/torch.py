@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, MIXED, Device, Options, cuda_visibility
+from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "torch"
 ALWAYS = {"KERAS_BACKEND": "torch"}
@@ -17,6 +19,7 @@ FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
+REASONS = 3  # of graph breaks: the most frequent ones
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 
@@ -81,6 +84,35 @@ def synchronize(model: Any) -> None:
 
 def forward(model: Any, x: Any) -> Any:
     return model(x)
+
+
+def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
+    import torch
+
+    if compiled and not model.jit_compile:
+        return None
+    module, on_cpu = torch.compile(model) if compiled else model, _default_device() == CPU
+
+    def call(x: Any) -> Any:
+        with torch.inference_mode():
+            outputs = module(x, training=False)
+        if not on_cpu:
+            synchronize(model)
+        return outputs
+
+    return call
+
+
+def compiler(model: Any) -> Compiler | None:
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo is None or not dynamo.counters["stats"]["unique_graphs"]:
+        return None
+    breaks = Counter(dynamo.counters["graph_break"])
+    return Compiler(
+        programs=dynamo.counters["stats"]["unique_graphs"],
+        seconds=dynamo.calculate_time_spent()["total_wall_time"],
+        breaks={reason.splitlines()[0]: times for reason, times in breaks.most_common(REASONS)},
+    )
 
 
 def placement(tensor: Any) -> str:

@@ -224,6 +224,7 @@ class WarningKind(StrEnum):
     DEVIATES = "deviates"
     SLOW = "slow"
     FALLBACK = "fallback"
+    RECOMPILED = "recompiled"
     WAITED = "waited"
     SLICES = "slices"
     FEW = "few"
@@ -272,6 +273,9 @@ WORDS: dict[WarningKind, Words] = {
     ),
     WarningKind.FALLBACK: Words(
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
+    ),
+    WarningKind.RECOMPILED: Words(
+        "compiled again while it was measured", "look for shapes or Python values that change from step to step"
     ),
     WarningKind.SLOW: Words(
         "not all was measured, because steps are slow", "a smaller batch; more is measured without --quick"

@@ -51,6 +51,9 @@ class Twin(Protocol):
     def forward(self, x: Any) -> Any:
         """Return the outputs for a NumPy batch, where the device left them."""
 
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+        """Return what calls the model on a batch on the device, and waits for its outputs; as ``Backend.caller``."""
+
     def predict(self, x: Any, batch: int) -> Any:
         """Return the outputs for NumPy rows as one NumPy array."""
 

@@ -62,7 +62,9 @@ class Loop(BaseLoop):
         self._state = params, optimizer.init(params)
         self._train = jax.jit(self._train_step, donate_argnums=0)
         self._test = jax.jit(self._test_step)
-        self._forward = jax.jit(lambda params, x: outputs(model(params, x)))
+        self._eager = lambda params, x: outputs(model(params, x))
+        self._forward = jax.jit(self._eager)
+        self._compiles = start.jit
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
         return jnp.asarray(x), jnp.asarray(y)
@@ -84,11 +86,17 @@ class Loop(BaseLoop):
 
     def compute_loss(self, x: Any, y: Any, params: Any) -> tuple[Any, Any]:
         logits = self._model(params, x)
-        right = jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], axis=1)
+        right = jnp.take_along_axis(jax.nn.log_softmax(logits), y[..., None], axis=-1)
         return -jnp.mean(right), logits
 
     def forward(self, x: Any) -> Any:
         return self._forward(self._state[0], x)
+
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+        if compiled and not self._compiles:
+            return None
+        call, params = self._forward if compiled else self._eager, self._state[0]
+        return lambda x: jax.block_until_ready(call(params, x))
 
     @staticmethod
     def fetch(outputs: Any) -> Any:

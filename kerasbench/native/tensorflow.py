@@ -31,7 +31,7 @@ def adam(rate: float, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float
         for variable, grad, m, v in zip(variables, grads, first, second, strict=True):
             tf.raw_ops.ResourceApplyAdam(
                 var=variable.handle, m=m.handle, v=v.handle, beta1_power=power_1, beta2_power=power_2, lr=rate,
-                beta1=beta_1, beta2=beta_2, epsilon=epsilon, grad=grad,
+                beta1=beta_1, beta2=beta_2, epsilon=epsilon, grad=tf.convert_to_tensor(grad),
             )  # fmt: skip
         power_1.assign(power_1 * beta_1)
         power_2.assign(power_2 * beta_2)
@@ -57,7 +57,8 @@ class Loop(BaseLoop):
         self._slots = optimizer.init(self._variables)
         self._losses, self._right = tf.Variable(0.0), tf.Variable(0, dtype=tf.int64)
         self._train, self._test = self._compiled(self._train_step), self._compiled(self._test_step)
-        self._forward = self._compiled(lambda x: outputs(model(self._variables, x)))
+        self._eager = lambda x: outputs(model(self._variables, x))
+        self._forward = self._compiled(self._eager)
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
         return tf.constant(x), tf.constant(y, tf.int64)
@@ -75,6 +76,18 @@ class Loop(BaseLoop):
 
     def forward(self, x: Any) -> Any:
         return self._forward(tf.constant(x))
+
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+        run = self._forward if compiled else self._eager
+        if not tf.config.list_logical_devices("GPU"):
+            return run
+
+        def call(x: Any) -> Any:
+            outputs = run(x)
+            tf.test.experimental.sync_devices()
+            return outputs
+
+        return call
 
     @staticmethod
     def fetch(outputs: Any) -> Any:

@@ -64,6 +64,7 @@ class Loop(BaseLoop):
         self._model = model.to(self._device)
         self._optimizer = optimizer(self._model.parameters())
         self._outputs = outputs
+        self._compiles = start.jit
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
         return self._input(x), torch.from_numpy(y).to(self._device, torch.int64)
@@ -95,12 +96,27 @@ class Loop(BaseLoop):
 
     def compute_loss(self, x: Any, y: Any) -> tuple[Any, Any]:
         logits = self._model(x)
-        return nn.functional.cross_entropy(logits, y), logits
+        return nn.functional.cross_entropy(logits.flatten(0, -2), y.flatten()), logits
 
     def forward(self, x: Any) -> Any:
         self._model.eval()
         with torch.inference_mode():
             return self._outputs(self._model(self._input(x)))
+
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+        if compiled and not self._compiles:
+            return None
+        self._model.eval()
+        module = torch.compile(self._model) if compiled else self._model
+
+        def call(x: Any) -> Any:
+            with torch.inference_mode():
+                outputs = self._outputs(module(x))
+            if self._device.type != "cpu":
+                torch.accelerator.synchronize()
+            return outputs
+
+        return call
 
     @staticmethod
     def fetch(outputs: Any) -> Any:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan.catalog import Selected
+from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.protocol.columns import (
     APPLE,
     CPU,
@@ -22,6 +22,7 @@ from kerasbench.protocol.columns import (
     parse_label,
 )
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
 from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
@@ -104,6 +105,8 @@ def make(
     """
     if config.explain:
         require_one(scenarios)
+    if config.effort.protocol.kind == "calls":
+        scenarios = untrained(scenarios)
     there = {one for one, report in probes.items() if not (isinstance(report, Failure) and report.phase == FIND)}
     backends_there = {environment.backend for environment in there}
     expected = {one for one in probes if one.backend in backends_there} if config.versus else {*named}
@@ -123,6 +126,22 @@ def make(
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
     return Plan(config, here, cases, absent, differing_keras(probes))
+
+
+def untrained(scenarios: Sequence[Selected]) -> list[Selected]:
+    """Return the scenarios as if none of their models were trained: calls are all that is measured of them."""
+
+    def predicts(workload: WorkloadDescription) -> WorkloadDescription:
+        return dataclasses.replace(workload, predicts_only=True)
+
+    def changed(entry: Entry) -> Entry:
+        workloads = list(map(predicts, entry.description.workloads))
+        return dataclasses.replace(entry, description=dataclasses.replace(entry.description, workloads=workloads))
+
+    entries = {id(one.entry): changed(one.entry) for one in scenarios}  # one for all of its workloads
+    return [
+        dataclasses.replace(one, entry=entries[id(one.entry)], workload=predicts(one.workload)) for one in scenarios
+    ]
 
 
 def refusal(selected: Selected) -> Failure | None:
@@ -300,7 +319,8 @@ def _without_twin(case: Case) -> Failure | None:
     if case.backend not in entry.twins:
         remedy = f"docs/scenarios.md says how to write native/{entry.name}_{case.backend}.py"
         return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {case.backend}", remedy)
-    if options.jit is not None or options.dtype not in (None, "float32"):
+    only_called = case.protocol.kind == "calls"
+    if (options.jit is not None and not only_called) or options.dtype not in (None, "float32"):
         cause = "a twin is compiled as its framework does by default, and computes in float32"
         return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
     return None

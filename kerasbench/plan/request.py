@@ -63,7 +63,7 @@ QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?(?P<unit>[a-z%]*)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 BYTES = {f"{unit}{suffix}": size for unit, size in (("m", MIB), ("g", GIB)) for suffix in ("", "b", "ib")}
 JIT = {"default": None, "on": True, "off": False}
-RUN_PROTOCOLS = ("steady", "published")  # sweep is a command
+RUN_PROTOCOLS = ("steady", "published", "calls")  # sweep is a command
 DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
@@ -257,6 +257,8 @@ def effort_of(
     standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
     if kind == "sweep":
         standard = dataclasses.replace(standard, protocol=SWEEP)
+    if kind == "calls":
+        standard = dataclasses.replace(standard, protocol=dataclasses.replace(standard.protocol, kind=kind))
     if rigorous or count is not None:
         standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
     return dataclasses.replace(standard, budget_s=budget_s)

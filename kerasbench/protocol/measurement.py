@@ -126,16 +126,24 @@ class Training:
 
 @dataclass(frozen=True)
 class Latency:
-    """Single ``predict_on_batch`` calls at one batch size."""
+    """Single calls of one way to predict, at one batch size."""
 
     batch: int
     calls_ns: list[int]  # in the order of the calls
     slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the calls of one turn
+    way: str = "predict_on_batch"  # or one of WAYS
+    first_ns: int | None = None  # the first call, which may compile; None: not measured
 
     @cached_property
     def ordered_ns(self) -> list[int]:
         """The calls from the shortest to the longest: every percentile is read off them."""
         return sorted(self.calls_ns)
+
+
+def largest(prediction: Iterable[Latency]) -> Slices:
+    """Return the slices of ``predict_on_batch`` with the largest batch; none of a trial that did not predict."""
+    found = [latency.slices for latency in prediction if latency.way not in WAYS]
+    return found[-1] if found else Slices.of(())
 
 
 @dataclass(frozen=True)
@@ -220,6 +228,22 @@ class Resolved:
 
 
 @dataclass(frozen=True)
+class Compiler:
+    """What a backend's compiler has done in a process, as far as it tells. None: it does not."""
+
+    traces: int | None = None  # how often JAX or TensorFlow has run Python code to make a program of it
+    programs: int | None = None  # compiled: graphs of torch, programs of XLA
+    seconds: float | None = None  # that tracing and compiling took
+    breaks: dict[str, int] = field(default_factory=dict)  # of torch: why a graph ended early, and how often
+    while_measured: int = 0  # programs, or traces, that were made while slices were measured
+
+    @property
+    def made(self) -> int:
+        """Programs, or traces where these are not told."""
+        return self.programs if self.programs is not None else self.traces or 0
+
+
+@dataclass(frozen=True)
 class Usage:
     """What the process used while steps were measured, in its own turns."""
 
@@ -269,13 +293,14 @@ class Measurement:
     usage: Usage
     fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
+    compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
 
     @property
     def slices(self) -> Slices:
         """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
         if self.training is not None:
             return self.training.slices
-        return self.prediction[-1].slices if self.prediction else Slices.of(())
+        return largest(self.prediction)
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
@@ -334,7 +359,11 @@ def step_ns(measurement: Measurement) -> float:
 # What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole
 # passes of predict, and what a step is made of. A trial has those that its protocol asks for.
 STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "parts")
-# Before them, in a row's first block: a step after the first in each turn, at last answered with the row's sizes.
+# Other ways to predict, of one sample and of a batch: the model called on a tensor that lies on the device, eager and
+# compiled, and ``predict`` for one batch.
+WAYS = ("call", "compiled_call", "predict_call")
+CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
+# Before all of them, in a row's first block: a step after the first in each turn, at last answered with its sizes.
 PILOT = "pilot"
 
 

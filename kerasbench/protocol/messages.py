@@ -39,6 +39,7 @@ class Phase:
     start_ns: int
     end_ns: int
     waited_ns: int = 0  # what of it went by while other columns had their turns
+    peak_rss_bytes: int | None = None  # the most memory that the process has held up to its end
 
     @property
     def duration_ns(self) -> int:

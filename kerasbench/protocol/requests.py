@@ -62,7 +62,7 @@ def fitting(name: str, default: str = "model") -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep"]
+ProtocolKind = Literal["steady", "published", "sweep", "calls"]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
@@ -86,7 +86,8 @@ class Protocol:
     """How much to measure.
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
-    ``sweep`` measures steps alone, at the size that the options name.
+    ``sweep`` measures steps alone, at the size that the options name; ``calls`` trains nothing, and predicts in every
+    way.
     """
 
     kind: ProtocolKind = "steady"

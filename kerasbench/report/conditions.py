@@ -9,8 +9,8 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import WORDS, WarningKind
 from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report.figures import listed, not_cold
-from kerasbench.report.sections import Cell, Section, Table, number, texts
+from kerasbench.report.figures import listed, not_cold, three_digits
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.results.record import Record
 from kerasbench.text import count, printable, whole_gib
 
@@ -60,6 +60,28 @@ def measured(found: Findings) -> Section | None:
         data = f"{workload.data}, synthetic" if synthetic else workload.data
         rows.append([*texts(row.label, data), batch, number(workload.steps)])
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
+
+
+def compilers(found: Findings) -> Section | None:
+    """Return what the compiler of each case did in its last trial, and why torch's graphs ended early."""
+    rows, lines = [], []
+    for row in found.summary.rows:
+        for column, case in row.cases.items():
+            done = next((m.compiler for _, m in reversed(case.trials) if m.compiler), None)
+            if done is None:
+                continue
+            counts = [EMPTY if one is None else number(one) for one in (done.traces, done.programs)]
+            seconds = EMPTY if done.seconds is None else Cell(f"{three_digits(done.seconds)} s", done.seconds)
+            broken, again = number(sum(done.breaks.values())), number(done.while_measured)
+            rows.append([*texts(row.label, column.label), *counts, seconds, broken, again])
+            lines += [f"{row.label} {column.label}: {why} ({times})" for why, times in done.breaks.items()]
+    headers = ["scenario", "column", "traces", "programs", "time", "graph breaks", "while measured"]
+    notes = [
+        "Programs: graphs of torch, or programs of XLA. On JAX a single operation that is called is a program, too.",
+        "Traces: how often Python code was run to make a program. TensorFlow tells those of fit, evaluate and predict.",
+        "While measured: how many of these were made during slices. It should be 0.",
+    ]
+    return Section("Compilers", table=Table(headers, rows), lines=lines, notes=notes) if rows else None
 
 
 def _code(summary: Summary) -> Iterator[str]:

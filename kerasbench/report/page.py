@@ -33,6 +33,7 @@ SECTIONS = (
     SectionSpec("sweep", tables.sweep, screen=True),
     SectionSpec("costs", tables.costs, screen=True),
     SectionSpec("by_size", tables.by_size, folded=True),
+    SectionSpec("calls", tables.calls, screen=True),
     SectionSpec("native", tables.what_keras_costs, screen=True),
     SectionSpec("busy_cores", tables.what_busy_cores_cost, screen=True),
     SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),
@@ -50,6 +51,7 @@ SECTIONS = (
     SectionSpec("epochs", tables.epochs, folded=True),
     SectionSpec("prediction", tables.prediction, folded=True),
     SectionSpec("cold_start", tables.cold_start, folded=True),
+    SectionSpec("compilers", conditions.compilers, folded=True),
     SectionSpec("learning", tables.learning, folded=True),
     SectionSpec("noise", tables.noise, folded=True),
 )

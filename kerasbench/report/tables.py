@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict, sign
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
-from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.metrics import BY_NAME, CALLED
 from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Contrast, sittings
 from kerasbench.analysis.series import FIT_TOLERANCE, Parameter
 from kerasbench.analysis.summary import Summary
@@ -135,6 +135,18 @@ prediction = _of_metrics(
     "set, or if the publication used 32).",
     "Throughput: predict over the test samples.",
 )
+calls = _of_metrics(
+    "Calls",
+    " ".join(f"{called}_p50_ms" for called in CALLED) + " compiled_call_first_ms",
+    "Medians. One batch: the training batch (32 if that is the whole data set).",
+    "model(x): model(x, training=False) on a tensor that lies on the device, without gradients (torch: in "
+    "inference_mode). compile(jit_compile=...) does not change it.",
+    "Compiled: the same call as a whole, by torch.compile (jit=on), jax.jit or tf.function (jit=on: with XLA).",
+    "predict_on_batch and predict take NumPy and give NumPy. They are compiled as compile() says. predict is called "
+    "once for each batch.",
+    "All ways gave the same outputs.",
+    needed="call_p50_ms",
+)
 learning = _of_metrics(
     "Learning",
     "final_loss final_accuracy",
@@ -149,7 +161,10 @@ def cold_start(found: Findings) -> Section | None:
     return metric_section(
         found.plain,
         "Before the first result",
-        ("startup_ms", "build_ms", "first_step_ms", "compile_ms", "peak_rss_mib", "peak_device_mib"),
+        (
+            *("startup_ms", "build_ms", "first_step_ms", "compile_ms"),
+            *("rss_start_mib", "rss_build_mib", "rss_train_mib", "peak_rss_mib", "peak_device_mib"),
+        ),
         [
             *start_up(found.plain),
             "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: "
@@ -198,7 +213,9 @@ def noise(found: Findings) -> Section | None:
 def what_keras_costs(found: Findings) -> Section | None:
     rows = []
     for one in found.prices:
-        what = "epoch" if one.metric == "epoch_s" else "step inside an epoch"
+        what = {"epoch_s": "epoch", "steady_step_ms": "step inside an epoch"}.get(one.metric) or BY_NAME[
+            one.metric
+        ].title
         rows.append([*texts(one.row.label, one.column.label, what), *_overhead(one, one.column, one.other)])
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)

@@ -15,7 +15,7 @@ from kerasbench.analysis.moderation import Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import STAGES, Slice, disturbed_cycles
+from kerasbench.protocol.measurement import CALLS, STAGES, Slice, disturbed_cycles
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, Effort, TrialRecord
 from kerasbench.text import count
@@ -94,6 +94,9 @@ def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float
     """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
     if protocol.kind == "sweep":
         return {TRAIN: 1.0}
+    if protocol.kind == "calls":
+        stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
+        return dict.fromkeys(stages, 1 / len(stages))
     if workload.predicts_only:
         return dict(PREDICTED if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
     missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import STAGES, Sizes
+from kerasbench.protocol.measurement import CALLS, STAGES, Sizes
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.runs.schedule import shares
 
@@ -100,6 +100,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
         ALL: (predict, passes * units.forward),
         PARTS: (TAKE_APART, PARTS_STEPS * cycles * units.step),
     }
+    needed |= {stage: needed[BATCH if "batch" in stage else ONE] for stage in CALLS}
     if workload.predicts_only:
         del needed[BATCH if workload.predicts_batches else ONE]  # which stands for the case
     present = stages_of(protocol, workload)
@@ -152,6 +153,7 @@ def column_s(
         ALL: (LEAD_PASSES, sizes.pass_batches * units.forward),
         PARTS: (0, PARTS_STEPS * units.step),
     }
+    unit_of |= {stage: unit_of[BATCH if "batch" in stage else ONE] for stage in CALLS}
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:

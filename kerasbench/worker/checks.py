@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, CUDA, Device, Options
 from kerasbench.protocol.measurement import Parity, Proof, Resolved, Usage
@@ -35,6 +37,9 @@ THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent
 RECURRENT_KINDS = ("lstm", "gru")
 BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
 
+# How far an output may lie from that of another way to predict, as a share of the largest: what compiles otherwise sums
+# in another order, and rounds otherwise.
+CALLED_FULL, CALLED_ROUNDED, TINY = 1e-3, 1e-1, 1e-6
 OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few enough to be kept
 # Attributes of Keras' random layers that say how much: Dropout and its kin, GaussianNoise, LSTM and its cells.
 RANDOM_AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
@@ -304,6 +309,21 @@ def silenced_parity(model: Any, feed: Feed, steps: int) -> Parity:
                 setattr(layer, name, 0.0)
     losses = single_steps(model, feed, steps).losses
     return Parity(losses, [layer.name for layer in silenced], sensitive=sensitive_layers(model))
+
+
+def require_equal(way: str, outputs: Any, expected: Any) -> None:
+    """Raise TrialFailure (parity) where one way to predict gives something else than ``predict_on_batch``."""
+    from keras import config, ops
+
+    bound = CALLED_FULL if config.dtype_policy().compute_dtype in ("float32", "float64") else CALLED_ROUNDED
+    for (name, array), (_, tensor) in zip(leaves(expected, "output"), leaves(outputs), strict=True):
+        numbers = np.asarray(array, np.float64)
+        apart = float(np.max(np.abs(np.asarray(ops.convert_to_numpy(tensor), np.float64) - numbers), initial=0.0))
+        if not apart <= bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
+            cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and rows"
+            raise TrialFailure(
+                Failure(Code.PARITY, cause, "look for a layer that behaves otherwise in a call", "calls")
+            )
 
 
 def sample_outputs(model: Any, feed: Feed) -> list[list[float]]:

@@ -161,7 +161,10 @@ def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "Native
         raise ScenarioError(f"{file}: a twin has a function build(start) at its top level")
     place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
     twin = build(Start([weight.copy() for weight in model.get_weights()], workload, place, model.jit_compile))
-    return NativeModel(twin)
+    native = NativeModel(twin)
+    if request.protocol.kind == "calls":
+        native.jit_compile = model.jit_compile  # of calls; a loop is compiled as its framework does it
+    return native
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,9 @@ class NativeModel:
 
     def forward(self, x: Any) -> Any:
         return self.twin.forward(x)
+
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+        return self.twin.caller(compiled)
 
     def _flatten_layers(self, include_self: bool = True) -> list[SimpleNamespace]:
         """Return a layer for each weight, where checks look for layers; it computes in what the weight is kept in."""

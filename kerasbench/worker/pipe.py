@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 from kerasbench.protocol.measurement import Sizes, Slice, Turn, decode_pilot, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
+from kerasbench.worker.usage import peak_rss_bytes
 
 CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
 
@@ -43,12 +44,13 @@ class Pipe:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Report that a phase has begun and, when it ends well, how long it took and how much of that was waiting."""
+        """Report that a phase has begun; when it ends well also how long it took and waited, and the peak of memory."""
         self.current_phase = name
         self.send(Message(begun=name))
         self._waited_ns, start_ns = 0, time.monotonic_ns()
         yield
-        self.send(Message(phase=Phase(name, start_ns, time.monotonic_ns(), self._waited_ns)))
+        end_ns = time.monotonic_ns()
+        self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, peak_rss_bytes())))
 
     def waited(self, ns: int) -> None:
         """Count so much of the current phase as the turns of other columns."""

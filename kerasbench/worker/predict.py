@@ -5,14 +5,18 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerasbench.protocol.measurement import Latency, Slice, Slices, Throughput, Turn
+from kerasbench.backends import Backend
+from kerasbench.protocol.measurement import WAYS, Latency, Slice, Slices, Throughput, Turn
+from kerasbench.worker.checks import require_equal
 from kerasbench.worker.clock import Ask, Pace, measure_slices
 from kerasbench.worker.feed import POOL_BYTES, Feed
+from kerasbench.worker.model import NativeModel
 
+CALL, COMPILED_CALL, PREDICT_CALL = WAYS
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
 
 
@@ -32,14 +36,56 @@ def pilot(model: Any, feed: Feed) -> Callable[[], int]:
 def time_batches(
     model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS
 ) -> Latency:
-    """Time single calls of `predict_on_batch`, over inputs in rotation. The inputs are prepared beforehand."""
+    """Time single calls of `predict_on_batch`."""
     batch = min(batch, len(feed.train))
-    starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
-    inputs = itertools.cycle([feed.inputs(feed.train[start : start + batch]) for start in starts])
-    calls = Calls(lambda: model.predict_on_batch(next(inputs)), pace)
+    return _time_calls(model.predict_on_batch, _rotated(feed, batch), batch, pace, ask, warmup_calls)
+
+
+def time_way(
+    way: str, model: Any, backend: Backend, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int
+) -> Latency | None:
+    """Time single calls of one of WAYS; None where the column has no such way.
+
+    Raises:
+        TrialFailure (parity): it predicts something else than `predict_on_batch`.
+    """
+    batch = min(batch, len(feed.train))
+    inputs = _rotated(feed, batch)
+    call = _caller(way, model, backend, batch)
+    if call is None:
+        return None
+    expected = model.predict_on_batch(inputs[0])
+    if way != PREDICT_CALL:
+        inputs = [backend.on_device(x) for x in inputs]
+    start_ns = time.perf_counter_ns()
+    outputs = call(inputs[0])
+    first_ns = time.perf_counter_ns() - start_ns
+    require_equal(way, outputs, expected)
+    latency = _time_calls(call, inputs, batch, pace, ask, warmup_calls)
+    return dataclasses.replace(latency, way=way, first_ns=first_ns)
+
+
+def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
+    if way == PREDICT_CALL:
+        return lambda x: model.predict(x, batch_size=batch, verbose=0)
+    compiled = way == COMPILED_CALL
+    return model.caller(compiled) if isinstance(model, NativeModel) else backend.caller(model, compiled)
+
+
+def _time_calls(
+    call: Callable[[Any], object], inputs: Sequence[Any], batch: int, pace: Pace, ask: Ask, warmup_calls: int
+) -> Latency:
+    rotated = itertools.cycle(inputs)
+    calls = Calls(lambda: call(next(rotated)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
     return Latency(batch, calls.durations_ns, Slices.of(slices))
+
+
+def _rotated(feed: Feed, batch: int) -> list[Any]:
+    """Return the inputs of so many batches: prepared beforehand, and called in rotation."""
+    starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
+    return [feed.inputs(feed.train[start : start + batch]) for start in starts]
 
 
 def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:

@@ -17,9 +17,11 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import GPU, Size
 from kerasbench.protocol.measurement import (
+    CALLS,
     PILOT,
     STAGES,
     Batch,
+    Compiler,
     Latency,
     Learning,
     Measurement,
@@ -35,6 +37,7 @@ from kerasbench.protocol.measurement import (
     Training,
     Turn,
     Usage,
+    largest,
 )
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
@@ -67,6 +70,11 @@ class Trial:
     model: Any
     callbacks: list[Any]
     meter: Meter
+    made: list[int] = field(default_factory=list)  # programs before the slices of each stage (below 0), and after them
+
+    def _programs(self) -> int:
+        found = self.backend.compiler(self.model)
+        return found.made if found else 0
 
     @property
     def pace(self) -> Pace:
@@ -84,7 +92,11 @@ class Trial:
 
         def ask(measured: Slice | None) -> Turn | None:
             self.meter.busy.pause()
+            if measured is None and stage != PILOT:
+                self.made.append(-self._programs())
             turn = self.turns.next(stage, measured)
+            if turn is None:
+                self.made.append(self._programs())
             if measured is None:
                 self.meter.look_for_helpers()  # those of a feed have been started by then
             if turn is not None:
@@ -135,6 +147,7 @@ class Findings:
     peak_device_bytes: int | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
     parts: Parts | None = None
+    compiler: Compiler | None = None
 
 
 def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
@@ -296,12 +309,28 @@ def predictions(trial: Trial, findings: Findings) -> None:
             findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
 
 
+def calls(trial: Trial, findings: Findings) -> None:
+    """Measure slices of the other ways to predict, of one sample and of a batch."""
+    model, feed, sizes = trial.model, trial.feed, findings.sizes
+    assert sizes is not None  # the first prediction has found them
+    with trial.pipe.phase("calls"):
+        for stage in CALLS:
+            way, _, size = stage.rpartition("_")
+            batch = 1 if size == "one" else feed.predict_batch
+            if stage not in sizes.left_out and not (size == "batch" and batch == 1):
+                ask, count = trial.ask(stage), sizes.warmup_calls
+                latency = predict.time_way(way, model, trial.backend, feed, batch, trial.pace, ask, count)
+                findings.prediction += [latency] if latency else []
+
+
 def finish(trial: Trial, findings: Findings) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     from kerasbench.worker.train import first_step
 
     request, backend, model = trial.request, trial.backend, trial.model
     with trial.pipe.phase("finish"):
+        compiler = backend.compiler(model)
+        findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
         x = trial.feed.inputs(trial.feed.train[:1])
         output = model.forward(x) if request.options.native else backend.forward(model, x)
         findings.proof = checks.gather_proof(backend, request.device, model, output)
@@ -312,7 +341,7 @@ def finish(trial: Trial, findings: Findings) -> None:
         checks.check_options(request.options, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
-    if trial.scenario.trains:
+    if trial.scenario.trains and request.protocol.kind != "calls":
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
@@ -353,6 +382,7 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
+    "calls": (first_prediction, predictions, calls, finish),
 }
 UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 
@@ -367,8 +397,8 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
-    if not trains:
-        return list(UNTRAINED)
+    if protocol.kind == "calls" or not trains:
+        return list(PHASES["calls"] if protocol.kind == "calls" else UNTRAINED)
     by_epoch = counts_epochs(workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
@@ -415,12 +445,13 @@ def measurement_of(trial: Trial, findings: Findings) -> Measurement:
         usage=_usage(findings),
         fallbacks=findings.fallbacks,
         sizes=findings.sizes,
+        compiler=findings.compiler,
     )
 
 
 def _usage(findings: Findings) -> Usage:
     """Return what the slices of steps used, or of predictions."""
-    slices = findings.prediction[-1].slices if findings.steps is None else findings.steps.slices
+    slices = largest(findings.prediction) if findings.steps is None else findings.steps.slices
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),

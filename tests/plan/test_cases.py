@@ -10,8 +10,8 @@ from kerasbench.plan.cases import Probes
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
-from kerasbench.results.record import PUBLISHED, Purpose, RaceConfig, RunConfig
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol
+from kerasbench.results.record import PUBLISHED, Effort, Purpose, RaceConfig, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -294,6 +294,20 @@ def test_larger_batches_are_tried_by_themselves_and_none_is_larger_than_an_epoch
     ]
     assert raced("cpu", "batch-size", steps=10)["torch"] == ["cpu", "cpu batch-size=128"]
     assert raced("cpu", "batch-size", steps=4)["torch"] == ["cpu"]  # its epochs are counted as a whole
+
+
+def test_calls_train_nothing_and_are_of_twins_in_either_mode() -> None:
+    entry = made.entry("dense", ("default", "large"))
+    entry = dataclasses.replace(entry, twins={"torch": "hash"})
+    chosen = [Selected(entry, workload) for workload in entry.description.workloads]
+    modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (False, True)]
+    config = RunConfig(backends=["torch"], devices=["cpu"], options=modes, effort=Effort(protocol=Protocol("calls")))
+    found = plan_cases.make(config, chosen, {Environment("torch"): TORCH}, made.MACHINE)
+    assert [case.options for case in found.cases] == 2 * modes
+    assert found.absent == []
+    assert all(case.selected.workload.predicts_only for case in found.cases)
+    assert len({id(case.selected.entry) for case in found.cases}) == 1
+    assert all(one.predicts_only for one in found.cases[0].selected.entry.description.workloads)
 
 
 def test_a_race_without_devices_to_try_has_the_one_that_keras_takes() -> None:

@@ -128,7 +128,7 @@ def test_base_and_head_stand_side_by_side_with_ratio_and_verdict() -> None:
     others = rows(section(text, "First step, prediction and memory"))
     assert [(one[2], one[-1]) for one in others[1:]] == [
         ("First step", "**slower**"),
-        ("One sample, median", "same"),
+        ("predict_on_batch, one sample", "same"),
         ("predict, throughput", "**slower**"),
         ("Peak memory of the process", "**more**"),
     ]

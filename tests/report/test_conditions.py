@@ -7,7 +7,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.measurement import Compiler, Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.conditions import (
     LAST_CHARACTERS,
@@ -246,6 +246,20 @@ def test_what_fell_back_is_named_by_case_with_how_often() -> None:
         "aten::linalg_cholesky_ex.L (1 a step), aten::sgn.out (2 a step)",
     ]
     assert "jax gpu" not in notes
+
+
+def test_what_compilers_did_is_told_and_a_case_that_compiled_while_it_was_measured_is_marked() -> None:
+    done = Compiler(programs=4, seconds=21.3, breaks={"call to item": 3}, while_measured=2)
+    record = made.record(
+        made.trial(found=dataclasses.replace(made.measurement(), compiler=done)),
+        made.trial(backend="jax", found=dataclasses.replace(made.measurement(), compiler=Compiler(7, 6, 0.5))),
+    )
+    text = document(findings(record))
+    _, jax, torch = table.rows(table.section(text, "Compilers"))
+    assert jax == ["dense", "jax cpu", "7", "6", "0.500 s", "0", "0"]
+    assert torch == ["dense", "torch cpu", "–", "4", "21.3 s", "3", "2"]
+    assert "dense torch cpu: call to item (3)" in text
+    assert table.rows(notes_of(*record.trials))[1][1:3] == ["torch cpu", "compiled again while it was measured"]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,19 @@ import pytest
 from kerasbench.analysis.findings import Figure, Findings, Side, findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Latency
+from kerasbench.protocol.requests import Protocol
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
 from kerasbench.report.page import document, explained
-from kerasbench.report.tables import beside_published, each_sitting, epochs, what_busy_cores_cost, what_keras_costs
+from kerasbench.report.tables import (
+    beside_published,
+    calls,
+    each_sitting,
+    epochs,
+    what_busy_cores_cost,
+    what_keras_costs,
+)
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.text import NOTHING
 from tests import made
@@ -223,7 +232,10 @@ def page_of(*trials: TrialRecord) -> str:
     ("title", "expected"),
     [
         ("Epoch", {"Training step (ms)": "2.10", "Epoch overhead (ms)": "10.0", "Training throughput (/s)": "15,200"}),
-        ("Prediction", {"One batch, 90th percentile (ms)": "2.00", "predict, throughput (/s)": "20,000"}),
+        (
+            "Prediction",
+            {"predict_on_batch, one batch, 90th percentile (ms)": "2.00", "predict, throughput (/s)": "20,000"},
+        ),
         ("Before the first result", {"First step (ms)": "300", "Peak memory of the process (MiB)": "512"}),
         # What follows the first step, without compiling, takes 20 ms.
         ("Before the first result", {"Of which tracing and compiling (ms)": "280"}),
@@ -276,6 +288,61 @@ def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:
     assert lines[0][:3] == ["dense", "torch cpu", "step inside an epoch"]
     assert lines[0][3:] == ["3.00 ms ±0.2 %", "2.00 ms ±0.2 %", "1.50 ±0.0 %", "slower"]
     assert lines[1][2:5] == ["epoch", "0.300 s ±0.2 %", "0.200 s ±0.2 %"]
+
+
+def called(columns: dict[Options, float]) -> Record:
+    """A run of calls in which each column's calls take so long, in ms; those with jit compile."""
+    ways = ("predict_on_batch", "call", "compiled_call", "predict_call")
+    trials = []
+    for index, factor in enumerate(SCATTER, start=1):
+        for options, ms in columns.items():
+            calls_ns = [int(ms * factor * 1e6)] * 20
+            latencies = [
+                Latency(batch, calls_ns, way=way, first_ns=5_000_000)
+                for way in ways
+                for batch in (1, 32)
+                if options.jit or way != "compiled_call"
+            ]
+            found = dataclasses.replace(made.measurement(), training=None, learning=None, prediction=latencies)
+            trials.append(made.trial(index, options=options, found=found))
+    record = made.record(*trials, rounds=3)
+    effort = dataclasses.replace(record.config.effort, protocol=Protocol("calls"))
+    scenarios = [
+        dataclasses.replace(
+            one,
+            description=dataclasses.replace(
+                one.description,
+                workloads=[dataclasses.replace(each, predicts_only=True) for each in one.description.workloads],
+            ),
+        )
+        for one in record.scenarios
+    ]
+    return dataclasses.replace(record, config=dataclasses.replace(record.config, effort=effort), scenarios=scenarios)
+
+
+def test_each_way_to_predict_has_a_line_and_each_mode_a_column() -> None:
+    found = findings(called({Options(): 2.0, Options(jit=True): 1.0}))
+    header, *lines = table.rows(table.section(drawn(calls(found)), "Calls"))
+    assert header == ["scenario", "figure", "torch cpu", "torch cpu jit=on"]
+    figures = {name: values for _, name, *values in lines}
+    assert figures["model(x), one sample (ms)"] == ["2.00 ±0.2 %", "1.00 ±0.2 %"]
+    assert figures["model(x) compiled, one batch (ms)"] == ["–", "1.00 ±0.2 %"]
+    assert figures["First compiled call (ms)"] == ["–", "5.00 ±0.0 %"]
+    assert calls(findings(made.record(made.trial()))) is None
+
+
+def test_keras_costs_something_in_each_way_to_predict() -> None:
+    found = findings(called({Options(): 3.0, NATIVE: 2.0}))
+    _, *lines = table.rows(table.section(drawn(what_keras_costs(found)), KERAS_COSTS))
+    assert [line[2] for line in lines] == [
+        "model(x), one sample",
+        "model(x), one batch",
+        "predict_on_batch, one sample",
+        "predict_on_batch, one batch",
+        "predict, one sample",
+        "predict, one batch",
+    ]
+    assert {line[5] for line in lines} == {"1.50 ±0.0 %"}
 
 
 def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:

@@ -141,6 +141,15 @@ def test_a_stage_that_there_is_not_leaves_its_share_to_the_steps(
     assert sum(found.values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("batch", "stages"), [(32, 9), (1, 5)])
+def test_calls_share_the_time_evenly(batch: int, stages: int) -> None:
+    workload = dataclasses.replace(made.workload(), batch=batch)
+    found = schedule.shares(Protocol("calls"), workload)
+    assert len(found) == stages
+    assert {*found.values()} == {1 / stages}
+    assert not {"train", "epoch"} & {*found}
+
+
 BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict_one", "predict_all"]
 
 

@@ -382,3 +382,26 @@ def test_layers_by_which_backends_differ_more_are_known_by_their_class_or_one_th
     assert checks.sensitive_layers(model(OwnEmbedding(), DENSE)) == ["Embedding"]
     both = model(Embedding(), BatchNormalization(), OwnEmbedding())
     assert checks.sensitive_layers(both) == ["BatchNormalization", "Embedding"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "apart", "fails"),
+    [("float32", 1e-4, False), ("float32", 1e-2, True), ("float32", float("nan"), True), ("float16", 1e-2, False)],
+)
+def test_every_way_to_predict_gives_the_same(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, apart: float, fails: bool
+) -> None:
+    keras: Any = ModuleType("keras")
+    keras.config = SimpleNamespace(dtype_policy=lambda: SimpleNamespace(compute_dtype=dtype))
+    keras.ops = SimpleNamespace(convert_to_numpy=np.asarray)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    expected = {"a": np.array([[1.0, -2.0]], np.float32), "b": np.zeros(3, np.float32)}
+    outputs = {"a": expected["a"] + 2 * np.float32(apart), "b": expected["b"]}
+    if not fails:
+        checks.require_equal("call", outputs, expected)
+        return
+    with pytest.raises(TrialFailure) as raised:
+        checks.require_equal("compiled_call", outputs, expected)
+    failure = raised.value.failure
+    assert failure.code is Code.PARITY
+    assert "output['a'] of compiled_call lies" in failure.cause

@@ -64,6 +64,8 @@ def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_what_it_w
     assert build is not None and finish is not None
     assert build.name == "build" and build.start_ns <= build.end_ns
     assert (build.waited_ns, finish.waited_ns) == (23, 0)
+    assert build.peak_rss_bytes and finish.peak_rss_bytes
+    assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
 
 
 def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:

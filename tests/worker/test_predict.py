@@ -93,3 +93,46 @@ def test_the_warm_up_goes_on_for_so_many_calls_and_so_long(monkeypatch: pytest.M
     calls.warm_up(8, 1_100 * MS)
     assert len(model.seen) == 1 + 34
     assert calls.durations_ns == []
+
+
+class Called(Model):
+    """Predicts in every way; a compiled call takes half as long, after a first one that compiles."""
+
+    def on_device(self, x: Any) -> Any:
+        return ("on device", x)
+
+    def caller(self, model: Any, compiled: bool) -> Any:
+        assert model is self
+        return None if compiled and not self.compiles else self.predict_on_batch
+
+    compiles = True
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ways whose outputs were compared with those of predict_on_batch."""
+    ways: list[str] = []
+    monkeypatch.setattr(predict, "require_equal", lambda way, outputs, expected: ways.append(way))
+    return ways
+
+
+@pytest.mark.parametrize(("way", "seen"), [("call", "on device"), ("compiled_call", "on device"), ("predict_call", 16)])
+def test_every_way_is_compared_before_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, compared: list[str], way: str, seen: object
+) -> None:
+    model = Called(monkeypatch, 3)
+    latency = predict.time_way(way, model, model, fed(), 16, PACE, granted(2), 8)  # type: ignore[arg-type]
+    assert latency is not None
+    assert (latency.way, latency.batch, latency.first_ns) == (way, 16, 3 * MS)
+    assert [slice_.count for slice_ in latency.slices] == [34, 34]
+    assert compared == [way]
+    assert seen in model.seen[1]
+
+
+def test_a_column_that_compiles_nothing_has_no_compiled_call(
+    monkeypatch: pytest.MonkeyPatch, compared: list[str]
+) -> None:
+    model = Called(monkeypatch, 3)
+    model.compiles = False
+    assert predict.time_way("compiled_call", model, model, fed(), 16, PACE, granted(1), 8) is None  # type: ignore[arg-type]
+    assert (model.seen, compared) == ([], [])

@@ -10,6 +10,7 @@ import pytest
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import (
     Batch,
+    Compiler,
     Latency,
     Learning,
     Parity,
@@ -58,11 +59,18 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
     assert phases_of(protocol, workload, trains=False) == [trial.first_prediction, PREDICT, FINISH]
 
 
+@pytest.mark.parametrize("trains", [True, False])
+def test_calls_train_nothing(trains: bool) -> None:
+    found = phases_of(Protocol("calls", predicts=False), LONG, trains)
+    assert found == [trial.first_prediction, PREDICT, trial.calls, FINISH]
+
+
 def test_the_measurement_of_predictions_has_no_training() -> None:
     found = Findings()
     found.prediction = [
         Latency(1, [5], Slices.of([Slice(1, 5, 0, 0)])),
         Latency(16, [8, 8], Slices.of([Slice(2, 16, 0, 0, 30)])),
+        Latency(16, [1], Slices.of([Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
     found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
     found.peak_rss_bytes = 1
@@ -206,6 +214,19 @@ def test_cores_are_kept_busy_in_turns_alone() -> None:
     assert heard == ["pause", "wait", "resume", "measure"] * 2 + ["pause", "wait"]
 
 
+def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
+    made_so_far = iter([3, 5, 5, 5])  # before and after the slices of two stages
+    backend: Any = SimpleNamespace(compiler=lambda model: Compiler(programs=next(made_so_far)))
+    granted = iter([Turn(0, 0), None] * 2)
+    turns: Any = SimpleNamespace(next=lambda stage, measured: next(granted))
+    one = dataclasses.replace(subject(), turns=turns, backend=backend)
+    for stage in ("train", "predict_one"):
+        ask = one.ask(stage)
+        assert ask(None) is not None
+        assert ask(Slice(1, 1)) is None
+    assert sum(one.made) == 2
+
+
 def findings() -> Findings:
     found = Findings()
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
@@ -222,7 +243,7 @@ def findings() -> Findings:
 def subject() -> Trial:
     none = Rows([], [])
     turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, len(stage)))
-    anything: Any = SimpleNamespace(count_params=lambda: 7)
+    anything: Any = SimpleNamespace(count_params=lambda: 7, compiler=lambda model: None)
     scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
     feed = Feed(LONG, none, none, none)
     return Trial(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())
